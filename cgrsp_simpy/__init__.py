@@ -1,0 +1,71 @@
+"""Scheduling on rented, heterogeneous cloud GPUs, simulated process by process in SimPy.
+
+    import cgrsp_simpy as cg
+    print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
+
+`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `compare` several on the same seeds. A policy is
+a name of POLICIES, or any function of a `View`. `plots` needs matplotlib, which is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from cgrsp_simpy.engine.tracing import Event
+from cgrsp_simpy.experiments.compare import Comparison, compare
+from cgrsp_simpy.experiments.replicate import simulate
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.decision import Policy, PolicyError, SlotView, View, Wake
+from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.market import CLOCKS, Clock, Market, Status
+from cgrsp_simpy.model.record import JobRecord, Run
+from cgrsp_simpy.model.scenario import Scenario, day, trace
+from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.workload import DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.policies import POLICIES, ListPolicy, make_policy
+
+__version__ = version("cgrsp_simpy")
+
+__all__ = [
+    "CLOCKS",
+    "POLICIES",
+    "THESIS_GPUS",
+    "Clock",
+    "Comparison",
+    "DeadlineClasses",
+    "Event",
+    "GpuType",
+    "InputError",
+    "Job",
+    "JobList",
+    "JobRecord",
+    "ListPolicy",
+    "LoggedWorkload",
+    "Market",
+    "PoissonWorkload",
+    "Policy",
+    "PolicyError",
+    "Run",
+    "Scenario",
+    "Service",
+    "SlotView",
+    "Status",
+    "View",
+    "Wake",
+    "compare",
+    "day",
+    "make_policy",
+    "plots",
+    "round_robin",
+    "simulate",
+    "trace",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module("cgrsp_simpy.plots")
+    raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")

@@ -1,0 +1,45 @@
+"""From a run's records to figures that its summary leaves out; several of them by two routes that must agree."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgrsp_simpy.model.record import Run
+
+__all__ = ["in_system", "littles_law", "queue_length", "time_average", "utilisation"]
+
+
+def queue_length(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs submitted and not yet dispatched, as a step function: times in seconds, and the number from each time on."""
+    return _steps(run.jobs["submit_s"], run.jobs["dispatch_s"])
+
+
+def in_system(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs submitted and not yet completed, as a step function: times in seconds, and the number from each time on."""
+    return _steps(run.jobs["submit_s"], run.jobs["finish_s"])
+
+
+def _steps(ups: np.ndarray, downs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    times = np.concatenate([ups, downs])
+    changes = np.concatenate([np.ones(len(ups), int), -np.ones(len(downs), int)])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(changes[order])
+
+
+def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float:
+    """Average from 0 to end_s of a step function that is 0 before its first time."""
+    return float(np.sum(values * np.diff(np.append(times_s, end_s))) / end_s)
+
+
+def littles_law(run: Run) -> tuple[float, float]:
+    """L and lambda W of a whole run: the mean number of jobs in the system, over time and over jobs."""
+    end_s = run.totals.end_s
+    response_s = run.jobs["finish_s"] - run.jobs["submit_s"]  # thesis Eq. 3.8
+    return time_average(*in_system(run), end_s), len(run.jobs) / end_s * float(response_s.mean())
+
+
+def utilisation(run: Run) -> tuple[float, float]:
+    """Share of slot time held, provisioning included, up to the last completion: from the slots and from the jobs."""
+    capacity_s = len(run.slot_held_s) * run.totals.end_s
+    held_s = (run.jobs["finish_s"] - run.jobs["dispatch_s"]) * run.jobs["gpus"]
+    return sum(run.slot_held_s) / capacity_s, float(held_s.sum()) / capacity_s

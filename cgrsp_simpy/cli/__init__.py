@@ -1,0 +1,63 @@
+"""The command line: `cgrsp` and `python -m cgrsp_simpy`.
+
+Results go to stdout, everything else to stderr. Exit status 0, or 2 with one line for bad arguments or input, or 130 when
+interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import NoReturn
+
+from cgrsp_simpy.cli import compare, policies, run
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.decision import PolicyError
+
+__all__ = ["main"]
+
+VERBS = {"compare": compare, "run": run, "policies": policies}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and leave with status 2."""
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    parser = Parser(prog="cgrsp", description="Simulate scheduling on rented cloud GPUs.")
+    parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, module in VERBS.items():
+        help_line = (module.__doc__ or "").splitlines()[0]
+        verb = verbs.add_parser(name, help=help_line, description=help_line)
+        module.add_arguments(verb)
+    given = parser.parse_args(arguments)
+    logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
+    return _carried_out(given)
+
+
+def _carried_out(given: argparse.Namespace) -> int:
+    try:
+        print(VERBS[given.verb].carry_out(given), flush=True)
+    except (InputError, PolicyError) as error:
+        return _failed(f"cgrsp {given.verb}: {error}", 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
+        return 0
+    except KeyboardInterrupt:
+        return _failed(f"cgrsp {given.verb}: interrupted", 130)
+    return 0
+
+
+def _failed(line: str, status: int) -> int:
+    print(" ".join(line.split()), file=sys.stderr)
+    return status

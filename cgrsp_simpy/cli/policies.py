@@ -1,0 +1,23 @@
+"""List the policies: name, section of the thesis, parameters, what each does."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+
+from cgrsp_simpy.policies import POLICIES, SECTIONS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add no option."""
+
+
+def carry_out(given: argparse.Namespace) -> str:
+    """One line a policy."""
+    lines = []
+    for name, factory in POLICIES.items():
+        defaults = inspect.signature(factory).parameters.values()
+        parameters = " ".join(f"{item.name}={item.default}" for item in defaults)
+        first = (factory.__doc__ or "").splitlines()[0]
+        lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {first}" + (f" [{parameters}]" if parameters else ""))
+    return "\n".join(["policy      section what it does [parameters]", *lines])

@@ -1,0 +1,35 @@
+"""Run one policy once: its figures, its records, or its events."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from cgrsp_simpy.cli.options import add_scenario, scenario_of
+from cgrsp_simpy.experiments.replicate import label, simulate
+from cgrsp_simpy.model.table import csv_text, plain
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_scenario(parser)
+    parser.add_argument("--policy", default="fifo", metavar="P", help="as in cgrsp compare (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    parser.add_argument("--events", action="store_true", help="list every event before the figures")
+    parser.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="figures as table or json, or records as csv"
+    )
+
+
+def carry_out(given: argparse.Namespace) -> str:
+    """The run in the format asked for."""
+    scenario = scenario_of(given)
+    run = simulate(scenario, given.policy, given.seed, listener=print if given.events else None)
+    if given.format == "csv":
+        return csv_text(run.rows()).rstrip("\n")
+    figures = run.summary()
+    if given.format == "json":
+        named = {"scenario": scenario.name, "policy": label(given.policy), "seed": given.seed}
+        return json.dumps({**named, "summary": plain(figures)}, indent=2)
+    title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
+    return "\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())])

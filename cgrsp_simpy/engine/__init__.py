@@ -1,0 +1,1 @@
+"""The engine: fleet, dispatcher, processes and simulation, in SimPy."""

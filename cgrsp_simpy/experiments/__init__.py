@@ -1,0 +1,1 @@
+"""Many runs: replications and comparisons."""

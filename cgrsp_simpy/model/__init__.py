@@ -1,0 +1,1 @@
+"""The model: dataclasses and laws, without simulation."""

@@ -1,0 +1,62 @@
+"""The checks that every input passes, and the one error that they raise."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Sequence
+
+__all__ = ["InputError", "check_fraction", "check_number", "check_one_of", "check_shares", "check_whole", "require"]
+
+
+class InputError(ValueError):
+    """A value that the model cannot use. The message names it, shows it and says what is allowed."""
+
+
+def require(ok: bool, name: str, value: object, allowed: str) -> None:
+    """Raise InputError unless `ok`."""
+    if not ok:
+        raise InputError(f"{name}(={value!r}) must be {allowed}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_number(name: str, value: object, *, above: float | None = None, least: float | None = None) -> None:
+    """A finite number, greater than `above` or at least `least` where given."""
+    if above is not None:
+        require(_is_number(value) and value > above, name, value, f"a number > {above:g}")  # type: ignore[operator]
+    elif least is not None:
+        require(_is_number(value) and value >= least, name, value, f"a number >= {least:g}")  # type: ignore[operator]
+    else:
+        require(_is_number(value), name, value, "a finite number")
+
+
+def check_whole(name: str, value: object, *, least: int) -> None:
+    """A whole number, at least `least`."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(whole and value >= least, name, value, f"a whole number >= {least}")  # type: ignore[operator]
+
+
+def check_fraction(name: str, value: object) -> None:
+    """A number from 0 to 1."""
+    require(_is_number(value) and 0 <= value <= 1, name, value, "a number from 0 to 1")  # type: ignore[operator]
+
+
+def check_shares(name: str, shares: Sequence[object]) -> None:
+    """Numbers from 0 to 1 that sum to one."""
+    for share in shares:
+        check_fraction(name, share)
+    total = math.fsum(shares)  # type: ignore[arg-type]
+    require(abs(total - 1) < 1e-9, name, tuple(shares), f"shares that sum to 1 (here {total:g})")
+
+
+def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
+    """One of the names `allowed`; the message offers the nearest."""
+    allowed = list(allowed)
+    if name in allowed:
+        return
+    near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    raise InputError(f"unknown {what} {name!r}{hint} (allowed: {', '.join(allowed)})")

@@ -1,0 +1,232 @@
+"""A scheduling decision: what a policy sees, and what it may answer."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from cgrsp_simpy.model.gpu import GpuType
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.market import Market, Status
+
+__all__ = ["Assignment", "Desk", "Known", "Lane", "Policy", "PolicyError", "SlotView", "View", "Wake"]
+
+
+class PolicyError(RuntimeError):
+    """A policy answered what cannot be carried out, or let the simulation stand still."""
+
+
+class Wake(NamedTuple):
+    """An answer beside the assignments: decide again at this time at the latest. at_s: seconds, later than now."""
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotView:
+    """A slot as a policy sees it.
+
+    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be provisioned as.
+    expected_end_s: None when idle; else dispatch time + mean execution time (the provisioning delay is not known).
+    """
+
+    index: int
+    gpu: GpuType
+    expected_end_s: float | None = None
+
+
+# A job on a slot, or on as many slots as it has GPUs.
+Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
+
+
+class Lane:
+    """Waiting jobs that differ only in submission and deadline: one complexity, one deadline class.
+
+    jobs: by deadline, equal ones by submission, so that an order needs to look only at the fronts of its tiers.
+    deadlines_s: theirs. Both are live; a policy reads them only.
+    """
+
+    __slots__ = ("complexity", "deadlines_s", "jobs", "tight")
+
+    def __init__(self, complexity: int, tight: bool) -> None:
+        self.complexity, self.tight = complexity, tight
+        self.jobs: list[Job] = []
+        self.deadlines_s: list[float] = []
+
+    def add(self, job: Job) -> None:
+        """Put a job at its place."""
+        place = bisect_right(self.deadlines_s, job.deadline_s)
+        self.deadlines_s.insert(place, job.deadline_s)
+        self.jobs.insert(place, job)
+
+    def remove(self, job: Job) -> None:
+        """Take a job out."""
+        place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
+        del self.jobs[place], self.deadlines_s[place]
+
+
+def _least_by_level(gpus: Sequence[GpuType]) -> tuple[float, ...]:
+    return tuple(map(min, zip(*[gpu.mean_execution_s for gpu in gpus])))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What an operator knows by experience; the same for a whole run.
+
+    gpus: the types that can be rented; the first is the reference of estimates (the RTX 3090 in the thesis).
+    fleet: the types of the C_max slots. free_types: whether an idle slot may be provisioned as any type.
+    arrival_rate_per_s, complexity_mix, tight_fraction: of the workload. market: the law of the stock over the day.
+    """
+
+    gpus: tuple[GpuType, ...]
+    fleet: tuple[GpuType, ...]
+    free_types: bool
+    arrival_rate_per_s: float
+    complexity_mix: tuple[float, ...]
+    tight_fraction: float
+    market: Market
+
+    @cached_property
+    def fastest_s(self) -> tuple[float, ...]:
+        """Least mean execution time over all slots, seconds, by complexity - 1."""
+        return _least_by_level(self.gpus if self.free_types else self.fleet)
+
+    @cached_property
+    def offered_load(self) -> float:
+        """The load lambda x mean W / C_max, execution time only (thesis Section 4.5.10)."""
+        slots = len(self.fleet)
+        mean_s = sum(share * time / slots for gpu in self.fleet for share, time in zip(self.complexity_mix, gpu.mean_execution_s))
+        return self.arrival_rate_per_s * mean_s / slots
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Desk:
+    """The live state that views show; the dispatcher keeps it, and every view of a run shares it.
+
+    waiting: in order of submission. lanes: by complexity and class. slots: each as it is now. idle: those that are idle, in
+    order of registration. rng: the policy's own stream. seen: uniform variates for the statuses shown.
+    """
+
+    known: Known
+    slots: list[SlotView]
+    idle: list[SlotView]
+    rng: Random
+    seen: Iterator[float]
+    waiting: dict[Job, Any] = field(default_factory=dict)
+    lanes: dict[tuple[int, bool], Lane] = field(default_factory=dict)
+
+    def add(self, job: Job, ticket: Any = None) -> None:
+        """Queue a job."""
+        self.waiting[job] = ticket
+        key = (job.complexity, job.tight)
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = Lane(*key)
+        lane.add(job)
+
+    def remove(self, job: Job) -> Any:
+        """Take a job out of the queue; its ticket."""
+        self.lanes[job.complexity, job.tight].remove(job)
+        return self.waiting.pop(job)
+
+
+class View:
+    """What a policy sees at a decision; read only. Never a draw, never a job that has not arrived."""
+
+    __slots__ = ("_desk", "_now_s", "_queue", "_statuses")
+
+    def __init__(self, now_s: float, desk: Desk) -> None:
+        self._now_s, self._desk = now_s, desk
+        self._queue: tuple[Job, ...] | None = None
+        self._statuses: dict[SlotView, Status] | None = None
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds from the start of the run."""
+        return self._now_s
+
+    @property
+    def queue(self) -> tuple[Job, ...]:
+        """Waiting jobs in order of submission."""
+        if self._queue is None:
+            self._queue = tuple(self._desk.waiting)
+        return self._queue
+
+    @property
+    def slots(self) -> tuple[SlotView, ...]:
+        """All slots."""
+        return tuple(self._desk.slots)
+
+    @property
+    def idle(self) -> tuple[SlotView, ...]:
+        """The idle slots, in order of registration."""
+        return tuple(self._desk.idle)
+
+    @property
+    def known(self) -> Known:
+        """What the operator knows by experience."""
+        return self._desk.known
+
+    @property
+    def rng(self) -> Random:
+        """The policy's own stream of random numbers."""
+        return self._desk.rng
+
+    @property
+    def lanes(self) -> Collection[Lane]:
+        """The waiting jobs once more, for orders by tier; live, to be read during the decision only."""
+        return self._desk.lanes.values()
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting jobs."""
+        return len(self._desk.waiting)
+
+    def first(self, number: int) -> list[Job]:
+        """The first waiting jobs in order of submission."""
+        return list(islice(self._desk.waiting, number))
+
+    def mean_s(self, job: Job, slot: SlotView) -> float:
+        """Mean execution time of a job on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
+        return slot.gpu.mean_execution_s[job.complexity - 1]
+
+    def status(self, slot: SlotView) -> Status:
+        """The stock status shown for a slot: a draw by Eq. 3.1, independent of the one that a dispatch will meet."""
+        if self._statuses is None:
+            self._statuses = {}
+        status = self._statuses.get(slot)
+        if status is None:
+            status = self.known.market.status(slot.gpu, self._now_s, next(self._desk.seen))
+            self._statuses[slot] = status
+        return status
+
+    def offers(self) -> list[SlotView]:
+        """What can be provisioned now: the idle slots; with free choice of type, each as every type."""
+        desk = self._desk
+        if not desk.known.free_types:
+            return desk.idle.copy()
+        return [SlotView(slot.index, gpu) for slot in desk.idle for gpu in desk.known.gpus]
+
+    def fastest_s(self) -> tuple[float, ...]:
+        """Least mean execution time over what can be provisioned now, seconds, by complexity - 1."""
+        desk = self._desk
+        if desk.known.free_types:
+            return desk.known.fastest_s
+        if len(desk.idle) == 1:
+            return desk.idle[0].gpu.mean_execution_s
+        return _least_by_level([slot.gpu for slot in desk.idle])
+
+
+class Policy(Protocol):
+    """A scheduling policy: a function of a view. It answers with pairs (job, slot) and, if it likes, a Wake.
+
+    A job with several GPUs is paired with a tuple of as many slots. Slots may stay idle on purpose.
+    """
+
+    def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:
+        """Decide."""

@@ -1,0 +1,183 @@
+"""What one run leaves: a record a job, and the figures of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.market import Status
+from cgrsp_simpy.model.table import to_pandas, write_csv
+
+if TYPE_CHECKING:
+    import pandas
+
+    from cgrsp_simpy.model.scenario import Scenario
+
+__all__ = ["RECORD", "JobRecord", "Recorder", "Run"]
+
+BLOCK = 8192  # records summed at a time
+STATUS_NAMES = [status.name.title() for status in Status]
+
+
+class JobRecord(NamedTuple):
+    """What happened to one job. Times in seconds from the start of the run.
+
+    slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job on several slots, the first).
+    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s: realised (Eq. 3.2, 3.12).
+    cost_usd: execution seconds x price per second (Eq. 3.11).
+    """
+
+    job: int
+    complexity: int
+    tight: bool
+    gpus: int
+    submit_s: float
+    deadline_s: float
+    dispatch_s: float
+    start_s: float
+    finish_s: float
+    slot: int
+    gpu: int
+    status: int
+    delay_s: float
+    service_s: float
+    cost_usd: float
+
+
+_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "i4", "gpu": "i4", "status": "i1"}
+RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+
+
+@dataclass
+class Totals:
+    """Sums over records, from which the figures of a run follow. Times in seconds."""
+
+    completed: int = 0
+    tight: int = 0
+    missed: int = 0
+    tight_missed: int = 0
+    wait_s: float = 0.0
+    tardiness_s: float = 0.0
+    cost_usd: float = 0.0
+    held_s: float = 0.0
+    end_s: float = 0.0
+
+    def add(self, jobs: np.ndarray) -> None:
+        """Add records of dtype RECORD."""
+        late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])  # tardiness, thesis Eq. 3.6
+        missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
+        self.completed += len(jobs)
+        self.tight += int(jobs["tight"].sum())
+        self.missed += int(missed.sum())
+        self.tight_missed += int((missed & jobs["tight"]).sum())
+        self.wait_s += float((jobs["start_s"] - jobs["submit_s"]).sum())  # thesis Eq. 3.7
+        self.tardiness_s += float(late_s.sum())
+        self.cost_usd += float(jobs["cost_usd"].sum())
+        self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
+        self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
+
+
+class Recorder:
+    """Takes the records of a run as they come; sums them block by block, and keeps them if asked to."""
+
+    def __init__(self, keep: bool) -> None:
+        self.rows: list[JobRecord | tuple[Any, ...]] = []
+        self.totals = Totals()
+        self._kept: list[np.ndarray] | None = [] if keep else None
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Take one record, its values in the order of JobRecord."""
+        self.rows.append(row)
+        if len(self.rows) == BLOCK:
+            self._sum_block()
+
+    def _sum_block(self) -> None:
+        block = np.empty(len(self.rows), RECORD)
+        for name, column in zip(JobRecord._fields, zip(*self.rows)):
+            block[name] = column
+        self.totals.add(block)
+        self.rows.clear()
+        if self._kept is not None:
+            self._kept.append(block)
+
+    def close(self) -> np.ndarray | None:
+        """Sum what is left; the records by job if they were kept."""
+        if self.rows:
+            self._sum_block()
+        if self._kept is None:
+            return None
+        jobs = np.concatenate([np.empty(0, RECORD), *self._kept])
+        return jobs[np.argsort(jobs["job"], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulated run.
+
+    scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s: by slot, the seconds in which it
+    was held, for provisioning or execution. decisions: how often the policy was asked.
+    """
+
+    scenario: Scenario
+    policy: str
+    seed: int
+    totals: Totals
+    slot_held_s: tuple[float, ...]
+    decisions: int
+    records: np.ndarray | None = field(repr=False)
+
+    @property
+    def jobs(self) -> np.ndarray:
+        """One row a job, in order of submission; a structured array whose fields JobRecord explains."""
+        if self.records is None:
+            raise InputError("this run kept no records; simulate with records=True")
+        return self.records
+
+    def summary(self) -> dict[str, float]:
+        """The figures of the run by name, units in the names.
+
+        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct, tight_miss_pct, loose_miss_pct: share of all,
+        tight and loose jobs that end after their deadline (NaN where there are none). tardiness_min: mean over all jobs
+        (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots, provisioning included, up to the
+        last completion. makespan_h: time of the last completion.
+        """
+        sums = self.totals
+        loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+        return {
+            "jobs": self.scenario.workload.jobs,
+            "completed": sums.completed,
+            "wait_min": sums.wait_s / sums.completed / 60,
+            "miss_pct": _percent(sums.missed, sums.completed),
+            "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
+            "loose_miss_pct": _percent(loose_missed, loose),
+            "tardiness_min": sums.tardiness_s / sums.completed / 60,
+            "cost_usd": sums.cost_usd,
+            "utilisation_pct": _percent(sums.held_s, len(self.slot_held_s) * sums.end_s),
+            "makespan_h": sums.end_s / 3600,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The records as dicts, with the names of GPU type and status in place of their numbers."""
+        gpus = [gpu.name for gpu in self.scenario.gpus]
+        rows = []
+        for values in self.jobs.tolist():
+            row = dict(zip(JobRecord._fields, values))
+            rows.append({**row, "gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]]})
+        return rows
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the records to a CSV file, one row a job."""
+        write_csv(path, self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The records as a pandas DataFrame, one row a job; needs the extra "pandas"."""
+        return to_pandas(self.rows())
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100.0 * part / whole if whole else math.nan

@@ -1,0 +1,223 @@
+"""A scenario: workload, fleet, market and service law; from the thesis's days, from a log, to and from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.decision import Desk, Known, SlotView, View
+from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.market import CLOCKS, Clock, Market
+from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.streams import stream, uniforms
+from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.model.traces import read_log
+from cgrsp_simpy.model.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
+
+__all__ = ["Scenario", "day", "trace"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that a run depends on, but the policy and the seed.
+
+    slots: the type of each slot; C_max is their number. gpus: the types that can be rented; the first is the reference of
+    estimates. free_types: whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3 in words;
+    the calibrated reading is False).
+    """
+
+    name: str
+    workload: Workload
+    slots: tuple[GpuType, ...] = round_robin(5)
+    gpus: tuple[GpuType, ...] = THESIS_GPUS
+    free_types: bool = False
+    market: Market = field(default_factory=Market)
+    service: Service = field(default_factory=Service)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "slots", tuple(self.slots))
+        object.__setattr__(self, "gpus", tuple(self.gpus))
+        require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
+        require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
+        check_one_of("value of free_types", str(self.free_types), ("True", "False"))
+        if isinstance(self.workload, LoggedWorkload):
+            self._take_times_from(self.workload)
+        levels = len(self.workload.mix)
+        for gpu in {*self.slots, *self.gpus}:
+            times = gpu.mean_execution_s
+            require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, f"one time for each of {levels} levels")
+        if self.service.distribution == "lognormal" and not isinstance(self.workload, LoggedWorkload):
+            require(len(self.service.sigma) >= levels, "sigma", self.service.sigma, f"one number for each of {levels} levels")
+
+    def _take_times_from(self, log: LoggedWorkload) -> None:
+        """Mean execution times are the log's, by size class, over each type's speed."""
+        means = log.mean_service_s()
+
+        def measured(gpu: GpuType) -> GpuType:
+            return replace(gpu, mean_execution_s=tuple(mean / gpu.speed for mean in means))
+
+        object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
+        object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
+
+    def known(self) -> Known:
+        """What an operator of this scenario knows by experience."""
+        load = self.workload
+        return Known(self.gpus, self.slots, self.free_types, load.rate_per_s, load.mix, load.tight_share, self.market)
+
+    def view(self, queue: Iterable[Job], now_s: float = 0.0, busy: dict[int, float] | None = None, seed: int = 0) -> View:
+        """A view to try a policy on without a simulation.
+
+        queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
+        """
+        busy = busy or {}
+        slots = [SlotView(index, gpu, busy.get(index)) for index, gpu in enumerate(self.slots)]
+        desk = self.desk(seed, slots, [slot for slot in slots if slot.expected_end_s is None])
+        for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
+            desk.add(job)
+        return View(now_s, desk)
+
+    def desk(self, seed: int, slots: list[SlotView], idle: list[SlotView]) -> Desk:
+        """What views of a run show, before any job has come."""
+        rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))  # scalar draws: Python's generator is the faster one
+        return Desk(self.known(), slots, idle, rng, uniforms(stream(seed, "seen")))
+
+    def to_toml(self, path: str | Path) -> None:
+        """Write the scenario to a TOML file, from which `from_toml` makes an equal one."""
+        Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """Read a scenario from a TOML file. What the file leaves out is as in the thesis; only [workload] is needed.
+
+        Raises InputError with the file's name for a file that is not TOML, an unknown key or a value that is not allowed.
+        """
+        path = Path(path)
+        try:
+            tables = tomllib.loads(path.read_bytes().decode("utf-8"))
+            return _scenario(tables, path)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+            raise InputError(f"{path}: {error}") from None
+
+
+def day(
+    name: str,
+    slots: int | Sequence[str] = 5,
+    tight_fraction: float = 0.2,
+    jobs: int | None = None,
+    rate_per_s: float | None = None,
+    free_types: bool = False,
+    clock: str = "calibrated",
+) -> Scenario:
+    """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
+
+    slots: number of slots (types in turn, Section 4.3) or a list of type names. tight_fraction: share of 1-hour deadlines.
+    jobs, rate_per_s: in place of the day's. clock: "calibrated" or "printed", the hours of the stock multiplier.
+    """
+    check_one_of("day", name, DAYS)
+    check_one_of("clock", clock, CLOCKS)
+    usual_rate, usual_jobs = DAYS[name]
+    workload = PoissonWorkload(
+        jobs=usual_jobs if jobs is None else jobs,
+        rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
+        deadlines=DeadlineClasses(tight_fraction),
+    )
+    return Scenario(name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock]))
+
+
+def trace(
+    path: str | Path,
+    format: str = "csv",
+    window: str | None = None,
+    slots: int | Sequence[str] = 5,
+    tight_fraction: float = 0.2,
+    free_types: bool = False,
+    clock: str = "calibrated",
+    strict: bool = False,
+) -> Scenario:
+    """A scenario from a log of real jobs; `cgrsp_simpy.model.traces.read_log` tells what it may hold.
+
+    A log with timestamps sets the hour of day at which the run starts. The other arguments are those of `day`.
+    """
+    check_one_of("clock", clock, CLOCKS)
+    log = read_log(path, format, window, DeadlineClasses(tight_fraction), strict=strict)
+    market = Market(_started(CLOCKS[clock], log))
+    return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
+
+
+def _started(clock: Clock, log: LoggedWorkload) -> Clock:
+    return clock if log.start_h is None else replace(clock, start_h=log.start_h)
+
+
+# ---- TOML ----
+
+
+def _tables(scenario: Scenario) -> dict[str, Any]:
+    market, clock = scenario.market, scenario.market.clock
+    return {
+        "name": scenario.name,
+        "fleet": {"slots": [gpu.name for gpu in scenario.slots], "free_types": scenario.free_types},
+        "workload": _workload_table(scenario.workload),
+        "service": table_of(scenario.service),
+        "market": {**table_of(market), "clock": table_of(clock)},
+        "gpu": [table_of(gpu) for gpu in scenario.gpus],
+    }
+
+
+def _workload_table(workload: Workload) -> dict[str, Any]:
+    if isinstance(workload, PoissonWorkload):
+        own = {"jobs": workload.jobs, "rate_per_s": workload.rate_per_s, "complexity_mix": workload.complexity_mix}
+        return {**own, **table_of(workload.deadlines)}
+    if isinstance(workload, LoggedWorkload):
+        require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
+        return {**workload.origin, **table_of(workload.deadlines)}
+    if isinstance(workload, JobList):
+        return {"job": [table_of(job) for job in workload.listed]}
+    raise InputError(f"a workload of type {type(workload).__name__} cannot be written to TOML")
+
+
+def _scenario(tables: dict[str, Any], path: Path) -> Scenario:
+    check_keys("the file", tables, ("name", "fleet", "workload", "service", "market", "gpu"))
+    fleet = tables.get("fleet", {})
+    check_keys("[fleet]", fleet, ("slots", "free_types"))
+    gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(tables, "gpu")) or THESIS_GPUS
+    workload = _workload(tables.get("workload"), path)
+    market = dict(mapping("[market]", tables.get("market", {})))
+    clock = market.pop("clock", "calibrated")
+    if isinstance(clock, str):
+        check_one_of("clock", clock, CLOCKS)
+        made = CLOCKS[clock]
+        market["clock"] = _started(made, workload) if isinstance(workload, LoggedWorkload) else made
+    else:
+        market["clock"] = make(Clock, clock, "[market.clock]")
+    return Scenario(
+        name=str(tables.get("name", path.stem)),
+        workload=workload,
+        slots=round_robin(fleet.get("slots", 5), gpus),
+        gpus=gpus,
+        free_types=fleet.get("free_types", False),
+        market=make(Market, market, "[market]"),
+        service=make(Service, tables.get("service", {}), "[service]"),
+    )
+
+
+def _workload(table: Any, path: Path) -> Workload:
+    if table is None:
+        raise InputError("the table [workload] is missing: it needs jobs and rate_per_s, or trace, or [[workload.job]]")
+    table = dict(mapping("[workload]", table))
+    if "job" in table:
+        check_keys("[workload]", table, ("job",))
+        return JobList(tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job")))
+    names = [item.name for item in fields(DeadlineClasses)]
+    deadlines = make(DeadlineClasses, {key: table.pop(key) for key in names if key in table}, "[workload]")
+    if "trace" in table:
+        check_keys("[workload]", table, ("trace", "format", "window", "strict", *names))
+        log = path.parent / str(table["trace"])
+        return read_log(log, table.get("format", "csv"), table.get("window"), deadlines, strict=table.get("strict", False))
+    check_keys("[workload]", table, ("jobs", "rate_per_s", "complexity_mix", "trace", "job", *names))
+    return make(PoissonWorkload, {**table, "deadlines": deadlines}, "[workload]")

@@ -1,0 +1,25 @@
+"""Streams of random numbers: one seed, one stream a purpose, found by its name."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+from numpy.random import PCG64, Generator, SeedSequence
+
+__all__ = ["stream", "uniforms"]
+
+
+def stream(seed: int, name: str) -> Generator:
+    """The stream `name` of a seed. It depends on these two alone, never on the order of calls.
+
+    Names in use: arrivals, complexity, deadlines, status, delay, service (the jobs' draws), seen (the statuses that the
+    scheduler sees) and policy (a random policy's own).
+    """
+    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
+
+
+def uniforms(generator: Generator) -> Iterator[float]:
+    """Uniform variates on [0, 1), one after the other, as Python floats."""
+    while True:
+        yield from generator.random(1024).tolist()

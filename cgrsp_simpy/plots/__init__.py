@@ -1,0 +1,1 @@
+"""Plots: functions that take data and ax= and return the Axes."""

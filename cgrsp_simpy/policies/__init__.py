@@ -1,0 +1,91 @@
+"""Scheduling policies: name -> factory, in the thesis's order; and policies from text such as "rh:reserve=2"."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.policies.classic import balanced, edf, fifo, lcf, random, spt
+from cgrsp_simpy.policies.hybrid import adaptive, cadr, cadr_order_only, spt_rescue
+from cgrsp_simpy.policies.rolling_horizon import rolling_horizon
+from cgrsp_simpy.policies.rules import ListPolicy
+
+__all__ = ["POLICIES", "SECTIONS", "ListPolicy", "make_policy"]
+
+POLICIES: dict[str, Callable[..., Policy]] = {
+    "fifo": fifo,
+    "spt": spt,
+    "edf": edf,
+    "lcf": lcf,
+    "balanced": balanced,
+    "random": random,
+    "spt-rescue": spt_rescue,
+    "adaptive": adaptive,
+    "rh": rolling_horizon,
+    "cadr": cadr,
+    "cadr-oo": cadr_order_only,
+}
+
+# Where the thesis describes each.
+SECTIONS = dict(zip(POLICIES, "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11".split()))
+
+
+def make_policy(policy: str | Policy) -> Policy:
+    """A policy from its text: "rh", "rh:reserve=2,gate=0.9" or "my_rules.py:youngest_first"; a callable is passed through.
+
+    Raises InputError for an unknown name, parameter or file.
+    """
+    if not isinstance(policy, str):
+        if not callable(policy):
+            raise InputError(f"policy(={policy!r}) must be a name or a function of a view")
+        return policy
+    name, _, rest = policy.partition(":")
+    if name.endswith(".py"):
+        return _from_file(Path(name), rest)
+    check_one_of("policy", name, POLICIES)
+    factory = POLICIES[name]
+    return factory(**_parameters(policy, rest, factory))
+
+
+def _parameters(text: str, rest: str, factory: Callable[..., Policy]) -> dict[str, Any]:
+    """Keyword arguments from "a=1,b=2", each of the kind of its default."""
+    own = inspect.signature(factory).parameters
+    given: dict[str, Any] = {}
+    for part in rest.split(",") if rest else ():
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"policy {text!r}: {part!r} must be of the form parameter=value")
+        check_one_of(f"parameter of policy {text.partition(':')[0]}", key, own)
+        kind = type(own[key].default)
+        try:
+            given[key] = kind(value)
+        except ValueError:
+            word = "a whole number" if kind is int else "a number"
+            raise InputError(f"policy {text!r}: {key}(={value!r}) must be {word}") from None
+    return given
+
+
+def _from_file(path: Path, name: str) -> Policy:
+    module = _load(path)
+    own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    check_one_of(f"function in {path}", name, own)
+    return cast(Policy, getattr(module, name))
+
+
+def _load(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"policy file {str(path)!r} does not exist")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"policy file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from None
+    return module

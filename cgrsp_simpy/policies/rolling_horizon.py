@@ -1,0 +1,66 @@
+"""Rolling Horizon (thesis Section 4.5.10, Algorithm 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from cgrsp_simpy.model.checks import check_number, check_whole
+from cgrsp_simpy.model.decision import SlotView, View
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.policies.rules import STOCK_PENALTY, ListPolicy, Tier, Tiers, TiersOfLane, fastest_of_all_s
+
+__all__ = ["rolling_horizon"]
+
+QOS_WEIGHT, COST_WEIGHT, WAIT_WEIGHT, MISS_WEIGHT = 0.5, 0.5, 1.0, 10.0  # w_qos, w_cost, alpha_1, alpha_2
+
+
+def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
+    """Jobs that cannot wait for the next slot first; below saturation a reserve of idle slots is kept for tight jobs.
+
+    reserve: idle slots withheld from loose jobs; one slot at least is always left to them. gate: offered load from which
+    nothing is reserved.
+    """
+    check_whole("reserve", reserve, least=0)
+    check_number("gate", gate, least=0)
+
+    def reserved(view: View) -> int:
+        """R: the reservation, if the load gate is open."""
+        return min(reserve, len(view.known.fleet) - 1) if view.known.offered_load < gate else 0
+
+    def tiers(view: View) -> TiersOfLane:
+        now, free, eager = view.now_s, next_free_s(view), reserved(view) > 0
+
+        def of_lane(tight: bool, e: float) -> Sequence[Tier]:
+            hopeless = (now + e, 3, 0.0)  # t + e_j > d_j
+            if eager and tight:
+                return hopeless, (inf, 0, 0.0)
+            return hopeless, (free + e, 1, 0.0), (inf, 2, e)  # urgent if t_free + e_j > d_j, else normal
+
+        return of_lane
+
+    def admit(view: View, job: Job, idle: int) -> bool:
+        return job.tight or idle - job.gpus >= reserved(view)
+
+    return ListPolicy(Tiers(tiers, fastest_of_all_s), least_surrogate, "rh", admit)
+
+
+def next_free_s(view: View) -> float:
+    """t_free: when the next busy slot is expected to end; one that is overdue counts as free now."""
+    ends = [slot.expected_end_s for slot in view.slots if slot.expected_end_s is not None]
+    return max(view.now_s, min(ends, default=view.now_s))
+
+
+def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    """The slot of least w_qos (alpha_1 w_j + alpha_2 (1 - delta_j)) + w_cost c_j + sp(s), starting now."""
+    wait_s = view.now_s - job.submit_s
+
+    def score(slot: SlotView) -> float:
+        mean_s = view.mean_s(job, slot)
+        missed = view.now_s + mean_s > job.deadline_s
+        cost_usd = mean_s * slot.gpu.price_usd_per_h / 3600
+        return (
+            QOS_WEIGHT * (WAIT_WEIGHT * wait_s + MISS_WEIGHT * missed) + COST_WEIGHT * cost_usd + STOCK_PENALTY[view.status(slot)]
+        )
+
+    return min(offers, key=score)

@@ -1,0 +1,183 @@
+"""Orders (what runs next) and placements (where): a pair of them is a policy."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
+
+from cgrsp_simpy.model.decision import Assignment, SlotView, View
+from cgrsp_simpy.model.job import Job
+
+__all__ = [
+    "ListPolicy",
+    "Order",
+    "Place",
+    "Tiers",
+    "by_deadline",
+    "by_submission",
+    "cheapest",
+    "fastest",
+    "first_idle",
+    "shortest_first",
+    "speed_cost_stock",
+    "stock_then_fastest",
+]
+
+Order = Callable[[View], Iterable[Job]]
+"""From a view to waiting jobs, the next to run first; at least as many as there are idle slots, where as many wait."""
+
+Place = Callable[[View, Job, Sequence[SlotView]], SlotView]
+"""From a view, a job and what can be provisioned (two choices or more) to one of these."""
+
+Admit = Callable[[View, Job, int], bool]
+"""From a view, a job and the number of slots still idle to whether the job may start."""
+
+STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low stock, thesis Eq. 4.1 and 4.2
+
+
+class ListPolicy:
+    """Takes jobs in an order, puts each on the slot that a placement chooses, until slots or jobs run out.
+
+    A job of several GPUs that does not fit is not overtaken. name: for reports. admit: whether a job may start while a number
+    of slots is idle; one that may not is passed over.
+    """
+
+    def __init__(self, order: Order, place: Place, name: str = "list", admit: Admit | None = None) -> None:
+        self.order, self.place, self.name, self.admit = order, place, name, admit
+
+    def __call__(self, view: View) -> Iterator[Assignment]:
+        """The assignments at a view."""
+        offers, idle = view.offers(), len(view.idle)
+        for job in self.order(view):
+            if self.admit and not self.admit(view, job, idle):
+                continue
+            if job.gpus > idle:
+                return
+            slots = []
+            for _ in range(job.gpus):
+                slots.append(offers[0] if len(offers) == 1 else self.place(view, job, offers))
+                offers = [offer for offer in offers if offer.index != slots[-1].index]
+            yield job, tuple(slots)
+            idle -= job.gpus
+            if not idle:
+                return
+
+
+# ---- orders ----
+
+
+def by_submission(view: View) -> Iterable[Job]:
+    """First come, first served; as many jobs as slots are idle."""
+    return view.first(len(view.idle))
+
+
+Tier = tuple[float, int, float]
+"""Deadline before which the tier lies, rank, seconds: jobs run by rank, then seconds, then deadline, then submission."""
+
+TiersOfLane = Callable[[bool, float], Sequence[Tier]]
+"""From whether a lane is tight and its jobs' estimate e (seconds) to the lane's tiers by rising deadline, the last without end.
+A tier's seconds are e for shortest-first, 0 for earliest deadline."""
+
+
+class Tiers:
+    """An order by tiers of deadline, worked out from the fronts of the lanes alone.
+
+    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1.
+    """
+
+    def __init__(self, tiers: Callable[[View], TiersOfLane], estimates: Callable[[View], Sequence[float]]) -> None:
+        self.tiers, self.estimates = tiers, estimates
+
+    def __call__(self, view: View) -> list[Job]:
+        """The first jobs of each tier of each lane, as many as slots are idle, in order."""
+        most, estimates, tiers_of_lane = len(view.idle), self.estimates(view), self.tiers(view)
+        fronts: list[tuple[int, float, float, int, Job]] = []
+        for lane in view.lanes:
+            deadlines_s, first = lane.deadlines_s, 0
+            if not deadlines_s:
+                continue
+            for before_s, rank, seconds in tiers_of_lane(lane.tight, estimates[lane.complexity - 1]):
+                if deadlines_s[first] >= before_s:
+                    continue
+                last = deadlines_s[-1] < before_s
+                stop = len(deadlines_s) if last else bisect_left(deadlines_s, before_s, first)
+                front = lane.jobs[first : first + most] if first + most < stop else lane.jobs[first:stop]
+                fronts += [(rank, seconds, job.deadline_s, job.id, job) for job in front]
+                if last:
+                    break
+                first = stop
+        fronts.sort()
+        return [key[4] for key in fronts]
+
+    def whole_queue(self, view: View) -> list[Job]:
+        """The order by its definition: all waiting jobs, sorted by each one's own tier."""
+        estimates, tiers_of_lane = self.estimates(view), self.tiers(view)
+
+        def key(job: Job) -> tuple[int, float, float, int]:
+            tiers = tiers_of_lane(job.tight, estimates[job.complexity - 1])
+            rank, seconds = next((rank, seconds) for before_s, rank, seconds in tiers if job.deadline_s < before_s)
+            return rank, seconds, job.deadline_s, job.id
+
+        return sorted(view.queue, key=key)
+
+
+def fastest_idle_s(view: View) -> Sequence[float]:
+    """e_j, the least mean execution time over the slots that are idle at the start of the decision."""
+    return view.fastest_s()
+
+
+def fastest_of_all_s(view: View) -> Sequence[float]:
+    """e_j over all slots, idle or not."""
+    return view.known.fastest_s
+
+
+def reference_s(view: View) -> Sequence[float]:
+    """The mean execution time on the reference type (the RTX 3090 in the thesis)."""
+    return view.known.gpus[0].mean_execution_s
+
+
+by_deadline = Tiers(lambda view: lambda tight, e: ((inf, 0, 0.0),), reference_s)
+"""Earliest deadline first; equal ones by submission."""
+
+shortest_first = Tiers(lambda view: lambda tight, e: ((inf, 0, e),), reference_s)
+"""Shortest estimated processing time first, on the reference type; equal ones by deadline."""
+
+
+# ---- placements ----
+
+
+def first_idle(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    """The slot that was registered first."""
+    return offers[0]
+
+
+def fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    """The least mean execution time."""
+    return min(offers, key=lambda slot: view.mean_s(job, slot))
+
+
+def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    """The least price per second; of equal ones the fastest."""
+    return min(offers, key=lambda slot: (slot.gpu.price_usd_per_h, view.mean_s(job, slot)))
+
+
+def stock_then_fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    """High before Medium before Low stock, then the least mean execution time (thesis Section 4.5.3)."""
+    return min(offers, key=lambda slot: (view.status(slot), view.mean_s(job, slot)))
+
+
+def speed_cost_stock(cost_weight: float) -> Place:
+    """Score of speed and cost, each over the best idle one, and stock (thesis Eq. 4.1); the least wins."""
+
+    def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+        fastest_s = min([view.mean_s(job, slot) for slot in offers])
+        cheapest_usd = min([slot.gpu.price_usd_per_h for slot in offers]) or 1.0  # a free type: no ratio
+
+        def score(slot: SlotView) -> float:
+            speed, cost = view.mean_s(job, slot) / fastest_s, slot.gpu.price_usd_per_h / cheapest_usd
+            return (1 - cost_weight) * speed + cost_weight * cost + STOCK_PENALTY[view.status(slot)]
+
+        return min(offers, key=score)
+
+    return place

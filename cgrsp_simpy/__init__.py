@@ -25,7 +25,7 @@ from cgrsp_simpy.model.record import JobRecord, Run
 from cgrsp_simpy.model.scenario import Scenario, day, trace
 from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.workload import DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload
-from cgrsp_simpy.policies import POLICIES, ListPolicy, make_policy
+from cgrsp_simpy.policies import POLICIES, ListPolicy, make_policy, rules
 
 __version__ = version("cgrsp_simpy")
 
@@ -60,6 +60,7 @@ __all__ = [
     "make_policy",
     "plots",
     "round_robin",
+    "rules",
     "simulate",
     "trace",
 ]

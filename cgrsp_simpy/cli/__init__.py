@@ -15,6 +15,7 @@ from importlib.metadata import version
 from typing import NoReturn
 
 from cgrsp_simpy.cli import compare, policies, run
+from cgrsp_simpy.experiments.replicate import WorkerError
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import PolicyError
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in VERBS.items():
         help_line = (module.__doc__ or "").splitlines()[0]
-        verb = verbs.add_parser(name, help=help_line, description=help_line)
+        verb = verbs.add_parser(name, help=help_line.replace("%", "%%"), description=help_line)
         module.add_arguments(verb)
     given = parser.parse_args(arguments)
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _carried_out(given: argparse.Namespace) -> int:
     try:
         print(VERBS[given.verb].carry_out(given), flush=True)
-    except (InputError, PolicyError) as error:
+    except (InputError, PolicyError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say

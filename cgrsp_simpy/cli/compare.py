@@ -29,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> str:
     """The comparison in the format asked for."""
     check_whole("--seeds", given.seeds, least=1)
+    if given.workers is not None:
+        check_whole("--workers", given.workers, least=1)
     check_whole("--first-seed", given.first_seed, least=0)
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     study = compare(scenario_of(given), policies_of(given.policies), seeds, given.workers)

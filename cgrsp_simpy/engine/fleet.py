@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from operator import attrgetter
+from typing import Any
 
 import simpy
 
@@ -29,26 +30,39 @@ class Slot(simpy.Resource):
 
 
 class Fleet:
-    """All slots; `views` and `idle` are what a policy sees of them.
+    """All slots; `views` (of each when idle), `idle` and `busy` are what a policy sees of them.
+
+    choices: types as which any idle slot may be provisioned.
 
     A slot counts as taken from its dispatch on, not from the request that follows the provisioning delay: `idle` is the
     truth for decisions, `Resource.count` is not.
     """
 
-    def __init__(self, env: simpy.Environment, gpus: tuple[GpuType, ...]) -> None:
+    def __init__(self, env: simpy.Environment, gpus: tuple[GpuType, ...], choices: tuple[GpuType, ...] = ()) -> None:
+        self.choices = choices
         self.slots = [Slot(env, index, gpu) for index, gpu in enumerate(gpus)]
         self.views = [slot.idle for slot in self.slots]
         self.idle = self.views.copy()
+        self.busy: dict[int, tuple[GpuType, float]] = {}  # type and expected end by index
+
+    def idle_slot(self, view: Any) -> Slot | None:
+        """The slot that a policy means, or None if that is none, is not idle, or cannot be of that type."""
+        if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
+            return None
+        slot = self.slots[view.index]
+        if slot.index in self.busy or not (view is slot.idle or view.gpu in self.choices):
+            return None
+        return slot
 
     def take(self, slot: Slot, gpu: GpuType, now_s: float, mean_s: float) -> None:
         """Mark an idle slot as taken, as a type on which its job's mean execution time is `mean_s` seconds."""
         self.idle.remove(slot.idle)
-        self.views[slot.index] = SlotView(slot.index, gpu, now_s + mean_s)
+        self.busy[slot.index] = (gpu, now_s + mean_s)
         slot.taken_s = now_s
 
     def free(self, slot: Slot, now_s: float) -> None:
         """Mark a slot as idle."""
-        self.views[slot.index] = slot.idle
+        del self.busy[slot.index]
         if self.idle:
             insort(self.idle, slot.idle, key=attrgetter("index"))
         else:

@@ -8,11 +8,11 @@ from typing import Any
 
 import simpy
 
-from cgrsp_simpy.engine.dispatcher import Dispatcher
+from cgrsp_simpy.engine.dispatcher import Dispatcher, delay_until
 from cgrsp_simpy.engine.fleet import Slot
 from cgrsp_simpy.engine.tracing import Event, Listener
 from cgrsp_simpy.model.job import Draws, Job
-from cgrsp_simpy.model.market import HIGH, Market
+from cgrsp_simpy.model.market import Market
 from cgrsp_simpy.model.record import Recorder
 
 __all__ = ["Setting", "life", "source"]
@@ -36,8 +36,7 @@ def source(run: Setting, jobs: Iterable[tuple[Job, Draws]]) -> Process:
     """Start the life of each job when it is submitted."""
     env = run.env
     for job, draws in jobs:
-        while env.now < job.submit_s:  # a second, tiny step where now + (submit - now) rounds to below submit
-            yield env.timeout(job.submit_s - env.now)
+        yield env.timeout(delay_until(env.now, job.submit_s))
         env.process(life(run, job, draws))
 
 
@@ -47,12 +46,12 @@ def life(run: Setting, job: Job, draws: Draws) -> Process:
     A job on several slots starts when the last of them is provisioned, and runs at the pace of its slowest type.
     """
     env, market = run.env, run.market
-    slots, gpus = yield run.dispatcher.submit(job)
+    slots, gpus, mean_s = yield run.dispatcher.submit(job)
     dispatch_s = env.now
-    status, mean_s, price_usd_per_h = HIGH, 0.0, 0.0
-    for gpu in gpus:
-        status = max(status, market.status(gpu, dispatch_s, draws.status))  # thesis Eq. 3.1
-        mean_s = max(mean_s, gpu.mean_execution_s[job.complexity - 1])
+    status = market.status(gpus[0], dispatch_s, draws.status)  # thesis Eq. 3.1
+    price_usd_per_h = gpus[0].price_usd_per_h
+    for gpu in gpus[1:]:
+        status = max(status, market.status(gpu, dispatch_s, draws.status))
         price_usd_per_h += gpu.price_usd_per_h
     delay_s = market.provisioning_s(status, draws.delay)
     if run.listener:
@@ -61,28 +60,23 @@ def life(run: Setting, job: Job, draws: Draws) -> Process:
 
     requests = [slot.request() for slot in slots]
     for request in requests:
-        assert request.triggered, "a slot was promised to two jobs"
-        yield request
-    start_s = env.now
+        assert request.triggered, "a slot was promised to two jobs"  # it is ours: no need to wait for it
+    start_s = dispatch_s + delay_s
     if run.listener:
         tell(run, "start", job, slots, f"{delay_s:.2f} s of provisioning, {start_s - job.submit_s:.2f} s of wait in all")
     service_s = mean_s * draws.service  # thesis Eq. 3.12
     yield env.timeout(service_s)
 
-    finish_s = env.now
+    finish_s = start_s + service_s
     for slot, request in zip(slots, requests):
         slot.release(request)
     if run.listener:
         late_s = finish_s - job.deadline_s
         tell(run, "finish", job, slots, f"{service_s:.2f} s of execution, " + ("late" if late_s > 0 else "in time"))
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
-    # fmt: off
-    run.recorder.add((
-        job.id, job.complexity, job.tight, job.gpus, job.submit_s, job.deadline_s, dispatch_s, start_s, finish_s,
-        slots[0].index, run.gpu_index[gpus[0].name], status, delay_s, service_s, cost_usd,
-    ))
-    # fmt: on
-    run.dispatcher.complete(slots)
+    first, gpu = slots[0].index, run.gpu_index[gpus[0].name]
+    run.recorder.add((*job, dispatch_s, start_s, finish_s, first, gpu, status, delay_s, service_s, cost_usd))
+    run.dispatcher.complete(slots, finish_s)
 
 
 def tell(run: Setting, kind: str, job: Job, slots: list[Slot], detail: str) -> None:

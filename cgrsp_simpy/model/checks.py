@@ -5,8 +5,20 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
 
-__all__ = ["InputError", "check_fraction", "check_number", "check_one_of", "check_shares", "check_whole", "require"]
+__all__ = [
+    "InputError",
+    "check_bool",
+    "check_fraction",
+    "check_number",
+    "check_one_of",
+    "check_shares",
+    "check_whole",
+    "entries_of",
+    "require",
+]
 
 
 class InputError(ValueError):
@@ -35,13 +47,24 @@ def check_number(name: str, value: object, *, above: float | None = None, least:
 
 def check_whole(name: str, value: object, *, least: int) -> None:
     """A whole number, at least `least`."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole and value >= least, name, value, f"a whole number >= {least}")  # type: ignore[operator]
 
 
 def check_fraction(name: str, value: object) -> None:
     """A number from 0 to 1."""
     require(_is_number(value) and 0 <= value <= 1, name, value, "a number from 0 to 1")  # type: ignore[operator]
+
+
+def check_bool(name: str, value: object) -> None:
+    """True or false, not a text or a number."""
+    require(isinstance(value, bool), name, value, "true or false")
+
+
+def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
+    """The entries of a list, and not of a text, as a tuple."""
+    require(isinstance(value, Iterable) and not isinstance(value, (str, bytes)), name, value, what)
+    return tuple(value)  # type: ignore[arg-type]
 
 
 def check_shares(name: str, shares: Sequence[object]) -> None:
@@ -58,5 +81,5 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     if name in allowed:
         return
     near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    raise InputError(f"unknown {what} {name!r}{hint} (allowed: {', '.join(allowed)})")
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"unknown {what} {name!r}{hint} (allowed: {', '.join(allowed) or 'none'})")

@@ -29,7 +29,7 @@ class Wake(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotView:
-    """A slot as a policy sees it.
+    """A slot as a policy sees it; two are equal only if they are the same object.
 
     index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be provisioned as.
     expected_end_s: None when idle; else dispatch time + mean execution time (the provisioning delay is not known).
@@ -80,7 +80,7 @@ class Known:
 
     gpus: the types that can be rented; the first is the reference of estimates (the RTX 3090 in the thesis).
     fleet: the types of the C_max slots. free_types: whether an idle slot may be provisioned as any type.
-    arrival_rate_per_s, complexity_mix, tight_fraction: of the workload. market: the law of the stock over the day.
+    arrival_rate_per_s, complexity_mix, tight_fraction, gpus_per_job (mean): of the workload. market: the law of the stock.
     """
 
     gpus: tuple[GpuType, ...]
@@ -89,6 +89,7 @@ class Known:
     arrival_rate_per_s: float
     complexity_mix: tuple[float, ...]
     tight_fraction: float
+    gpus_per_job: float
     market: Market
 
     @cached_property
@@ -100,21 +101,23 @@ class Known:
     def offered_load(self) -> float:
         """The load lambda x mean W / C_max, execution time only (thesis Section 4.5.10)."""
         slots = len(self.fleet)
-        mean_s = sum(share * time / slots for gpu in self.fleet for share, time in zip(self.complexity_mix, gpu.mean_execution_s))
-        return self.arrival_rate_per_s * mean_s / slots
+        work_s = sum(share * time for gpu in self.fleet for share, time in zip(self.complexity_mix, gpu.mean_execution_s))
+        return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Desk:
     """The live state that views show; the dispatcher keeps it, and every view of a run shares it.
 
-    waiting: in order of submission. lanes: by complexity and class. slots: each as it is now. idle: those that are idle, in
-    order of registration. rng: the policy's own stream. seen: uniform variates for the statuses shown.
+    slots: each as it is when idle. idle: those that are idle, in order of registration. busy: type and expected end of the
+    others, by index. waiting: jobs in order of submission. lanes: the same by complexity and class. rng: the policy's own
+    stream. seen: uniform variates for the statuses shown.
     """
 
     known: Known
     slots: list[SlotView]
     idle: list[SlotView]
+    busy: dict[int, tuple[GpuType, float]]
     rng: Random
     seen: Iterator[float]
     waiting: dict[Job, Any] = field(default_factory=dict)
@@ -136,7 +139,10 @@ class Desk:
 
 
 class View:
-    """What a policy sees at a decision; read only. Never a draw, never a job that has not arrived."""
+    """What a policy sees at a decision; read only. Never a draw, never a job that has not arrived.
+
+    It is of its moment: what is looked up after the decision may be of a later one.
+    """
 
     __slots__ = ("_desk", "_now_s", "_queue", "_statuses")
 
@@ -160,7 +166,13 @@ class View:
     @property
     def slots(self) -> tuple[SlotView, ...]:
         """All slots."""
-        return tuple(self._desk.slots)
+        slots, busy = self._desk.slots, self._desk.busy
+        return tuple([SlotView(slot.index, *busy[slot.index]) if slot.index in busy else slot for slot in slots])
+
+    @property
+    def expected_ends_s(self) -> list[float]:
+        """When the busy slots are expected to end, seconds, in no order."""
+        return [end_s for _, end_s in self._desk.busy.values()]
 
     @property
     def idle(self) -> tuple[SlotView, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_one_of, check_whole, entries_of, require
 
 __all__ = ["THESIS_GPUS", "GpuType", "round_robin"]
 
@@ -28,8 +28,9 @@ class GpuType:
     speed: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean_execution_s", tuple(self.mean_execution_s))
         require(isinstance(self.name, str) and self.name != "", "GPU type name", self.name, "a text, not empty")
+        times = entries_of(f"mean_execution_s of {self.name}", self.mean_execution_s, "a list of seconds, one a complexity level")
+        object.__setattr__(self, "mean_execution_s", times)
         require(len(self.mean_execution_s) > 0, f"mean_execution_s of {self.name}", (), "one time a complexity level")
         for seconds in self.mean_execution_s:
             check_number(f"mean_execution_s of {self.name}", seconds, above=0)

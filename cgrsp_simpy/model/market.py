@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
 
-from cgrsp_simpy.model.checks import check_number, require
+from cgrsp_simpy.model.checks import check_number, entries_of, require
 from cgrsp_simpy.model.gpu import GpuType
 
 __all__ = ["CLOCKS", "HIGH", "LOW", "MEDIUM", "Clock", "Market", "Status"]
@@ -39,7 +38,10 @@ class Clock:
     _multipliers: list[float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        bands = tuple((hour, multiplier) for hour, multiplier in self.bands)
+        pairs = "a list of pairs [hour, multiplier]"
+        bands = tuple(entries_of("bands", band, pairs) for band in entries_of("bands", self.bands, pairs))
+        for band in bands:
+            require(len(band) == 2, "bands", list(band), pairs)
         hours = [hour for hour, _ in bands]
         for hour, multiplier in bands:
             check_number("hour of a clock band", hour, least=0)
@@ -82,9 +84,9 @@ class Market:
     medium_cap: float = 0.90
 
     def __post_init__(self) -> None:
-        ranges: Sequence[Sequence[float]] = self.delay_s
-        sizes = [len(bounds) for bounds in ranges]
-        require(sizes == [2, 2, 2], "delay_s", ranges, "three pairs [least, greatest], for High, Medium and Low")
+        pairs = "three pairs [least, greatest], for High, Medium and Low"
+        ranges = [entries_of("delay_s", bounds, pairs) for bounds in entries_of("delay_s", self.delay_s, pairs)]
+        require([len(bounds) for bounds in ranges] == [2, 2, 2], "delay_s", self.delay_s, pairs)
         for status, (least, greatest) in zip(Status, ranges):
             check_number(f"least delay at {status.name.title()} stock", least, least=0)
             check_number(f"greatest delay at {status.name.title()} stock", greatest, least=least)

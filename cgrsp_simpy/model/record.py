@@ -25,19 +25,20 @@ STATUS_NAMES = [status.name.title() for status in Status]
 
 
 class JobRecord(NamedTuple):
-    """What happened to one job. Times in seconds from the start of the run.
+    """A job, and what happened to it. Times in seconds from the start of the run.
 
-    slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job on several slots, the first).
-    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s: realised (Eq. 3.2, 3.12).
-    cost_usd: execution seconds x price per second (Eq. 3.11).
+    job, submit_s, ..., weight: as in Job. slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job
+    on several slots, the first). status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
+    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
     """
 
     job: int
+    submit_s: float
+    deadline_s: float
     complexity: int
     tight: bool
     gpus: int
-    submit_s: float
-    deadline_s: float
+    weight: float
     dispatch_s: float
     start_s: float
     finish_s: float

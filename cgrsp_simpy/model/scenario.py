@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.decision import Desk, Known, SlotView, View
 from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.job import Job, check_job
 from cgrsp_simpy.model.market import CLOCKS, Clock, Market
 from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.streams import stream, uniforms
@@ -45,11 +45,16 @@ class Scenario:
         object.__setattr__(self, "gpus", tuple(self.gpus))
         require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
-        check_one_of("value of free_types", str(self.free_types), ("True", "False"))
+        check_bool("free_types", self.free_types)
+        names = [gpu.name for gpu in self.gpus]
+        require(len(set(names)) == len(names), "names of gpus", names, "different")
+
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
+        for gpu in self.slots:
+            check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
-        for gpu in {*self.slots, *self.gpus}:
+        for gpu in dict.fromkeys((*self.slots, *self.gpus)):
             times = gpu.mean_execution_s
             require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, f"one time for each of {levels} levels")
         if self.service.distribution == "lognormal" and not isinstance(self.workload, LoggedWorkload):
@@ -68,7 +73,8 @@ class Scenario:
     def known(self) -> Known:
         """What an operator of this scenario knows by experience."""
         load = self.workload
-        return Known(self.gpus, self.slots, self.free_types, load.rate_per_s, load.mix, load.tight_share, self.market)
+        jobs = (load.rate_per_s, load.mix, load.tight_share, load.gpus_per_job)
+        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market)
 
     def view(self, queue: Iterable[Job], now_s: float = 0.0, busy: dict[int, float] | None = None, seed: int = 0) -> View:
         """A view to try a policy on without a simulation.
@@ -76,16 +82,18 @@ class Scenario:
         queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
         """
         busy = busy or {}
-        slots = [SlotView(index, gpu, busy.get(index)) for index, gpu in enumerate(self.slots)]
-        desk = self.desk(seed, slots, [slot for slot in slots if slot.expected_end_s is None])
+        slots = [SlotView(index, gpu) for index, gpu in enumerate(self.slots)]
+        idle = [slot for slot in slots if slot.index not in busy]
+        desk = self.desk(seed, slots, idle, {index: (self.slots[index], end_s) for index, end_s in busy.items()})
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
+            check_job(job)
             desk.add(job)
         return View(now_s, desk)
 
-    def desk(self, seed: int, slots: list[SlotView], idle: list[SlotView]) -> Desk:
+    def desk(self, seed: int, slots: list[SlotView], idle: list[SlotView], busy: dict[int, tuple[GpuType, float]]) -> Desk:
         """What views of a run show, before any job has come."""
         rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))  # scalar draws: Python's generator is the faster one
-        return Desk(self.known(), slots, idle, rng, uniforms(stream(seed, "seen")))
+        return Desk(self.known(), slots, idle, busy, rng, uniforms(stream(seed, "seen")))
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one."""
@@ -101,6 +109,8 @@ class Scenario:
         try:
             tables = tomllib.loads(path.read_bytes().decode("utf-8"))
             return _scenario(tables, path)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -177,7 +187,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
         return {**workload.origin, **table_of(workload.deadlines)}
     if isinstance(workload, JobList):
-        return {"job": [table_of(job) for job in workload.listed]}
+        return {"job": [job._asdict() for job in workload.listed]}
     raise InputError(f"a workload of type {type(workload).__name__} cannot be written to TOML")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.model.checks import check_number, check_one_of, require
+from cgrsp_simpy.model.checks import check_number, check_one_of, entries_of, require
 
 __all__ = ["DISTRIBUTIONS", "Service"]
 
@@ -30,10 +30,10 @@ class Service:
 
     def __post_init__(self) -> None:
         check_one_of("service distribution", self.distribution, DISTRIBUTIONS)
+        object.__setattr__(self, "sigma", entries_of("sigma", self.sigma, "a list of numbers, one a complexity level"))
         require(len(self.sigma) > 0, "sigma", self.sigma, "one number a complexity level")
         for sigma in self.sigma:
             check_number("sigma", sigma, least=0)
-        object.__setattr__(self, "sigma", tuple(self.sigma))
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
         """One factor a job. complexity: shape (jobs,), whole numbers from 1."""

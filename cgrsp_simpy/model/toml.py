@@ -1,10 +1,11 @@
-"""Dataclasses to TOML tables and back; errors name the table, the key and the value."""
+"""Objects to TOML tables and back; errors name the table, the key and the value."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
+from dataclasses import fields
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
@@ -54,11 +55,10 @@ def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def make(cls: type[T], table: Any, where: str) -> T:
-    """A dataclass from a table, with an error that names the table, the key and the value."""
-    own = [item for item in fields(cls) if item.init]  # type: ignore[arg-type]
-    check_keys(where, table, [item.name for item in own])
-    needed = [item.name for item in own if item.default is MISSING and item.default_factory is MISSING]
-    missing = [name for name in needed if name not in table]
+    """An object of a class from a table of its arguments, with an error that names the table, the key and the value."""
+    own = signature(cls).parameters
+    check_keys(where, table, own)
+    missing = [name for name, item in own.items() if item.default is Parameter.empty and name not in table]
     if missing:
         raise InputError(f"{where} lacks {', '.join(missing)}")
     try:

@@ -13,12 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.workload import DeadlineClasses, LoggedWorkload
 
 __all__ = ["FORMATS", "read_log"]
 
 log = logging.getLogger(__name__)
+EXTRA = "\n"  # under which cells beyond the header are put; no column can have this name
 
 
 class _Row(NamedTuple):
@@ -105,7 +106,8 @@ def read_log(
     Raises InputError with the file's name, and the line where there is one.
     """
     check_one_of("trace format", format, FORMATS)
-    check_one_of("trace format", format, FORMATS)
+    check_bool("strict", strict)
+    require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
     path = Path(path)
     try:
         rows, bad = _rows(path, format)
@@ -138,11 +140,11 @@ def _rows(path: Path, format: str) -> tuple[list[_Row], list[str]]:
     bad: list[str] = []
     left_out: Counter[str] = Counter()
     with _open(path) as file:
-        table = csv.DictReader(file, strict=True, restkey="")
+        table = csv.DictReader(file, strict=True, restkey=EXTRA)
         _check_columns(table.fieldnames, columns)
         try:
             for cells in table:
-                if None in cells.values() or "" in cells:
+                if None in cells.values() or EXTRA in cells:
                     bad.append(f"line {table.line_num}: {_filled(cells)} fields, not {len(table.fieldnames or ())}")
                     continue
                 try:
@@ -152,9 +154,10 @@ def _rows(path: Path, format: str) -> tuple[list[_Row], list[str]]:
                 except ValueError as error:
                     bad.append(f"line {table.line_num}: {error}")
         except csv.Error as error:
-            raise InputError(f"line {table.line_num}: not CSV ({error})") from None
-    for what, number in left_out.items():
-        log.info("%s: %d rows left out: %s", path, number, what)
+            raise InputError(f"line {table.line_num + 1}: not CSV ({error})") from None
+    if left_out:
+        reasons = ", ".join(f"{number} of {what}" for what, number in left_out.most_common())
+        log.info("%s: rows left out: %s", path, reasons)
     return rows, bad
 
 
@@ -180,7 +183,7 @@ def _check_columns(found: Sequence[str] | None, needed: tuple[tuple[str, ...], .
 
 
 def _filled(cells: dict[str, Any]) -> int:
-    return sum(value is not None for key, value in cells.items() if key) + len(cells.get("", ()))
+    return sum(value is not None for key, value in cells.items() if key != EXTRA) + len(cells.get(EXTRA, ()))
 
 
 def _some(bad: list[str], most: int = 10) -> str:
@@ -204,7 +207,9 @@ def _in_order(path: Path, rows: list[_Row], strict: bool) -> list[_Row]:
 
 def _bounds(rows: list[_Row], window: str | None) -> tuple[Any, Any]:
     """From where on and before where rows are taken; both datetimes, or both seconds."""
-    stamped = bool(rows) and isinstance(rows[0].submit, datetime)
+    if not rows:
+        raise InputError("no usable job")
+    stamped = isinstance(rows[0].submit, datetime)
     if window is None:
         return (rows[0].submit, datetime.max) if stamped else (0.0, math.inf)
     read = _timestamp if stamped else _seconds

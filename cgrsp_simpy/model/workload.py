@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_shares, check_whole, require
-from cgrsp_simpy.model.job import Draws, Job
+from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_shares, check_whole, entries_of, require
+from cgrsp_simpy.model.job import Draws, Job, check_job
 from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.streams import stream
 
@@ -45,6 +46,10 @@ class Workload(Protocol):
     @property
     def tight_share(self) -> float:
         """Share of jobs with a tight deadline."""
+
+    @property
+    def gpus_per_job(self) -> float:
+        """Mean number of slots that a job holds."""
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
@@ -97,9 +102,10 @@ class PoissonWorkload:
     deadlines: DeadlineClasses = field(default_factory=DeadlineClasses)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "complexity_mix", tuple(self.complexity_mix))
+        object.__setattr__(self, "complexity_mix", entries_of("complexity_mix", self.complexity_mix, "a list of shares"))
         check_whole("jobs", self.jobs, least=1)
         check_number("rate_per_s", self.rate_per_s, above=0)
+        check_number(f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s)
         check_shares("complexity_mix", self.complexity_mix)
 
     @property
@@ -111,6 +117,11 @@ class PoissonWorkload:
     def tight_share(self) -> float:
         """Share of jobs with a tight deadline."""
         return self.deadlines.tight_fraction
+
+    @property
+    def gpus_per_job(self) -> float:
+        """Mean number of slots that a job holds."""
+        return 1.0
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
@@ -147,11 +158,15 @@ class JobList:
     listed: the jobs with ids 0, 1, 2, ... and submissions that do not fall.
     """
 
-    listed: tuple[Job, ...]
+    listed: tuple[Job, ...] = field(compare=False)  # a job equals only itself; lists are equal by what is on their jobs
+    _values: tuple[tuple[object, ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "listed", tuple(self.listed))
+        object.__setattr__(self, "_values", tuple(tuple(job) for job in self.listed))
         require(len(self.listed) > 0, "jobs", (), "a list of at least one job")
+        for job in self.listed:
+            check_job(job)
         ids = [job.id for job in self.listed]
         require(ids == list(range(len(ids))), "ids of the jobs", ids, "0, 1, 2, ... in the order of the list")
         submits = [job.submit_s for job in self.listed]
@@ -176,6 +191,11 @@ class JobList:
     def tight_share(self) -> float:
         """Share of jobs with a tight deadline."""
         return sum(job.tight for job in self.listed) / self.jobs
+
+    @property
+    def gpus_per_job(self) -> float:
+        """Mean number of slots that a job holds."""
+        return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
@@ -209,7 +229,17 @@ class LoggedWorkload:
     def __post_init__(self) -> None:
         if not self.submit_s:
             raise InputError("the log holds no usable job")
-        check_number("least service_s", min(self.service_s), above=0)
+        for name in ("service_s", "deadline_s", "gpus", "weight"):
+            column = getattr(self, name)
+            require(len(column) == self.jobs, f"entries of {name}", len(column), f"{self.jobs}, one a job")
+        for name, least in (("submit_s", 0), ("gpus", 1), ("weight", 0)):
+            check_number(f"least {name}", min(getattr(self, name)), least=least)
+        for seconds in self.service_s:
+            check_number("service_s", seconds, above=0)
+        for submit, due in zip(self.submit_s, self.deadline_s):
+            require(
+                math.isnan(due) or submit <= due < math.inf, "deadline_s", due, f"NaN or a time from submit_s(={submit!r}) on"
+            )
         require(list(self.submit_s) == sorted(self.submit_s), "submit_s", "...", "in order of time")
         limits = np.quantile(self.service_s, np.cumsum(COMPLEXITY_MIX)[:-1])
         classes = np.searchsorted(limits, self.service_s, side="left") + 1
@@ -238,6 +268,11 @@ class LoggedWorkload:
         given = np.asarray(self.deadline_s)
         shares = np.where(np.isnan(given), self.deadlines.tight_fraction, self._within_tight(slice(None)))
         return float(shares.mean())
+
+    @property
+    def gpus_per_job(self) -> float:
+        """Mean number of slots that a job holds."""
+        return sum(self.gpus) / self.jobs
 
     def mean_service_s(self) -> tuple[float, ...]:
         """Mean measured seconds by size class."""

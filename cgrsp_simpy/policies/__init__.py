@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,8 @@ def _parameters(text: str, rest: str, factory: Callable[..., Policy]) -> dict[st
         if not equals:
             raise InputError(f"policy {text!r}: {part!r} must be of the form parameter=value")
         check_one_of(f"parameter of policy {text.partition(':')[0]}", key, own)
+        if key in given:
+            raise InputError(f"policy {text!r}: {key} is given twice")
         kind = type(own[key].default)
         try:
             given[key] = kind(value)
@@ -81,9 +84,10 @@ def _from_file(path: Path, name: str) -> Policy:
 def _load(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"policy file {str(path)!r} does not exist")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"cgrsp_simpy_rules.{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from cgrsp_simpy.model.checks import check_fraction
 from cgrsp_simpy.model.decision import SlotView, View
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.policies.rules import (
@@ -30,6 +31,7 @@ def fifo() -> ListPolicy:
 
 def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock."""
+    check_fraction("cost_weight", cost_weight)
     return ListPolicy(shortest_first, speed_cost_stock(cost_weight), "spt")
 
 
@@ -50,6 +52,7 @@ def least_effective_cost(view: View, job: Job, offers: Sequence[SlotView]) -> Sl
 
 def balanced(alpha: float = 0.8) -> ListPolicy:
     """In order of submission, on the slot of best speed-biased composite of time, price and stock."""
+    check_fraction("alpha", alpha)
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         types = view.known.gpus if view.known.free_types else view.known.fleet

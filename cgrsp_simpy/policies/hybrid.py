@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf, nextafter
 
-from cgrsp_simpy.model.checks import check_number, check_whole
+from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
 from cgrsp_simpy.model.decision import SlotView, View
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Status
@@ -23,6 +23,7 @@ __all__ = ["adaptive", "cadr", "cadr_order_only", "spt_rescue"]
 def spt_rescue(threshold_s: float = 600.0, cost_weight: float = COST_WEIGHT) -> ListPolicy:
     """Shortest first, but jobs of little laxity before all others, by deadline."""
     check_number("threshold_s", threshold_s)
+    check_fraction("cost_weight", cost_weight)
 
     def tiers(view: View) -> TiersOfLane:
         urgent_s = view.now_s + threshold_s  # L_j = d_j - t - e_j < theta, thesis Eq. 4.3

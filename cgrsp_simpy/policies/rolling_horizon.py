@@ -26,7 +26,8 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
 
     def reserved(view: View) -> int:
         """R: the reservation, if the load gate is open."""
-        return min(reserve, len(view.known.fleet) - 1) if view.known.offered_load < gate else 0
+        known = view.known
+        return min(reserve, len(known.fleet) - 1) if known.offered_load < gate else 0
 
     def tiers(view: View) -> TiersOfLane:
         now, free, eager = view.now_s, next_free_s(view), reserved(view) > 0
@@ -40,15 +41,14 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
         return of_lane
 
     def admit(view: View, job: Job, idle: int) -> bool:
-        return job.tight or idle - job.gpus >= reserved(view)
+        return job.tight or idle - job.gpus >= min(reserved(view), len(view.known.fleet) - job.gpus)
 
     return ListPolicy(Tiers(tiers, fastest_of_all_s), least_surrogate, "rh", admit)
 
 
 def next_free_s(view: View) -> float:
     """t_free: when the next busy slot is expected to end; one that is overdue counts as free now."""
-    ends = [slot.expected_end_s for slot in view.slots if slot.expected_end_s is not None]
-    return max(view.now_s, min(ends, default=view.now_s))
+    return max(view.now_s, min(view.expected_ends_s, default=view.now_s))
 
 
 def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from cgrsp_simpy.model.decision import Assignment, SlotView, View
@@ -46,22 +46,31 @@ class ListPolicy:
     def __init__(self, order: Order, place: Place, name: str = "list", admit: Admit | None = None) -> None:
         self.order, self.place, self.name, self.admit = order, place, name, admit
 
-    def __call__(self, view: View) -> Iterator[Assignment]:
+    def __call__(self, view: View) -> list[Assignment]:
         """The assignments at a view."""
+        answer: list[Assignment] = []
         offers, idle = view.offers(), len(view.idle)
         for job in self.order(view):
+            if job.gpus > idle:
+                break
             if self.admit and not self.admit(view, job, idle):
                 continue
-            if job.gpus > idle:
-                return
-            slots = []
-            for _ in range(job.gpus):
+            slots: list[SlotView] = []
+            while len(slots) < job.gpus:
+                if slots:
+                    offers = without(offers, slots[-1])
                 slots.append(offers[0] if len(offers) == 1 else self.place(view, job, offers))
-                offers = [offer for offer in offers if offer.index != slots[-1].index]
-            yield job, tuple(slots)
+            answer.append((job, tuple(slots)))
             idle -= job.gpus
             if not idle:
-                return
+                break
+            offers = without(offers, slots[-1])
+        return answer
+
+
+def without(offers: list[SlotView], slot: SlotView) -> list[SlotView]:
+    """The offers that remain when a slot is taken."""
+    return [offer for offer in offers if offer.index != slot.index]
 
 
 # ---- orders ----
@@ -91,19 +100,24 @@ class Tiers:
 
     def __call__(self, view: View) -> list[Job]:
         """The first jobs of each tier of each lane, as many as slots are idle, in order."""
+        if view.waiting == 1:
+            return view.first(1)
         most, estimates, tiers_of_lane = len(view.idle), self.estimates(view), self.tiers(view)
         fronts: list[tuple[int, float, float, int, Job]] = []
         for lane in view.lanes:
-            deadlines_s, first = lane.deadlines_s, 0
-            if not deadlines_s:
+            deadlines_s, jobs, first = lane.deadlines_s, lane.jobs, 0
+            if not jobs:
                 continue
             for before_s, rank, seconds in tiers_of_lane(lane.tight, estimates[lane.complexity - 1]):
                 if deadlines_s[first] >= before_s:
                     continue
                 last = deadlines_s[-1] < before_s
-                stop = len(deadlines_s) if last else bisect_left(deadlines_s, before_s, first)
-                front = lane.jobs[first : first + most] if first + most < stop else lane.jobs[first:stop]
-                fronts += [(rank, seconds, job.deadline_s, job.id, job) for job in front]
+                stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
+                if most == 1:
+                    fronts.append((rank, seconds, deadlines_s[first], jobs[first].id, jobs[first]))
+                else:
+                    front = jobs[first : min(first + most, stop)]
+                    fronts += [(rank, seconds, job.deadline_s, job.id, job) for job in front]
                 if last:
                     break
                 first = stop

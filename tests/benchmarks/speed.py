@@ -1,0 +1,80 @@
+"""What a simulated day costs, as a ratio to bare SimPy on the same arrivals in the same run. Prints a table; asserts nothing.
+
+    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7] [--memory]
+
+CPU time of whole runs: set-up, draws, records and summary included. Engine and skeleton take turns, and the ratio is that of
+their fastest runs, which a busy machine disturbs least. "study" is a run within a comparison of all policies, where the jobs of
+a seed are made once. --memory runs 2 million jobs without records and prints the peak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import sys
+import time
+
+from skeleton import skeleton
+
+import cgrsp_simpy as cg
+
+
+def cpu_s(call):
+    gc.collect()
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+def ratio(engine, bare, repeats):
+    """The fastest engine run over the fastest bare run, and the former in seconds."""
+    pairs = [(cpu_s(engine), cpu_s(bare)) for _ in range(repeats)]
+    fastest = [min(column) for column in zip(*pairs)]
+    return fastest[0] / fastest[1], fastest[0]
+
+
+def one_day(name, repeats):
+    scenario, seeds = cg.day(name), range(3)
+    inputs = []
+    for seed in seeds:
+        jobs = cg.simulate(scenario, "fifo", seed).jobs
+        inputs.append(list(zip(jobs["submit_s"].tolist(), jobs["delay_s"].tolist(), jobs["service_s"].tolist())))
+
+    def bare():
+        for jobs in inputs:
+            skeleton(len(scenario.slots), jobs)
+
+    def engine(policy):
+        for seed in seeds:
+            cg.simulate(scenario, policy, seed).summary()
+
+    ratios = {}
+    for policy in cg.POLICIES:
+        ratios[policy], seconds = ratio(lambda policy=policy: engine(policy), bare, repeats)
+        print(f"{name:8} {policy:11} {1000 * seconds / len(seeds):6.1f} ms a day {ratios[policy]:6.2f} x bare SimPy", flush=True)
+    policies = list(cg.POLICIES)
+    study, _ = ratio(lambda: cg.compare(scenario, policies, seeds), bare, repeats)
+    print(f"{name:8} {'mean':11} {'':15} {sum(ratios.values()) / len(ratios):6.2f} x, greatest {max(ratios.values()):.2f} x")
+    print(f"{name:8} {'study':11} {'':15} {study / len(policies):6.2f} x")
+
+
+def memory(jobs=2_000_000):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run = cg.simulate(cg.day("hectic", slots=20, jobs=jobs, rate_per_s=0.1), "fifo", records=False)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(
+        f"{run.totals.completed} jobs without records: peak {peak / 1024:.0f} MB, {(peak - before) / 1024:.0f} MB above the start"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", default="hectic,surge")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--memory", action="store_true")
+    given = parser.parse_args()
+    if given.memory:
+        sys.exit(memory())
+    for day in given.days.split(","):
+        one_day(day, given.repeats)

@@ -1,0 +1,322 @@
+"""What holds in every scenario and under every policy: random small scenarios against each policy."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, nextafter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+
+QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=25)
+GPU_NAMES = [gpu.name for gpu in cg.THESIS_GPUS]
+WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant
+    cg.GpuType(name, price, times, stock)
+    for name, price, times, stock in [
+        ("A", 0.5, (60, 60, 120), 0.5),
+        ("B", 0.25, (60, 90, 180), 1.0),
+        ("C", 0.0, (30, 60, 90), 0.0),
+    ]
+)
+
+
+# ---- scenarios ----
+
+
+def fleets():
+    types = st.sampled_from([cg.THESIS_GPUS, WHOLE_TIMES])
+    number = types.flatmap(lambda gpus: st.integers(1, 7).map(lambda slots: (gpus, cg.round_robin(slots, gpus))))
+    listed = types.flatmap(
+        lambda gpus: st.lists(st.sampled_from([gpu.name for gpu in gpus]), min_size=1, max_size=7).map(
+            lambda names: (gpus, cg.round_robin(names, gpus))
+        )
+    )
+    return number | listed
+
+
+def delay_ranges():
+    bounds = st.tuples(st.floats(0, 200), st.floats(0, 2000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+    nothing = st.just((0.0, 0.0))
+    return st.just(cg.Market().delay_s) | st.just(((0.0, 0.0),) * 3) | st.tuples(*[nothing | bounds] * 3)
+
+
+@st.composite
+def poisson(draw):
+    windows = draw(st.sampled_from([(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)]))
+    return cg.PoissonWorkload(
+        jobs=draw(st.integers(1, 60)),
+        rate_per_s=10.0 ** draw(st.floats(-4, 0.5)),  # far apart, or all at once
+        deadlines=cg.DeadlineClasses(draw(st.floats(0, 1)), *windows),
+    )
+
+
+@st.composite
+def listed(draw, most_gpus):
+    """Jobs that arrive together, deadlines that are equal, some of them out of reach from the start."""
+    jobs, now = [], 0.0
+    for id in range(draw(st.integers(1, 25))):
+        now += draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 30.0, 60.0, 500.5]))
+        window = draw(st.sampled_from([0.0, 10.0, 60.0, 120.0, 600.0, 3600.0, 28800.0]))
+        gpus = draw(st.integers(1, most_gpus))
+        jobs.append(cg.Job(id, now, now + window, draw(st.integers(1, 3)), draw(st.booleans()), gpus))
+    return cg.JobList(jobs)
+
+
+@st.composite
+def scenarios(draw, gangs=False):
+    """A small scenario; gangs: with jobs of several GPUs."""
+    gpus, slots = draw(fleets())
+    return cg.Scenario(
+        name="any",
+        workload=draw(listed(len(slots)) if gangs else poisson() | listed(1)),
+        slots=slots,
+        gpus=gpus,
+        free_types=draw(st.booleans()),
+        market=cg.Market(draw(st.sampled_from(list(cg.CLOCKS.values()))), draw(delay_ranges())),
+        service=draw(st.sampled_from([cg.Service(), cg.Service(sigma=(0, 0, 0)), cg.Service("exponential")])),
+    )
+
+
+any_scenario = scenarios() | scenarios(gangs=True)
+seeds = st.integers(0, 2**32)
+every_policy = pytest.mark.parametrize("policy", cg.POLICIES)
+
+
+# ---- looking on ----
+
+
+@dataclass
+class Decision:
+    """A decision as it was taken. answer: pairs of a job and the tuple of its slots."""
+
+    view: cg.View
+    queue: tuple[cg.Job, ...]
+    idle: tuple[cg.SlotView, ...]
+    answer: list[tuple[cg.Job, tuple[cg.SlotView, ...]]]
+
+    @property
+    def left_idle(self):
+        return len(self.idle) - sum(len(slots) for _, slots in self.answer)
+
+    @property
+    def left_waiting(self):
+        return set(self.queue) - {job for job, _ in self.answer}
+
+
+def watched(scenario, policy, seed):
+    """A run and its decisions."""
+    decide, decisions = cg.make_policy(policy), []
+
+    def look_on(view):
+        queue, idle, answer = view.queue, view.idle, list(decide(view))
+        decisions.append(Decision(view, queue, idle, answer))
+        return answer
+
+    return cg.simulate(scenario, look_on, seed), decisions
+
+
+def slots_of_jobs(decisions):
+    """The slots that each job was sent to, by its id."""
+    return {job.id: slots for decision in decisions for job, slots in decision.answer}
+
+
+# ---- every policy ----
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_every_job_completes_exactly_once(policy, scenario, seed):
+    run, decisions = watched(scenario, policy, seed)
+    assert run.jobs["job"].tolist() == list(range(scenario.workload.jobs))
+    assert run.summary()["completed"] == run.summary()["jobs"] == scenario.workload.jobs
+    assert sum(len(decision.answer) for decision in decisions) == scenario.workload.jobs
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_submission_dispatch_start_and_finish_follow_each_other(policy, scenario, seed):
+    jobs = cg.simulate(scenario, policy, seed).jobs
+    assert (jobs["dispatch_s"] >= jobs["submit_s"]).all()
+    assert (jobs["start_s"] >= jobs["dispatch_s"]).all()
+    assert (jobs["finish_s"] >= jobs["start_s"]).all()
+    rounding_s = 2 * np.spacing(jobs["finish_s"])
+    assert (abs(jobs["start_s"] - jobs["dispatch_s"] - jobs["delay_s"]) <= rounding_s).all()
+    assert (abs(jobs["finish_s"] - jobs["start_s"] - jobs["service_s"]) <= rounding_s).all()
+
+
+@every_policy
+@pytest.mark.parametrize(("first_s", "second_s"), [(21.6, 118.7), (44.7, 196.1), (33.2, 228.1)])
+def test_rounding_of_the_clock_dispatches_no_job_before_its_submission(policy, first_s, second_s):
+    assert first_s + (second_s - first_s) < second_s
+    jobs = [cg.Job(id, time_s, time_s + 600, tight=True) for id, time_s in enumerate((first_s, second_s))]
+    run = cg.simulate(cg.Scenario("rounding", cg.JobList(jobs)), policy)
+    assert (run.jobs["dispatch_s"] >= run.jobs["submit_s"]).all()
+
+
+@every_policy
+@QUICK
+@given(scenario=scenarios(), seed=seeds)
+def test_a_slot_serves_one_job_at_a_time(policy, scenario, seed):
+    jobs = cg.simulate(scenario, policy, seed).jobs
+    for slot in range(len(scenario.slots)):
+        served = np.sort(jobs[jobs["slot"] == slot], order="dispatch_s")
+        assert (served["dispatch_s"][1:] >= served["finish_s"][:-1]).all()
+
+
+@every_policy
+@QUICK
+@given(scenario=scenarios(gangs=True), seed=seeds)
+def test_jobs_of_several_gpus_share_no_slot_and_exceed_no_fleet(policy, scenario, seed):
+    run, decisions = watched(scenario, policy, seed)
+    slots = slots_of_jobs(decisions)
+    held = [[] for _ in scenario.slots]
+    changes = []
+    for row in run.jobs:
+        assert len({slot.index for slot in slots[row["job"]]}) == row["gpus"]
+        for slot in slots[row["job"]]:
+            held[slot.index].append((row["dispatch_s"], row["finish_s"]))
+        changes += [(row["finish_s"], -row["gpus"]), (row["dispatch_s"], row["gpus"])]  # what ends, ends first
+    assert np.cumsum([change for _, change in sorted(changes)]).max() <= len(scenario.slots)
+    for intervals in map(sorted, held):
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(intervals))
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_one_decision_an_instant_and_none_sees_the_future(policy, scenario, seed):
+    run, decisions = watched(scenario, policy, seed)
+    times = [decision.view.now_s for decision in decisions]
+    assert all(earlier < later for earlier, later in pairwise(times))
+    assert run.decisions == len(decisions)
+    for decision in decisions:
+        assert decision.queue and decision.idle, "nothing to decide"
+        assert all(job.submit_s <= decision.view.now_s for job in decision.queue)
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_same_seed_gives_the_same_records_to_the_bit(policy, scenario, seed):
+    first, _ = watched(scenario, policy, seed)
+    again = cg.simulate(scenario, policy, seed)
+    assert np.array_equal(first.jobs, again.jobs)
+    assert first.slot_held_s == again.slot_held_s
+
+
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_jobs_and_draws_depend_on_the_seed_alone(scenario, seed):
+    def generate():
+        made = list(scenario.workload.generate(seed, scenario.service))
+        return [(job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus) for job, _ in made], [
+            tuple(draws) for _, draws in made
+        ]
+
+    assert generate() == generate()
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_a_job_meets_the_same_luck_under_every_policy(policy, scenario, seed):
+    run, decisions = watched(scenario, policy, seed)
+    slots, market = slots_of_jobs(decisions), scenario.market
+    for row, (job, draws) in zip(run.jobs, scenario.workload.generate(seed, scenario.service)):
+        gpus = [slot.gpu for slot in slots[job.id]]
+        mean_s = max(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)  # the slowest sets the pace
+        assert row["service_s"] / mean_s == pytest.approx(draws.service, rel=1e-12)
+        status = max(market.status(gpu, row["dispatch_s"], draws.status) for gpu in gpus)
+        assert row["status"] == status
+        assert row["delay_s"] == market.provisioning_s(status, draws.delay)
+
+
+@QUICK
+@given(scenario=scenarios(), seed=seeds)
+def test_service_factors_in_the_records_agree_between_all_policies(scenario, seed):
+    means = np.array([gpu.mean_execution_s for gpu in scenario.gpus])
+    runs = [cg.simulate(scenario, policy, seed).jobs for policy in cg.POLICIES]
+    factors = [jobs["service_s"] / means[jobs["gpu"], jobs["complexity"] - 1] for jobs in runs]
+    for jobs, factor in zip(runs, factors):
+        assert np.allclose(factor, factors[0], rtol=1e-12, atol=0)
+        assert np.array_equal(jobs["submit_s"], runs[0]["submit_s"])
+        assert np.array_equal(jobs["deadline_s"], runs[0]["deadline_s"])
+
+
+# ---- order of service and idling ----
+
+
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_fifo_dispatches_in_order_of_submission(scenario, seed):
+    assert (np.diff(cg.simulate(scenario, "fifo", seed).jobs["dispatch_s"]) >= 0).all()
+
+
+@pytest.mark.parametrize("policy", [name for name in cg.POLICIES if name != "rh"])
+@QUICK
+@given(scenario=scenarios(), seed=seeds)
+def test_no_slot_idles_while_a_job_waits(policy, scenario, seed):
+    for decision in watched(scenario, policy, seed)[1]:
+        assert len(decision.answer) == min(len(decision.idle), len(decision.queue))
+
+
+@QUICK
+@given(
+    scenario=scenarios(), seed=seeds, reserve=st.integers(0, 8), gate=st.sampled_from([0.0, 0.5, 0.95, 5.0, "at load", "above"])
+)
+def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, gate):
+    load = scenario.known().offered_load
+    if isinstance(gate, str):
+        gate = 0.0 if load == inf else load if gate == "at load" else nextafter(load, inf)
+    reserved = min(reserve, len(scenario.slots) - 1) if load < gate else 0
+    for decision in watched(scenario, f"rh:reserve={reserve},gate={gate!r}", seed)[1]:
+        if decision.left_idle and decision.left_waiting:
+            assert decision.left_idle <= reserved
+            assert not any(job.tight for job in decision.left_waiting)
+        idle = len(decision.idle)
+        for job, _ in decision.answer:
+            idle -= 1
+            assert job.tight or idle >= reserved
+
+
+@pytest.mark.parametrize("reserve", [1, 2, 3])
+def test_rh_does_hold_slots_below_the_gate(reserve):
+    scenario = cg.day("surge", jobs=100)
+    assert scenario.known().offered_load < 0.95
+    held = [d for d in watched(scenario, f"rh:reserve={reserve}", 0)[1] if d.left_idle and d.left_waiting]
+    assert max(decision.left_idle for decision in held) == reserve
+
+
+def test_rh_holds_nothing_above_the_gate():
+    scenario = cg.day("hectic", jobs=100)
+    assert scenario.known().offered_load > 0.95
+    assert not any(decision.left_idle and decision.left_waiting for decision in watched(scenario, "rh:reserve=3", 0)[1])
+
+
+@every_policy
+def test_a_job_may_need_the_whole_fleet(policy):
+    jobs = [cg.Job(0, 0, 28800, gpus=2), cg.Job(1, 1000, 29800), cg.Job(2, 2000, 5600, tight=True, gpus=2)]
+    run = cg.simulate(cg.Scenario("whole fleet", cg.JobList(jobs), cg.round_robin(2)), policy)
+    assert run.summary()["completed"] == 3
+
+
+# ---- workers ----
+
+
+def test_rows_do_not_depend_on_the_workers(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.experiments.replicate.JOBS_PER_TASK", 300)  # several tasks
+    scenario, policies, seeds = cg.day("surge", jobs=50, tight_fraction=0.5), ["random", "rh", "cadr:critical_ratio=5"], range(5)
+    here = cg.compare(scenario, policies, seeds).rows
+    pairs = [(policy, seed) for policy in policies for seed in seeds]
+    assert here == [{"policy": p, "seed": seed, **cg.simulate(scenario, p, seed).summary()} for p, seed in pairs]
+    assert len({row["wait_min"] for row in here}) == len(here)
+    assert cg.compare(scenario, policies, seeds, executor=1).rows == here
+    assert cg.compare(scenario, policies, seeds, executor=2).rows == here
+    with ThreadPoolExecutor(3) as threads:
+        assert cg.compare(scenario, policies, seeds, executor=threads).rows == here

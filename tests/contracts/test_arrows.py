@@ -1,0 +1,136 @@
+"""Which room of the package may import which, what only some may import, and what none may do."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cgrsp_simpy
+
+PACKAGE = Path(cgrsp_simpy.__file__).parent
+MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+
+SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag"}
+BELOW_SCENARIOS = {"engine", "policies", "analysis", "model", "experiments"}
+BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"plots"}
+ARROWS = {
+    "model": set(),
+    "engine": {"model"},
+    "policies": {"model"},
+    "analysis": {"model"},
+    "experiments": {"engine", "analysis", "policies", "model"},
+    "plots": {"model", "analysis"},
+    **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
+    "thesis": BELOW_THESIS | {"__init__"},
+    "cli": BELOW_THESIS | {"thesis", "__init__"},
+    "__init__": BELOW_THESIS,
+    "__main__": {"cli"},
+}
+
+
+def room_of(module):
+    """The room of a module, or its own name if it lies in none."""
+    first, _, rest = module.partition("/")
+    return first if rest else first.removesuffix(".py")
+
+
+def imported(module, tree):
+    """The full dotted names that a module imports, at its top or within functions; `from a import b` gives a.b."""
+    package = ["cgrsp_simpy", *module.split("/")[:-1]]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def rooms_imported(module, tree):
+    """The rooms that a module imports from; __init__ for what it takes from the package itself."""
+    for name in imported(module, tree):
+        own, _, rest = name.partition(".")
+        if own == "cgrsp_simpy":
+            room = rest.split(".")[0]
+            yield room if room in ARROWS else "__init__"
+
+
+def outsiders(module, tree):
+    """The top-level packages that a module imports."""
+    return {name.partition(".")[0] for name in imported(module, tree)}
+
+
+def calls(tree):
+    """The calls in a module, as pairs of the dotted name and the node."""
+    return [(ast.unparse(node.func), node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+every_module = pytest.mark.parametrize(("module", "tree"), MODULES.items(), ids=MODULES)
+
+
+def test_every_room_is_one_of_the_house():
+    assert {room_of(module) for module in MODULES} <= set(ARROWS)
+
+
+@every_module
+def test_imports_follow_the_arrows(module, tree):
+    room = room_of(module)
+    assert set(rooms_imported(module, tree)) - {room} <= ARROWS[room]
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "rooms"),
+    [
+        ("policies/x.py", "from cgrsp_simpy.engine.fleet import Slot", {"engine"}),
+        ("policies/x.py", "def f():\n    import cgrsp_simpy.engine.fleet", {"engine"}),
+        ("policies/x.py", "from cgrsp_simpy import engine", {"engine"}),
+        ("policies/x.py", "from cgrsp_simpy import simulate", {"__init__"}),
+        ("policies/x.py", "import cgrsp_simpy as cg", {"__init__"}),
+        ("policies/x.py", "from ..engine import fleet", {"engine"}),
+        ("policies/x.py", "from .rules import Tiers", {"policies"}),
+        ("policies/x.py", "import_module('cgrsp_simpy.plots')", {"plots"}),
+        ("__init__.py", "from .cli import main", {"cli"}),
+        ("policies/x.py", "import numpy", set()),
+    ],
+)
+def test_an_import_is_seen_however_it_is_written(module, source, rooms):
+    assert set(rooms_imported(module, ast.parse(source))) == rooms
+
+
+@every_module
+def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
+    assert "simpy" not in outsiders(module, tree) or room_of(module) in {"engine", *SCENARIO_MODULES}
+
+
+@every_module
+def test_matplotlib_only_where_figures_are_drawn(module, tree):
+    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem == "figures"
+    assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing
+
+
+@every_module
+def test_print_only_on_the_command_line(module, tree):
+    assert "print" not in [name for name, _ in calls(tree)] or room_of(module) == "cli"
+
+
+@every_module
+def test_random_numbers_come_from_the_named_streams_alone(module, tree):
+    if module == "model/streams.py":
+        return
+    sources = {name for name in imported(module, tree) if name.startswith("numpy.random") or name.partition(".")[0] == "random"}
+    assert sources <= {"numpy.random.Generator", "random.Random"}, "for annotations these two, else streams"
+    attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not attributes & {"np.random", "numpy.random"}
+    for name, call in calls(tree):
+        assert name.split(".")[-1] != "Generator"
+        assert name.split(".")[-1] != "Random" or "stream(" in ast.unparse(call), "a generator without a stream's seed"
+
+
+def test_importing_the_package_loads_neither_matplotlib_nor_pandas_nor_scipy_stats():
+    code = "import cgrsp_simpy, sys; print(*{'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == []

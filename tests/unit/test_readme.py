@@ -1,0 +1,66 @@
+"""The README is true: its commands run, its scripts run, and what it shows of their output is what they print."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+COMMANDS = [text.strip() for kind, text in BLOCKS if kind == "sh"]
+SCRIPTS = [text for kind, text in BLOCKS if kind == "python"]
+SHOWN = {text.strip(): after.strip() for (_, text), (kind, after) in pairwise(BLOCKS) if kind == "text"}
+LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
+
+
+def run(arguments, folder):
+    environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return (done.stderr + done.stdout).strip()
+
+
+def cgrsp(command):
+    """The part of a command line that calls cgrsp, for the Python that runs the tests."""
+    words = shlex.split(command.split("&&")[-1])
+    assert words[0].endswith("cgrsp")
+    return [sys.executable, "-m", "cgrsp_simpy", *words[1:]]
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if "pytest" not in command])
+def test_command(command):
+    if "--trace" in command and not LOGS.is_dir():
+        pytest.skip("the log is not here")
+    printed = run(cgrsp(command), LOGS if "--trace" in command else ROOT)
+    assert printed
+    if command in SHOWN:
+        assert printed == SHOWN[command]
+
+
+def test_set_up_commands_install_and_run_in_one_line():
+    comparison, tests = (command for command in COMMANDS if command.startswith("python3 -m venv .venv && "))
+    assert "pip install -q . &&" in comparison
+    assert tests.endswith("-m pytest -q")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script(script, tmp_path):
+    (tmp_path / "script.py").write_text(script, encoding="utf-8")
+    run([sys.executable, "script.py"], tmp_path)
+
+
+def test_scripts_are_those_of_the_scenarios():
+    study, _, policy = SCRIPTS
+    assert study == (ROOT / "scenarios" / "hectic_day.py").read_text(encoding="utf-8")
+    assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
+
+
+def test_two_commands_two_outputs():
+    assert len(SHOWN) == 2
+    assert all(SHOWN.values())

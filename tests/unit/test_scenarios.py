@@ -1,0 +1,41 @@
+"""Every script in scenarios/ prints what its .out file says; `python tests/unit/test_scenarios.py` writes these anew."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+LOG = Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+ARGUMENTS = {"real_log.py": [str(LOG)]}
+SCRIPTS = sorted(SCENARIOS.glob("*.py"))
+
+
+def output(script, folder):
+    (Path(folder) / "figures").mkdir()
+    command = [sys.executable, str(script), *ARGUMENTS.get(script.name, [])]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_script_prints_its_out_file(script, tmp_path):
+    if script.name in ARGUMENTS and not LOG.is_file():
+        pytest.skip("the log is not here")
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_first_line_says_what_it_finds(script):
+    assert script.read_text(encoding="utf-8").startswith('"""')
+
+
+if __name__ == "__main__":
+    for each in SCRIPTS:
+        with tempfile.TemporaryDirectory() as place:
+            each.with_suffix(".out").write_text(output(each, place), encoding="utf-8")

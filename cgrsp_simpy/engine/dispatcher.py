@@ -87,14 +87,15 @@ class Dispatcher:
         view = View(now_s, self.desk)
         try:
             answer = self.policy(view)
-            items = list(answer) if isinstance(answer, Iterable) else [] if answer is None else [answer]
+            if not isinstance(answer, list):  # most are
+                answer = list(answer) if isinstance(answer, Iterable) else [] if answer is None else [answer]
         except Exception as error:
             raise self._wrong(f"raised {type(error).__name__}: {error}") from error
         if self.listener:
             detail = f"{view.waiting} waiting, {len(view.idle)} idle"
             self.listener(Event(now_s, "decide", None, (), detail))
         wake_s = math.inf
-        for item in items:
+        for item in answer:
             if type(item) is Wake:
                 wake_s = min(wake_s, self._checked_wake(item.at_s))
             else:

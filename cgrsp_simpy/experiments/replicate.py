@@ -101,7 +101,7 @@ def _in_order(
             for future in futures:
                 yield future.result()
         finally:
-            for future in futures:
+            for future in futures if pool is executor else ():  # another's pool goes on: take back what has not begun
                 future.cancel()
 
 
@@ -148,7 +148,7 @@ class WorkerError(RuntimeError):
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that start in here ignore Ctrl-C from their first instruction on; ours is delivered afterwards."""
+    """Processes that start in here ignore Ctrl-C from their first instruction on; so do we, for this moment."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

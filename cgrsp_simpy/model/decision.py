@@ -105,13 +105,14 @@ class Known:
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Desk:
     """The live state that views show; the dispatcher keeps it, and every view of a run shares it.
 
     slots: each as it is when idle. idle: those that are idle, in order of registration. busy: type and expected end of the
-    others, by index. waiting: jobs in order of submission. lanes: the same by complexity and class. rng: the policy's own
-    stream. seen: uniform variates for the statuses shown.
+    others, by index. rng: the policy's own stream. seen: uniform variates for the statuses shown. waiting: jobs in order of
+    submission, each with what the dispatcher attaches to it. lanes: the same jobs by complexity and class, kept from the first
+    time that a policy asks for them.
     """
 
     known: Known
@@ -121,21 +122,35 @@ class Desk:
     rng: Random
     seen: Iterator[float]
     waiting: dict[Job, Any] = field(default_factory=dict)
-    lanes: dict[tuple[int, bool], Lane] = field(default_factory=dict)
+    lanes: dict[tuple[int, bool], Lane] | None = None
 
-    def add(self, job: Job, ticket: Any = None) -> None:
+    def add(self, job: Job, attached: Any = None) -> None:
         """Queue a job."""
-        self.waiting[job] = ticket
-        key = (job.complexity, job.tight)
-        lane = self.lanes.get(key)
-        if lane is None:
-            lane = self.lanes[key] = Lane(*key)
-        lane.add(job)
+        self.waiting[job] = attached
+        if self.lanes is not None:
+            self._into_lane(self.lanes, job)
 
     def remove(self, job: Job) -> Any:
-        """Take a job out of the queue; its ticket."""
-        self.lanes[job.complexity, job.tight].remove(job)
+        """Take a job out of the queue; what is attached to it."""
+        if self.lanes is not None:
+            self.lanes[job.complexity, job.tight].remove(job)
         return self.waiting.pop(job)
+
+    def in_lanes(self) -> Collection[Lane]:
+        """The waiting jobs in lanes."""
+        if self.lanes is None:
+            self.lanes = {}
+            for job in self.waiting:
+                self._into_lane(self.lanes, job)
+        return self.lanes.values()
+
+    @staticmethod
+    def _into_lane(lanes: dict[tuple[int, bool], Lane], job: Job) -> None:
+        key = (job.complexity, job.tight)
+        lane = lanes.get(key)
+        if lane is None:
+            lane = lanes[key] = Lane(*key)
+        lane.add(job)
 
 
 class View:
@@ -192,7 +207,7 @@ class View:
     @property
     def lanes(self) -> Collection[Lane]:
         """The waiting jobs once more, for orders by tier; live, to be read during the decision only."""
-        return self._desk.lanes.values()
+        return self._desk.in_lanes()
 
     @property
     def waiting(self) -> int:

@@ -107,10 +107,9 @@ class Market:
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
-        high = min(self.high_cap, scaled)
-        if uniform < high:
+        if uniform < scaled and uniform < self.high_cap:
             return HIGH
-        if uniform < high + min(self.medium_cap, self.medium_factor * scaled):
+        if uniform < min(self.high_cap, scaled) + min(self.medium_cap, self.medium_factor * scaled):
             return MEDIUM
         return LOW
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,14 +70,14 @@ class Totals:
     held_s: float = 0.0
     end_s: float = 0.0
 
-    def add(self, jobs: np.ndarray) -> None:
-        """Add records of dtype RECORD."""
+    def add(self, jobs: Mapping[str, np.ndarray]) -> None:
+        """Add records, given as columns by the names of JobRecord."""
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])  # tardiness, thesis Eq. 3.6
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
-        self.completed += len(jobs)
+        self.completed += len(missed)
         self.tight += int(jobs["tight"].sum())
         self.missed += int(missed.sum())
-        self.tight_missed += int((missed & jobs["tight"]).sum())
+        self.tight_missed += int(jobs["tight"][missed].sum())
         self.wait_s += float((jobs["start_s"] - jobs["submit_s"]).sum())  # thesis Eq. 3.7
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
@@ -87,33 +89,35 @@ class Recorder:
     """Takes the records of a run as they come; sums them block by block, and keeps them if asked to."""
 
     def __init__(self, keep: bool) -> None:
-        self.rows: list[JobRecord | tuple[Any, ...]] = []
         self.totals = Totals()
+        self._numbers = array("d")  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
 
-    def add(self, row: tuple[Any, ...]) -> None:
+    def add(self, record: tuple[float, ...]) -> None:
         """Take one record, its values in the order of JobRecord."""
-        self.rows.append(row)
-        if len(self.rows) == BLOCK:
+        self._numbers.extend(record)
+        if len(self._numbers) >= BLOCK * len(JobRecord._fields):
             self._sum_block()
 
     def _sum_block(self) -> None:
-        block = np.empty(len(self.rows), RECORD)
-        for name, column in zip(JobRecord._fields, zip(*self.rows)):
-            block[name] = column
-        self.totals.add(block)
-        self.rows.clear()
+        columns = np.array(self._numbers).reshape(-1, len(JobRecord._fields)).T
+        self.totals.add(dict(zip(JobRecord._fields, columns)))
+        del self._numbers[:]
         if self._kept is not None:
-            self._kept.append(block)
+            self._kept.append(columns)
 
     def close(self) -> np.ndarray | None:
-        """Sum what is left; the records by job if they were kept."""
-        if self.rows:
+        """Sum what is left; the records by job, of dtype RECORD, if they were kept."""
+        if self._numbers:
             self._sum_block()
         if self._kept is None:
             return None
-        jobs = np.concatenate([np.empty(0, RECORD), *self._kept])
-        return jobs[np.argsort(jobs["job"], kind="stable")]
+        columns = np.concatenate(self._kept, axis=1)
+        columns = columns[:, np.argsort(columns[0], kind="stable")]
+        jobs = np.empty(columns.shape[1], RECORD)
+        for name, column in zip(JobRecord._fields, columns):
+            jobs[name] = column
+        return jobs
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,11 +53,12 @@ def next_free_s(view: View) -> float:
 
 def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """The slot of least w_qos (alpha_1 w_j + alpha_2 (1 - delta_j)) + w_cost c_j + sp(s), starting now."""
-    wait_s = view.now_s - job.submit_s
+    now, level = view.now_s, job.complexity - 1
+    wait_s, left_s = now - job.submit_s, job.deadline_s - now
 
     def score(slot: SlotView) -> float:
-        mean_s = view.mean_s(job, slot)
-        missed = view.now_s + mean_s > job.deadline_s
+        mean_s = slot.gpu.mean_execution_s[level]
+        missed = mean_s > left_s
         cost_usd = mean_s * slot.gpu.price_usd_per_h / 3600
         return (
             QOS_WEIGHT * (WAIT_WEIGHT * wait_s + MISS_WEIGHT * missed) + COST_WEIGHT * cost_usd + STOCK_PENALTY[view.status(slot)]

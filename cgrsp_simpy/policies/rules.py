@@ -55,22 +55,21 @@ class ListPolicy:
                 break
             if self.admit and not self.admit(view, job, idle):
                 continue
-            slots: list[SlotView] = []
-            while len(slots) < job.gpus:
-                if slots:
-                    offers = without(offers, slots[-1])
-                slots.append(offers[0] if len(offers) == 1 else self.place(view, job, offers))
+            slots = []
+            for _ in range(job.gpus):
+                slot = offers[0] if len(offers) == 1 else self.place(view, job, offers)
+                offers = without(offers, slot)
+                slots.append(slot)
             answer.append((job, tuple(slots)))
             idle -= job.gpus
             if not idle:
                 break
-            offers = without(offers, slots[-1])
         return answer
 
 
 def without(offers: list[SlotView], slot: SlotView) -> list[SlotView]:
     """The offers that remain when a slot is taken."""
-    return [offer for offer in offers if offer.index != slot.index]
+    return [] if len(offers) == 1 else [offer for offer in offers if offer.index != slot.index]
 
 
 # ---- orders ----
@@ -185,11 +184,12 @@ def speed_cost_stock(cost_weight: float) -> Place:
     """Score of speed and cost, each over the best idle one, and stock (thesis Eq. 4.1); the least wins."""
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        fastest_s = min([view.mean_s(job, slot) for slot in offers])
+        level = job.complexity - 1
+        fastest_s = min([slot.gpu.mean_execution_s[level] for slot in offers])
         cheapest_usd = min([slot.gpu.price_usd_per_h for slot in offers]) or 1.0  # a free type: no ratio
 
         def score(slot: SlotView) -> float:
-            speed, cost = view.mean_s(job, slot) / fastest_s, slot.gpu.price_usd_per_h / cheapest_usd
+            speed, cost = slot.gpu.mean_execution_s[level] / fastest_s, slot.gpu.price_usd_per_h / cheapest_usd
             return (1 - cost_weight) * speed + cost_weight * cost + STOCK_PENALTY[view.status(slot)]
 
         return min(offers, key=score)

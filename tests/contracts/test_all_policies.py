@@ -95,6 +95,7 @@ class Decision:
 
     view: cg.View
     queue: tuple[cg.Job, ...]
+    slots: tuple[cg.SlotView, ...]
     idle: tuple[cg.SlotView, ...]
     answer: list[tuple[cg.Job, tuple[cg.SlotView, ...]]]
 
@@ -112,9 +113,9 @@ def watched(scenario, policy, seed):
     decide, decisions = cg.make_policy(policy), []
 
     def look_on(view):
-        queue, idle, answer = view.queue, view.idle, list(decide(view))
-        decisions.append(Decision(view, queue, idle, answer))
-        return answer
+        seen = view.queue, view.slots, view.idle  # as they are before the answer is carried out
+        decisions.append(Decision(view, *seen, list(decide(view))))
+        return decisions[-1].answer
 
     return cg.simulate(scenario, look_on, seed), decisions
 
@@ -198,6 +199,25 @@ def test_one_decision_an_instant_and_none_sees_the_future(policy, scenario, seed
     for decision in decisions:
         assert decision.queue and decision.idle, "nothing to decide"
         assert all(job.submit_s <= decision.view.now_s for job in decision.queue)
+
+
+@every_policy
+@QUICK
+@given(scenario=any_scenario, seed=seeds)
+def test_a_view_shows_which_slots_are_busy_and_until_when_by_the_mean_times(policy, scenario, seed):
+    run, decisions = watched(scenario, policy, seed)
+    finish_s, expected_s = {}, {}  # by slot, of the job that it serves
+    for decision in decisions:
+        now_s = decision.view.now_s
+        busy = {slot for slot, time_s in finish_s.items() if time_s > now_s}
+        assert {slot.index: slot.expected_end_s for slot in decision.slots} == {
+            slot: expected_s[slot] if slot in busy else None for slot in range(len(scenario.slots))
+        }
+        assert [slot.index for slot in decision.idle] == sorted(set(range(len(scenario.slots))) - busy)
+        for job, slots in decision.answer:
+            mean_s = max(slot.gpu.mean_execution_s[job.complexity - 1] for slot in slots)
+            for slot in slots:
+                finish_s[slot.index], expected_s[slot.index] = run.jobs["finish_s"][job.id], now_s + mean_s
 
 
 @every_policy

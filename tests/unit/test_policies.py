@@ -446,6 +446,13 @@ def test_the_reservation_leaves_a_way_in_to_a_loose_job_that_needs_the_whole_fle
     assert [job.id for job, _ in cg.make_policy("rh")(view)] == [0]
 
 
+def test_a_loose_job_that_the_reservation_holds_is_not_overtaken_by_a_loose_job_of_fewer_gpus():
+    scenario = scenario_of(*[gpu("A")] * 4, rate_per_s=LOW_RATE)
+    queue = [cg.Job(0, 0.0, 28800.0, gpus=3), cg.Job(1, 0.0, 28900.0)]
+    taken = [job.id for job, _ in cg.make_policy("rh")(scenario.view(queue, busy={3: 50.0}))]
+    assert 1 not in taken
+
+
 # ---- free choice of type ----
 
 

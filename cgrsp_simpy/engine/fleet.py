@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from operator import attrgetter
 from typing import Any
 
 import simpy
@@ -63,8 +61,8 @@ class Fleet:
     def free(self, slot: Slot, now_s: float) -> None:
         """Mark a slot as idle."""
         del self.busy[slot.index]
-        if self.idle:
-            insort(self.idle, slot.idle, key=attrgetter("index"))
-        else:
-            self.idle.append(slot.idle)
+        place = len(self.idle)
+        while place and self.idle[place - 1].index > slot.index:
+            place -= 1
+        self.idle.insert(place, slot.idle)
         slot.held_s += now_s - slot.taken_s

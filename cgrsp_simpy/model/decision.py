@@ -60,14 +60,27 @@ class Lane:
 
     def add(self, job: Job) -> None:
         """Put a job at its place."""
-        place = bisect_right(self.deadlines_s, job.deadline_s)
-        self.deadlines_s.insert(place, job.deadline_s)
-        self.jobs.insert(place, job)
+        deadline_s = job.deadline_s
+        if not self.jobs or deadline_s >= self.deadlines_s[-1]:  # as a rule: the window of a class is fixed
+            self.deadlines_s.append(deadline_s)
+            self.jobs.append(job)
+        else:
+            place = bisect_right(self.deadlines_s, deadline_s)
+            self.deadlines_s.insert(place, deadline_s)
+            self.jobs.insert(place, job)
 
     def remove(self, job: Job) -> None:
         """Take a job out."""
         place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
         del self.jobs[place], self.deadlines_s[place]
+
+
+class Lanes(dict[tuple[int, bool], Lane]):
+    """Lanes by complexity and deadline class; one is made when it is first asked for."""
+
+    def __missing__(self, key: tuple[int, bool]) -> Lane:
+        lane = self[key] = Lane(*key)
+        return lane
 
 
 def _least_by_level(gpus: Sequence[GpuType]) -> tuple[float, ...]:
@@ -122,13 +135,13 @@ class Desk:
     rng: Random
     seen: Iterator[float]
     waiting: dict[Job, Any] = field(default_factory=dict)
-    lanes: dict[tuple[int, bool], Lane] | None = None
+    lanes: Lanes | None = None
 
     def add(self, job: Job, attached: Any = None) -> None:
         """Queue a job."""
         self.waiting[job] = attached
         if self.lanes is not None:
-            self._into_lane(self.lanes, job)
+            self.lanes[job.complexity, job.tight].add(job)
 
     def remove(self, job: Job) -> Any:
         """Take a job out of the queue; what is attached to it."""
@@ -139,18 +152,10 @@ class Desk:
     def in_lanes(self) -> Collection[Lane]:
         """The waiting jobs in lanes."""
         if self.lanes is None:
-            self.lanes = {}
+            self.lanes = Lanes()
             for job in self.waiting:
-                self._into_lane(self.lanes, job)
+                self.lanes[job.complexity, job.tight].add(job)
         return self.lanes.values()
-
-    @staticmethod
-    def _into_lane(lanes: dict[tuple[int, bool], Lane], job: Job) -> None:
-        key = (job.complexity, job.tight)
-        lane = lanes.get(key)
-        if lane is None:
-            lane = lanes[key] = Lane(*key)
-        lane.add(job)
 
 
 class View:

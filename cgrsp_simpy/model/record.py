@@ -6,6 +6,7 @@ import math
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,18 +107,11 @@ class Recorder:
         if self._kept is not None:
             self._kept.append(columns)
 
-    def close(self) -> np.ndarray | None:
-        """Sum what is left; the records by job, of dtype RECORD, if they were kept."""
+    def close(self) -> list[np.ndarray] | None:
+        """Sum what is left; the records block by block, columns first, if they were kept."""
         if self._numbers:
             self._sum_block()
-        if self._kept is None:
-            return None
-        columns = np.concatenate(self._kept, axis=1)
-        columns = columns[:, np.argsort(columns[0], kind="stable")]
-        jobs = np.empty(columns.shape[1], RECORD)
-        for name, column in zip(JobRecord._fields, columns):
-            jobs[name] = column
-        return jobs
+        return self._kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +128,19 @@ class Run:
     totals: Totals
     slot_held_s: tuple[float, ...]
     decisions: int
-    records: np.ndarray | None = field(repr=False)
+    _blocks: list[np.ndarray] | None = field(repr=False)
 
-    @property
+    @cached_property
     def jobs(self) -> np.ndarray:
         """One row a job, in order of submission; a structured array whose fields JobRecord explains."""
-        if self.records is None:
+        if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
-        return self.records
+        columns = np.concatenate(self._blocks, axis=1)
+        columns = columns[:, np.argsort(columns[0], kind="stable")]
+        jobs = np.empty(columns.shape[1], RECORD)
+        for name, column in zip(JobRecord._fields, columns):
+            jobs[name] = column
+        return jobs
 
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
+from tqdm import tqdm
+
 from cgrsp_simpy.cli.options import add_scenario, scenario_of
-from cgrsp_simpy.experiments.replicate import label, simulate
+from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.experiments.replicate import label
+from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import csv_text, plain
+from cgrsp_simpy.policies import make_policy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> str:
     """The run in the format asked for."""
     scenario = scenario_of(given)
-    run = simulate(scenario, given.policy, given.seed, listener=print if given.events else None)
+    policy = make_policy(given.policy)
+    check_whole("--seed", given.seed, least=0)
+    jobs = tqdm(
+        scenario.workload.generate(given.seed, scenario.service),
+        total=scenario.workload.jobs,
+        unit="job",
+        delay=1,
+        disable=True if given.events else None,  # None: off when stderr is not a terminal
+        leave=False,
+    )
+    run = run_once(scenario, policy, given.seed, jobs=jobs, listener=print if given.events else None)
     if given.format == "csv":
         return csv_text(run.rows()).rstrip("\n")
     figures = run.summary()

@@ -410,3 +410,28 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r'pip install "cgrsp_simpy\[pandas\]"'):
         request.getfixturevalue(table).to_pandas()
+
+
+# ---- progress ----
+
+
+@posix
+@pytest.mark.parametrize("line", ["run --day hectic --jobs-per-day 100000", "compare --day hectic --policies fifo --seeds 100"])
+def test_a_terminal_sees_a_progress_bar_after_a_second(line):
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen([*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=theirs) as command:
+        os.close(theirs)
+        seen = b""
+        try:
+            while b"%|" not in seen:
+                seen += os.read(ours, 4096)
+        finally:
+            command.kill()
+            os.close(ours)
+    assert b"%|" in seen

@@ -25,7 +25,7 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
     group.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(FORMATS)} (default: csv)")
-    group.add_argument("--window", metavar="FROM:TO", help="part of the log, e.g. 2024-11-20:2024-11-22; TO is left out")
+    group.add_argument("--window", metavar="FROM:TO", help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22")
     group.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
     group.add_argument("--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)")
     group.add_argument("--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)")

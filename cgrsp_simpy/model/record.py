@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from array import array
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORD", "JobRecord", "Recorder", "Run"]
 
-BLOCK = 8192  # records summed at a time
 STATUS_NAMES = [status.name.title() for status in Status]
 
 
@@ -54,6 +53,8 @@ class JobRecord(NamedTuple):
 
 
 _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "i4", "gpu": "i4", "status": "i1"}
+_DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
+BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
 
 
@@ -91,19 +92,19 @@ class Recorder:
 
     def __init__(self, keep: bool) -> None:
         self.totals = Totals()
-        self._numbers = array("d")  # record after record
+        self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
 
     def add(self, record: tuple[float, ...]) -> None:
         """Take one record, its values in the order of JobRecord."""
-        self._numbers.extend(record)
-        if len(self._numbers) >= BLOCK * len(JobRecord._fields):
+        self._numbers += _DOUBLES.pack(*record)
+        if len(self._numbers) >= BLOCK:
             self._sum_block()
 
     def _sum_block(self) -> None:
-        columns = np.array(self._numbers).reshape(-1, len(JobRecord._fields)).T
+        columns = np.frombuffer(self._numbers).reshape(-1, len(JobRecord._fields)).T
+        self._numbers = bytearray()
         self.totals.add(dict(zip(JobRecord._fields, columns)))
-        del self._numbers[:]
         if self._kept is not None:
             self._kept.append(columns)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import repeat
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from cgrsp_simpy.model.streams import stream
 
 __all__ = ["DAYS", "DeadlineClasses", "JobList", "LoggedWorkload", "PoissonWorkload", "Workload"]
 
+T = TypeVar("T")
 CHUNK = 4096  # jobs generated at a time; the draws do not depend on it
 COMPLEXITY_MIX = (0.4, 0.4, 0.2)  # thesis Section 4.4
 
@@ -85,7 +87,12 @@ class _Luck:
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
-        return map(Draws, self._status.random(number).tolist(), self._delay.random(number).tolist(), factors)
+        return _made(Draws, self._status.random(number).tolist(), self._delay.random(number).tolist(), factors)
+
+
+def _made(kind: type[T], *columns: Iterable[Any]) -> Iterator[T]:
+    """Named tuples from columns of all their fields, without a Python call for each."""
+    return map(tuple.__new__, repeat(kind), zip(*columns))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -138,8 +145,8 @@ class PoissonWorkload:
             complexity = np.searchsorted(thresholds, complexities.random(number), side="right") + 1
             tight = classes.random(number) < self.deadlines.tight_fraction
             deadline = submit + self.deadlines.window_s(tight)
-            columns = (submit.tolist(), deadline.tolist(), complexity.tolist(), tight.tolist())
-            yield from zip(map(Job, range(first, first + number), *columns), luck.take(complexity))
+            columns = (submit.tolist(), deadline.tolist(), complexity.tolist(), tight.tolist(), repeat(1), repeat(1.0))
+            yield from zip(_made(Job, range(first, first + number), *columns), luck.take(complexity))
 
 
 def _shares(complexity: Sequence[int]) -> tuple[float, ...]:
@@ -295,5 +302,5 @@ class LoggedWorkload:
             deadline = np.where(np.isnan(given), submit + self.deadlines.window_s(drawn), given)
             factors = (np.asarray(self.service_s[part]) / means[complexity - 1]).tolist()
             columns = (submit.tolist(), deadline.tolist(), complexity.tolist(), tight.tolist())
-            jobs = map(Job, range(part.start, part.stop), *columns, self.gpus[part], self.weight[part])
+            jobs = _made(Job, range(part.start, part.stop), *columns, self.gpus[part], self.weight[part])
             yield from zip(jobs, luck.take(complexity, factors))

@@ -114,7 +114,9 @@ class Dispatcher:
                 raise self._wrong(self._fault_of_slot(job, view))
             slots.append(slot)
             gpus.append(view.gpu)
-            mean_s = max(mean_s, view.gpu.mean_execution_s[job.complexity - 1])
+            on_this_s = view.gpu.mean_execution_s[job.complexity - 1]
+            if on_this_s > mean_s:
+                mean_s = on_this_s  # the pace of the slowest type
         for slot, gpu in zip(slots, gpus):
             self.fleet.take(slot, gpu, now_s, mean_s)
         self._wakes = 0
@@ -182,7 +184,9 @@ class Dispatcher:
 
 def delay_until(now_s: float, at_s: float) -> float:
     """The delay that leads from now to a time, or, if a time is past, to now; never to before it by rounding."""
-    delay_s = max(0.0, at_s - now_s)
+    if at_s <= now_s:
+        return 0.0
+    delay_s = at_s - now_s
     return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)
 
 

@@ -107,11 +107,11 @@ class Market:
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
-        if uniform < scaled and uniform < self.high_cap:
+        high = scaled if scaled < self.high_cap else self.high_cap
+        if uniform < high:
             return HIGH
-        if uniform < min(self.high_cap, scaled) + min(self.medium_cap, self.medium_factor * scaled):
-            return MEDIUM
-        return LOW
+        medium = self.medium_factor * scaled
+        return MEDIUM if uniform < high + (medium if medium < self.medium_cap else self.medium_cap) else LOW
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
         """Provisioning delay in seconds, uniform between the bounds of the status (thesis Eq. 3.2)."""

@@ -40,10 +40,7 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
 
         return of_lane
 
-    def admit(view: View, job: Job, idle: int) -> bool:
-        return job.tight or idle > reserved(view)
-
-    return ListPolicy(Tiers(tiers, fastest_of_all_s), least_surrogate, "rh", admit)
+    return ListPolicy(Tiers(tiers, fastest_of_all_s), least_surrogate, "rh", reserved)
 
 
 def next_free_s(view: View) -> float:

@@ -30,8 +30,8 @@ Order = Callable[[View], Iterable[Job]]
 Place = Callable[[View, Job, Sequence[SlotView]], SlotView]
 """From a view, a job and what can be provisioned (two choices or more) to one of these."""
 
-Admit = Callable[[View, Job, int], bool]
-"""From a view, a job and the number of slots still idle to whether the job may start."""
+Reserve = Callable[[View], int]
+"""From a view to the number of idle slots that are withheld from loose jobs."""
 
 STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low stock, thesis Eq. 4.1 and 4.2
 
@@ -39,37 +39,35 @@ STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low stock, thesis Eq. 
 class ListPolicy:
     """Takes jobs in an order, puts each on the slot that a placement chooses, until slots or jobs run out.
 
-    A job of several GPUs that does not fit is not overtaken. name: for reports. admit: whether a job may start while a number
-    of slots is idle; one that may not is passed over.
+    A job of several GPUs that does not fit is not overtaken. name: for reports. reserve: a loose job starts only while more
+    slots than these are idle; else it is passed over.
     """
 
-    def __init__(self, order: Order, place: Place, name: str = "list", admit: Admit | None = None) -> None:
-        self.order, self.place, self.name, self.admit = order, place, name, admit
+    def __init__(self, order: Order, place: Place, name: str = "list", reserve: Reserve | None = None) -> None:
+        self.order, self.place, self.name, self.reserve = order, place, name, reserve
 
     def __call__(self, view: View) -> list[Assignment]:
         """The assignments at a view."""
         answer: list[Assignment] = []
         offers, idle = view.offers(), len(view.idle)
+        withheld = self.reserve(view) if self.reserve else 0
+        taken: SlotView | None = None
         for job in self.order(view):
             if job.gpus > idle:
                 break
-            if self.admit and not self.admit(view, job, idle):
+            if idle <= withheld and not job.tight:
                 continue
             slots = []
             for _ in range(job.gpus):
-                slot = offers[0] if len(offers) == 1 else self.place(view, job, offers)
-                offers = without(offers, slot)
-                slots.append(slot)
+                if taken is not None:
+                    offers = [offer for offer in offers if offer.index != taken.index]
+                taken = offers[0] if len(offers) == 1 else self.place(view, job, offers)
+                slots.append(taken)
             answer.append((job, tuple(slots)))
             idle -= job.gpus
             if not idle:
                 break
         return answer
-
-
-def without(offers: list[SlotView], slot: SlotView) -> list[SlotView]:
-    """The offers that remain when a slot is taken."""
-    return [] if len(offers) == 1 else [offer for offer in offers if offer.index != slot.index]
 
 
 # ---- orders ----

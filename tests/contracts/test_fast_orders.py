@@ -29,7 +29,7 @@ seeds = pytest.mark.parametrize("seed", [0, 1])
 def general(policy):
     """The same policy with the order by its definition."""
     made = cg.make_policy(policy)
-    return cg.ListPolicy(made.order.whole_queue, made.place, made.name, made.admit)
+    return cg.ListPolicy(made.order.whole_queue, made.place, made.name, made.reserve)
 
 
 def test_these_policies_have_an_order_by_tiers():

@@ -40,7 +40,7 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
 
         return of_lane
 
-    return ListPolicy(Tiers(tiers, fastest_of_all_s), least_surrogate, "rh", reserved)
+    return ListPolicy(Tiers(tiers, fastest_of_all_s, skipped=True), least_surrogate, "rh", reserved)
 
 
 def next_free_s(view: View) -> float:

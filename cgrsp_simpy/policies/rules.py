@@ -89,15 +89,18 @@ A tier's seconds are e for shortest-first, 0 for earliest deadline."""
 class Tiers:
     """An order by tiers of deadline, worked out from the fronts of the lanes alone.
 
-    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1.
+    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1. skipped: whether the policy may pass
+    jobs over, and so needs more of them than slots are idle.
     """
 
-    def __init__(self, tiers: Callable[[View], TiersOfLane], estimates: Callable[[View], Sequence[float]]) -> None:
-        self.tiers, self.estimates = tiers, estimates
+    def __init__(
+        self, tiers: Callable[[View], TiersOfLane], estimates: Callable[[View], Sequence[float]], skipped: bool = False
+    ) -> None:
+        self.tiers, self.estimates, self.skipped = tiers, estimates, skipped
 
     def __call__(self, view: View) -> list[Job]:
         """The first jobs of each tier of each lane, as many as slots are idle, in order."""
-        if view.waiting == 1:
+        if view.waiting <= 1:
             return view.first(1)
         most, estimates, tiers_of_lane = len(view.idle), self.estimates(view), self.tiers(view)
         fronts: list[tuple[int, float, float, int, Job]] = []
@@ -118,6 +121,8 @@ class Tiers:
                 if last:
                     break
                 first = stop
+        if most == 1 and not self.skipped:
+            return [min(fronts)[4]]
         fronts.sort()
         return [key[4] for key in fronts]
 

@@ -1,4 +1,4 @@
-"""Which policy should a studio run on a hectic day? SPT and RH wait least, RH and CADR miss least, CADR is never very late."""
+"""Which policy should a studio run on a hectic day? SPT and RH wait least, RH and CADR miss least, CADR is less late than RH."""
 
 import cgrsp_simpy as cg
 

@@ -112,7 +112,7 @@ def read_log(
     try:
         rows, bad = _rows(path, format)
         if bad:
-            _note(path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {_some(bad)}", "left out")
+            _note(path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {_listed(bad)}", "left out")
         rows = _in_order(path, rows, strict)
         start, stop = _bounds(rows, window)
     except InputError as error:
@@ -186,8 +186,10 @@ def _filled(cells: dict[str, Any]) -> int:
     return sum(value is not None for key, value in cells.items() if key != EXTRA) + len(cells.get(EXTRA, ()))
 
 
-def _some(bad: list[str], most: int = 10) -> str:
-    return "; ".join(bad[:most]) + (f"; and {len(bad) - most} more" if len(bad) > most else "")
+def _listed(bad: list[str], most: int = 10) -> str:
+    """What is wrong with the first bad rows, and the line numbers of all others."""
+    others = ", ".join(fault.partition(":")[0].removeprefix("line ") for fault in bad[most:])
+    return "; ".join(bad[:most]) + (f"; and {len(bad) - most} more, at lines {others}" if others else "")
 
 
 def _note(path: Path, strict: bool, what: str, remedy: str) -> None:

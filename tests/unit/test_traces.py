@@ -1,6 +1,7 @@
 """Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a scenario file and back."""
 
 import csv
+import re
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -452,3 +453,13 @@ def test_real_requests_come_back_from_a_scenario_file(tmp_path):
     assert back == scenario
     assert back.market.clock.start_h == 8.0
     np.testing.assert_array_equal(cg.simulate(back, "rh").jobs, cg.simulate(scenario, "rh").jobs)
+
+
+def test_every_bad_row_is_reported_with_its_line(read, caplog):
+    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(30))
+    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 15
+    (note,) = caplog.messages
+    assert "15 bad rows" in note
+    named = [int(word) for word in re.findall(r"line (\d+):", note)]
+    named += [int(word) for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")]
+    assert named == [second + 2 for second in range(30) if second % 2]

@@ -3,8 +3,9 @@
     import cgrsp_simpy as cg
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
 
-`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `compare` several on the same seeds. A policy is
-a name of POLICIES, or any function of a `View`. `plots` needs matplotlib, which is imported when it is first used.
+`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `compare` several on the same seeds, `sweep` at
+every point of a grid, `month` over days drawn from a mix. A policy is a name of POLICIES, or any function of a `View`. `plots`
+needs matplotlib, which is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
+from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.engine.tracing import Event
 from cgrsp_simpy.experiments.compare import Comparison, compare
+from cgrsp_simpy.experiments.executors import WorkerError
+from cgrsp_simpy.experiments.month import THESIS_MIX, Month, month
 from cgrsp_simpy.experiments.replicate import simulate
+from cgrsp_simpy.experiments.sweep import Sweep, sweep
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import Policy, PolicyError, SlotView, View, Wake
 from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
@@ -33,6 +38,7 @@ __all__ = [
     "CLOCKS",
     "POLICIES",
     "THESIS_GPUS",
+    "THESIS_MIX",
     "Clock",
     "Comparison",
     "DeadlineClasses",
@@ -45,6 +51,7 @@ __all__ = [
     "ListPolicy",
     "LoggedWorkload",
     "Market",
+    "Month",
     "PoissonWorkload",
     "Policy",
     "PolicyError",
@@ -53,15 +60,20 @@ __all__ = [
     "Service",
     "SlotView",
     "Status",
+    "Sweep",
     "View",
     "Wake",
+    "WorkerError",
     "compare",
     "day",
     "make_policy",
+    "month",
     "plots",
     "round_robin",
     "rules",
     "simulate",
+    "statistics",
+    "sweep",
     "trace",
 ]
 

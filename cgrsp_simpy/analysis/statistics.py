@@ -1,23 +1,54 @@
-"""Intervals and paired tests over independent replications."""
+"""Intervals, paired tests and effect sizes over independent replications, and what one long run needs to give them.
+
+NaN stands for a value that is missing, such as a figure of a run that failed. It is left out, `n` counts what was used, and no
+function makes a number of it. Where order matters, in a series, it is refused.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-__all__ = ["Mean", "mean", "paired_difference"]
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.streams import stream
+
+__all__ = [
+    "Mean",
+    "PairedTest",
+    "batch_means",
+    "bootstrap_mean",
+    "cohens_d",
+    "cohens_d_paired",
+    "holm",
+    "mean",
+    "mser5",
+    "paired_difference",
+    "paired_test",
+    "replications_needed",
+]
+
+Values = Sequence[float] | np.ndarray
+ROUNDING = 2.0**-40  # numbers that differ by less than this share of themselves differ by floating point alone
+FEW_PAIRS = 5
+MSER_BATCH = 5
+DRAWS_AT_ONCE = 1_000_000
+
+
+# ---- means ----
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean with its confidence interval by Student's t.
+    """A sample mean with its confidence interval; all but n in the unit of the values, p without one.
 
     mean: NaN for no values. low, high: bounds of the interval, NaN for fewer than two values. n: number of values.
-    p: two-sided p-value of the mean being 0; NaN for fewer than two values.
+    p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values. sd: sample standard deviation
+    (n - 1 below the line); NaN for fewer than two values.
     """
 
     mean: float
@@ -25,6 +56,7 @@ class Mean:
     high: float
     n: int
     p: float = math.nan
+    sd: float = math.nan
 
     @property
     def half_width(self) -> float:
@@ -32,24 +64,333 @@ class Mean:
         return (self.high - self.low) / 2
 
 
-def mean(values: Sequence[float], confidence: float = 0.95) -> Mean:
-    """Mean and interval x-bar +- t* s / sqrt(n) (thesis Section 5.1.3); values that are NaN are left out."""
-    x = np.asarray(values, dtype=float)
-    x = x[~np.isnan(x)]
-    n = len(x)
+def mean(values: Values, confidence: float = 0.95) -> Mean:
+    """Mean and interval x-bar +- t* s / sqrt(n) (thesis Section 5.1.3); values that are NaN are left out.
+
+    confidence: between 0 and 1. All NaN gives n = 0 and NaN throughout; an infinite value gives an infinite mean and no interval.
+    Raises InputError for another confidence.
+    """
+    _check_confidence(confidence)
+    x = _known(values)
+    n, (centre, sd) = len(x), _moments(x)
     if n < 2:
-        return Mean(float(x[0]) if n else math.nan, math.nan, math.nan, n)
-    centre, error = float(x.mean()), float(x.std(ddof=1)) / math.sqrt(n)
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
-    return Mean(centre, centre - half, centre + half, n, _p_value(centre, error, n))
+        return Mean(centre, math.nan, math.nan, n)
+    half = _half_width(sd, n, confidence)
+    return Mean(centre, centre - half, centre + half, n, _p_value(centre, sd / math.sqrt(n), n), sd)
+
+
+def _check_confidence(confidence: float) -> None:
+    check_number("confidence", confidence, above=0)
+    require(confidence < 1, "confidence", confidence, "a number between 0 and 1")
+
+
+def _array(values: Values, name: str = "values") -> np.ndarray:
+    try:
+        x = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be a list of numbers: {error}") from None
+    require(x.ndim == 1, name, f"{x.ndim} dimensions", "a list of numbers")
+    return x
+
+
+def _known(values: Values) -> np.ndarray:
+    x = _array(values)
+    known: np.ndarray = x[~np.isnan(x)]
+    return known
+
+
+def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
+    """Raise InputError for the first number that is bad."""
+    for index in np.flatnonzero(bad)[:1]:
+        require(False, f"{name}[{index}]", float(x[index]), allowed)
+
+
+def _moments(x: np.ndarray) -> tuple[float, float]:
+    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values differ by rounding alone."""
+    if len(x) < 2:
+        return (float(x[0]) if len(x) else math.nan), math.nan
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinite value
+        if np.ptp(x) < ROUNDING * np.abs(x).max():
+            return float(x[0]), 0.0
+        return float(x.mean()), float(x.std(ddof=1))
+
+
+def _half_width(sd: float, n: int, confidence: float) -> float:
+    return float(stdtrit(n - 1, 0.5 + confidence / 2)) * sd / math.sqrt(n)
+
+
+def _t(centre: float, error: float) -> float:
+    """Student's t; it does not exist where no value differs from 0."""
+    if error == 0:
+        return math.copysign(math.inf, centre) if centre else math.nan
+    return centre / error
 
 
 def _p_value(centre: float, error: float, n: int) -> float:
-    if error == 0:
-        return 1.0 if centre == 0 else 0.0
-    return float(2 * stdtr(n - 1, -abs(centre / error)))
+    if error == centre == 0:
+        return 1.0
+    return float(2 * stdtr(n - 1, -abs(_t(centre, error))))
 
 
-def paired_difference(values: Sequence[float], reference: Sequence[float], confidence: float = 0.95) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test, thesis Section 5.1.3)."""
-    return mean(np.asarray(values, dtype=float) - np.asarray(reference, dtype=float), confidence)
+# ---- pairs ----
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Tests of values against a reference, matched one by one; NaN where a number does not exist.
+
+    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test, two-sided. wilcoxon_p: Wilcoxon's
+    signed-rank test, two-sided, without the differences that are 0. d, d_paired: effect sizes, as `cohens_d` and
+    `cohens_d_paired`. note: why the tests should not be trusted, "" if nothing speaks against them.
+    """
+
+    n: int
+    difference: float
+    t: float
+    p: float
+    wilcoxon_p: float
+    d: float
+    d_paired: float
+    note: str
+
+
+def paired_difference(values: Values, reference: Values, confidence: float = 0.95) -> Mean:
+    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test, thesis Section 5.1.3).
+
+    Pairs with a NaN are left out. Raises InputError for unequal lengths.
+    """
+    *_, differences = _pairs(values, reference)
+    return mean(differences, confidence)
+
+
+def paired_test(values: Values, reference: Values) -> PairedTest:
+    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes (thesis Section 5.1.3).
+
+    Pairs with a NaN are left out, as are two infinities that have no difference. All differences 0: t NaN, both p 1. All equal
+    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for unequal lengths.
+    """
+    x, y, differences = _pairs(values, reference)
+    found = mean(differences)
+    return PairedTest(
+        n=found.n,
+        difference=found.mean,
+        t=_t(found.mean, found.sd / math.sqrt(max(found.n, 1))),
+        p=found.p,
+        wilcoxon_p=_wilcoxon_p(differences),
+        d=_ratio(found.mean, _pooled_sd(x, y)),
+        d_paired=_ratio(found.mean, found.sd),
+        note=_note(found),
+    )
+
+
+def _pairs(values: Values, reference: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The matched values of which a difference exists, and the differences, free of what rounding adds to them."""
+    x, y = _array(values), _array(reference, "reference")
+    if len(x) != len(y):
+        raise InputError(f"values have {len(x)} entries and reference has {len(y)}, but they are matched one by one")
+    with np.errstate(invalid="ignore", over="ignore"):  # two infinities
+        differences = x - y
+    x, y, differences = (each[~np.isnan(differences)] for each in (x, y, differences))
+    return x, y, _unrounded(differences, ROUNDING * np.maximum(np.abs(x), np.abs(y)))
+
+
+def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 - (0.1 + 0.2) is no difference."""
+    exact = np.where(np.abs(differences) < rounding, 0.0, differences)
+    if len(exact) == 0:
+        return exact
+    surest = exact[np.argmin(rounding)]
+    with np.errstate(invalid="ignore"):  # two infinities
+        equal = np.all(np.abs(exact - surest) < rounding)
+    return np.full_like(exact, surest) if equal else exact
+
+
+def _wilcoxon_p(differences: np.ndarray) -> float:
+    if len(differences) < 2:
+        return math.nan
+    if not differences.any():
+        return 1.0  # older SciPy refuses to test these
+    from scipy.stats import wilcoxon
+
+    with warnings.catch_warnings(action="ignore"):  # older SciPy's, of ties, zeros and small samples
+        return float(wilcoxon(differences).pvalue)
+
+
+def _note(found: Mean) -> str:
+    """The first reason not to trust a test of differences with this mean."""
+    reasons = {
+        "fewer than 2 pairs": found.n < 2,
+        "all differences are zero": found.mean == found.sd == 0,
+        "all differences are equal": found.sd == 0,
+        "a difference is infinite": math.isinf(found.mean) or math.isnan(found.mean),
+        f"fewer than {FEW_PAIRS} pairs": found.n < FEW_PAIRS,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+# ---- effect sizes ----
+
+
+def cohens_d(values: Values, reference: Values) -> float:
+    """(mean of values - mean of reference) / s_pooled, without a unit (thesis Section 5.1.3).
+
+    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)). The two need not be matched, nor equally many; NaN is left
+    out of each. NaN where s_pooled is 0, even if the means differ, and for fewer than two values on either side.
+    """
+    x, y = _known(values), _known(reference)
+    return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
+
+
+def cohens_d_paired(values: Values, reference: Values) -> float:
+    """Mean of values - reference over the standard deviation of these differences, without a unit (Cohen's d_z).
+
+    Pairs with a NaN are left out. NaN where all differences are equal, and for fewer than two pairs. Raises InputError for
+    unequal lengths.
+    """
+    found = paired_difference(values, reference)
+    return _ratio(found.mean, found.sd)
+
+
+def _pooled_sd(x: np.ndarray, y: np.ndarray) -> float:
+    (_, s1), (_, s2) = _moments(x), _moments(y)
+    n1, n2 = len(x), len(y)
+    if min(n1, n2) < 2:
+        return math.nan
+    return math.sqrt(((n1 - 1) * s1 * s1 + (n2 - 1) * s2 * s2) / (n1 + n2 - 2))
+
+
+def _ratio(difference: float, sd: float) -> float:
+    return difference / sd if sd else math.nan
+
+
+# ---- many tests ----
+
+
+def holm(p_values: Values) -> list[float]:
+    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m - k + 1), never falling, at most 1.
+
+    m: number of p-values; NaN stays NaN and does not count. Rejecting where the adjusted value is below alpha keeps the chance
+    of any false rejection below alpha. Raises InputError for a value outside 0 to 1. Source: Holm (1979), Scandinavian Journal
+    of Statistics 6, 65-70.
+    """
+    p = _array(p_values, "p_values")
+    _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
+    order = np.argsort(p)[: np.count_nonzero(~np.isnan(p))]  # NaN sorts last
+    adjusted = np.full_like(p, math.nan)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
+    return [float(value) for value in adjusted]
+
+
+# ---- how many replications ----
+
+
+def replications_needed(values: Values, relative_half_width: float, confidence: float = 0.95) -> int:
+    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has n - 1 degrees of freedom.
+
+    Mean x-bar and standard deviation s are estimated from the values, without the NaN; s = 0 gives 2. Source: Law, Simulation
+    Modeling and Analysis, Section 9.4.1, with the width relative to x-bar; for an error relative to the true mean of at most
+    gamma, ask for gamma / (1 + gamma). Raises InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
+    """
+    check_number("relative_half_width", relative_half_width, above=0)
+    _check_confidence(confidence)
+    centre, sd = _estimated(values)
+    allowed = relative_half_width * abs(centre)
+    least, most = 1, 2  # least is not enough; most is, once doubled often enough, as the half width falls with n
+    while not _half_width(sd, most, confidence) <= allowed:
+        least, most = most, 2 * most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
+    return most
+
+
+def _estimated(values: Values) -> tuple[float, float]:
+    x = _array(values)
+    _refuse("values", x, np.isinf(x), "finite")
+    x = _known(x)
+    if len(x) < 2:
+        raise InputError(f"a standard deviation needs two values, not {len(x)}")
+    centre, sd = _moments(x)
+    if sd > 0 and abs(centre) < ROUNDING * sd:
+        raise InputError("no half width is small relative to the mean of the values: the mean is zero")
+    return centre, sd
+
+
+# ---- one long run ----
+
+
+def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> Mean:
+    """Mean of a stationary series, with an interval from the means of equally long batches that follow each other.
+
+    Batches much longer than the correlation lasts are almost independent, as neighbouring observations are not. The first
+    len(series) % batches observations are left out, those nearest to a start. n, p and sd of the result are those of the batch
+    means. Source: Law, Simulation Modeling and Analysis, Section 9.5.3. Raises InputError for fewer than two batches or two
+    observations a batch, or a series with NaN or infinity.
+    """
+    check_whole("batches", batches, least=2)
+    x = _series(series, 2 * batches)
+    return mean(x[len(x) % batches :].reshape(batches, -1).mean(axis=1), confidence)
+
+
+def mser5(series: Values) -> int:
+    """How many observations to delete from the start of a series, as its transient, by the MSER-5 rule.
+
+    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least marginal standard error:
+    sum of squares about the mean of the rest / (m - d)^2. A last batch that is not full has no say. An answer near half of the
+    series says that the series is too short. Source: White (1997), Simulation 69, 323-334; batches of five: White, Cobb and
+    Spratt (2000), Winter Simulation Conference, 755-760. Raises InputError for fewer than 10 observations, NaN or infinity.
+    """
+    x = _series(series, 2 * MSER_BATCH)
+    y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
+    y = y - np.median(y)  # the sums below lose no digits to a large mean, nor to a large transient
+    left = np.arange(len(y), 0, -1)
+    squares = _sums_to_end(y**2) - _sums_to_end(y) ** 2 / left
+    return MSER_BATCH * int(np.argmin((squares / left**2)[: (len(y) + 1) // 2]))
+
+
+def _sums_to_end(y: np.ndarray) -> np.ndarray:
+    """At each place the sum from there to the end."""
+    return np.cumsum(y[::-1])[::-1]
+
+
+def _series(series: Values, least: int) -> np.ndarray:
+    x = _array(series, "series")
+    if len(x) < least:
+        raise InputError(f"series has {len(x)} observations, but at least {least} are needed")
+    _refuse("series", x, ~np.isfinite(x), "a finite number")
+    return x
+
+
+# ---- bootstrap ----
+
+
+def bootstrap_mean(values: Values, confidence: float = 0.95, resamples: int = 9999, seed: int = 0) -> Mean:
+    """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t. p is NaN.
+
+    resamples: how often the values are drawn again, with replacement; too few give rough bounds, or NaN. seed: of the stream
+    "bootstrap". NaN is left out; values that are all equal give low = high = mean. Source: Efron (1987), Journal of the American
+    Statistical Association 82, 171-185. Raises InputError for a confidence outside 0 to 1, no resamples, or a negative seed.
+    """
+    _check_confidence(confidence)
+    check_whole("resamples", resamples, least=1)
+    check_whole("seed", seed, least=0)
+    x = _known(values)
+    centre, sd = _moments(x)
+    low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)  # sd is 0 or NaN
+    return Mean(centre, low, high, len(x), sd=sd)
+
+
+def _bca(x: np.ndarray, confidence: float, resamples: int, seed: int) -> tuple[float, float]:
+    from scipy.stats import bootstrap
+
+    with warnings.catch_warnings(action="ignore"):  # of intervals that do not exist: they are NaN
+        found = bootstrap(
+            (x,),
+            np.mean,
+            n_resamples=resamples,
+            batch=max(1, DRAWS_AT_ONCE // len(x)),  # bounds the memory, leaves the numbers as they are
+            confidence_level=confidence,
+            method="BCa",
+            random_state=stream(seed, "bootstrap"),  # since SciPy 1.15 also called rng
+        )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -1,7 +1,7 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
-Results go to stdout, everything else to stderr. Exit status 0, or 2 with one line for bad arguments or input, or 130 when
-interrupted.
+Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check fell short; 2 with one line for
+bad arguments or input; 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import NoReturn
+from typing import NoReturn, cast
 
-from cgrsp_simpy.cli import compare, policies, run
-from cgrsp_simpy.experiments.replicate import WorkerError
+from cgrsp_simpy.cli import compare, month, policies, run, sweep, thesis
+from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import PolicyError
 
 __all__ = ["main"]
 
-VERBS = {"compare": compare, "run": run, "policies": policies}
+VERBS = {"compare": compare, "sweep": sweep, "month": month, "run": run, "policies": policies, "thesis": thesis}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _carried_out(given: argparse.Namespace) -> int:
     try:
-        print(VERBS[given.verb].carry_out(given), flush=True)
+        text, status = cast(Answer, VERBS[given.verb].carry_out(given))
+        print(text, flush=True)
     except (InputError, PolicyError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except BrokenPipeError:
@@ -56,7 +58,7 @@ def _carried_out(given: argparse.Namespace) -> int:
         return 0
     except KeyboardInterrupt:
         return _failed(f"cgrsp {given.verb}: interrupted", 130)
-    return 0
+    return status
 
 
 def _failed(line: str, status: int) -> int:

@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import argparse
-import json
 
-from cgrsp_simpy.cli.options import add_scenario, scenario_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_policies,
+    add_scenario,
+    add_study,
+    answer,
+    policies_of,
+    scenario_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.experiments.compare import compare
-from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.checks import InputError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
+    add_policies(parser)
+    add_study(parser)
     parser.add_argument(
-        "--policies",
-        default="fifo,spt,edf,rh,cadr",
-        metavar="P,P,...",
-        help="names with parameters (rh, rh:reserve=2,gate=0.9) or functions (my_rules.py:youngest_first); default: %(default)s",
+        "--precision",
+        metavar="R",
+        help="add seeds until the 95 %% half width is at most R times the mean: 0.05 for the wait, or miss_pct=0.1,wait_min=0.05",
     )
-    parser.add_argument("--seeds", type=int, default=30, metavar="N", help="number of replications (default: %(default)s)")
-    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: %(default)s)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
 
 
-def carry_out(given: argparse.Namespace) -> str:
+def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
-    check_whole("--seeds", given.seeds, least=1)
-    if given.workers is not None:
-        check_whole("--workers", given.workers, least=1)
-    check_whole("--first-seed", given.first_seed, least=0)
-    seeds = range(given.first_seed, given.first_seed + given.seeds)
-    study = compare(scenario_of(given), policies_of(given.policies), seeds, given.workers)
-    if given.format == "json":
-        return json.dumps(study.as_dict(), indent=2)
-    if given.format == "csv":
-        return csv_text(study.rows).rstrip("\n")
-    return str(study)
+    seeds, workers, precision = seeds_of(given), workers_of(given), _precision(given.precision)
+    policies = policies_of(given.policies)
+    return answer(compare(scenario_of(given), policies, seeds, workers, out=given.out, precision=precision), given)
 
 
-def policies_of(text: str) -> list[str]:
-    """The policies in "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before it."""
-    policies: list[str] = []
+def _precision(text: str | None) -> dict[str, float] | None:
+    """Figure -> relative half width, from "0.05" or "a=0.1,b=0.05"."""
+    if text is None:
+        return None
+    wanted = {}
     for part in text.split(","):
-        if policies and "=" in part and ":" not in part:
-            policies[-1] += f",{part}"
-        else:
-            policies.append(part)
-    return policies
+        figure, _, width = part.rpartition("=")
+        figure = figure or "wait_min"
+        if figure in wanted:
+            raise InputError(f"--precision: {figure} is given twice")
+        try:
+            wanted[figure] = float(width)
+        except ValueError:
+            raise InputError(
+                f"--precision(={text!r}) must be a number > 0, or figures and numbers, such as miss_pct=0.1"
+            ) from None
+    return wanted

@@ -1,21 +1,98 @@
-"""Options that several commands share: which scenario."""
+"""What several commands share: which scenario, which study, and in what form its answer is given."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.experiments.study import Tidy, failures_told
+from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.model.market import CLOCKS
 from cgrsp_simpy.model.scenario import Scenario, day, trace
+from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.model.traces import FORMATS
 from cgrsp_simpy.model.workload import DAYS, LoggedWorkload
 
-__all__ = ["add_scenario", "scenario_of"]
+__all__ = [
+    "Answer",
+    "add_policies",
+    "add_scenario",
+    "add_study",
+    "answer",
+    "policies_of",
+    "scenario_of",
+    "seeds_of",
+    "workers_of",
+]
 
 log = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    """What a command prints on stdout, and its exit status."""
+
+    text: str
+    status: int = 0
+
+
+def add_policies(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names policies."""
+    parser.add_argument(
+        "--policies",
+        default="fifo,spt,edf,rh,cadr",
+        metavar="P,P,...",
+        help="names with parameters (rh, rh:reserve=2,gate=0.9) or functions (my_rules.py:youngest_first); default: %(default)s",
+    )
+
+
+def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: int = 30) -> None:
+    """Add the options of a study: how many replications, where, and how it answers."""
+    parser.add_argument(what, type=int, default=number, metavar="N", help="number of replications (default: %(default)s)")
+    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: %(default)s)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
+    parser.add_argument("--out", metavar="DIR", help="keep results in DIR as they come; the same command resumes there")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+
+
+def workers_of(given: argparse.Namespace) -> int | None:
+    """The number of processes, if one was given."""
+    if given.workers is not None:
+        check_whole("--workers", given.workers, least=1)
+    return given.workers  # type: ignore[no-any-return]
+
+
+def seeds_of(given: argparse.Namespace) -> range:
+    """The seeds that the options name."""
+    check_whole("--seeds", given.seeds, least=1)
+    check_whole("--first-seed", given.first_seed, least=0)
+    return range(given.first_seed, given.first_seed + given.seeds)
+
+
+def policies_of(text: str) -> list[str]:
+    """The policies in "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before it."""
+    policies: list[str] = []
+    for part in text.split(","):
+        if policies and "=" in part and ":" not in part:
+            policies[-1] += f",{part}"
+        else:
+            policies.append(part)
+    return policies
+
+
+def answer(study: Tidy, given: argparse.Namespace) -> Answer:
+    """A study in the format asked for; status 1 where runs failed."""
+    if given.out is not None:
+        log.info("results are in %s", given.out)
+    if study.failures and given.format != "table":
+        log.warning("%s", failures_told(study)[-1])
+    if given.format == "json":
+        text = study.json().rstrip("\n")
+    else:
+        text = csv_text(study.rows).rstrip("\n") if given.format == "csv" else str(study)
+    return Answer(text, 1 if study.failures else 0)
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 
+from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.policies import POLICIES, SECTIONS
 
 
@@ -12,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add no option."""
 
 
-def carry_out(given: argparse.Namespace) -> str:
+def carry_out(given: argparse.Namespace) -> Answer:
     """One line a policy."""
     lines = []
     for name, factory in POLICIES.items():
@@ -20,4 +21,4 @@ def carry_out(given: argparse.Namespace) -> str:
         parameters = " ".join(f"{item.name}={item.default}" for item in defaults)
         first = (factory.__doc__ or "").splitlines()[0]
         lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {first}" + (f" [{parameters}]" if parameters else ""))
-    return "\n".join(["policy      section what it does [parameters]", *lines])
+    return Answer("\n".join(["policy      section what it does [parameters]", *lines]))

@@ -7,7 +7,7 @@ import json
 
 from tqdm import tqdm
 
-from cgrsp_simpy.cli.options import add_scenario, scenario_of
+from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.experiments.replicate import label
 from cgrsp_simpy.model.checks import check_whole
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(given: argparse.Namespace) -> str:
+def carry_out(given: argparse.Namespace) -> Answer:
     """The run in the format asked for."""
     scenario = scenario_of(given)
     policy = make_policy(given.policy)
@@ -41,10 +41,10 @@ def carry_out(given: argparse.Namespace) -> str:
     )
     run = run_once(scenario, policy, given.seed, jobs=jobs, listener=print if given.events else None)
     if given.format == "csv":
-        return csv_text(run.rows()).rstrip("\n")
+        return Answer(csv_text(run.rows()).rstrip("\n"))
     figures = run.summary()
     if given.format == "json":
         named = {"scenario": scenario.name, "policy": label(given.policy), "seed": given.seed}
-        return json.dumps({**named, "summary": plain(figures)}, indent=2)
+        return Answer(json.dumps({**named, "summary": plain(figures)}, indent=2))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
-    return "\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())])
+    return Answer("\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())]))

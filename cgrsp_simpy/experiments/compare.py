@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
-from cgrsp_simpy.experiments.replicate import replicate
+from cgrsp_simpy.analysis.statistics import mean, replications_needed
+from cgrsp_simpy.experiments.configuration import open_store
+from cgrsp_simpy.experiments.replicate import Wanted, check_policies, check_seeds, replicate, simulate
+from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.experiments.study import Row, Study
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.model.record import Run
 from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.table import to_pandas, write_csv
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = ["Comparison", "compare"]
 
-SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct")
-TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+MOST_SEEDS = 10_000  # where the search for a precision ends
 
 
 def compare(
@@ -30,113 +27,95 @@ def compare(
     policies: Sequence[str | Policy],
     seeds: Iterable[int],
     executor: Executor | int | None = None,
+    *,
+    out: str | Path | None = None,
+    precision: float | Mapping[str, float] | None = None,
 ) -> Comparison:
     """Run each policy on each seed; every policy meets the same jobs with the same luck (common random numbers).
 
     policies: as in `simulate`; the first is the one that the others are tested against. seeds: whole numbers >= 0.
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. out: a results directory,
+    from which the same call resumes; policies of one's own are then functions at the top of a file, which tells them apart. precision: relative half width, of the wait or by figure ({"miss_pct": 0.1}): seeds are
+    added until every policy's 95 % interval is that narrow.
 
-    Raises InputError for a policy or seed that is not allowed, PolicyError for an answer that cannot be carried out.
+    A run that raises an exception becomes a row with the key "error". Raises InputError for a policy or seed that is not
+    allowed, or another study's directory; WorkerError if the executor dies.
     """
-    return Comparison(scenario.name, replicate(scenario, policies, seeds, executor))
+    named, seeds = check_policies(policies), check_seeds(seeds)
+    wanted = _precision(precision, seeds)
+    store = open_store(out, "compare", named, seeds, scenario=scenario, precision=wanted)
+    study = _rows_of(scenario, named, seeds, executor, store, before=None)
+    while number := _seeds_missing(study, wanted):
+        start = max(study.seeds) + 1
+        study = _rows_of(scenario, named, range(start, start + number), executor, store, before=study)
+    study.keep(store)
+    return study
+
+
+def _rows_of(
+    scenario: Scenario,
+    named: dict[str, str | Policy],
+    seeds: Iterable[int],
+    executor: Executor | int | None,
+    store: Store | None,
+    before: Comparison | None,
+) -> Comparison:
+    """The comparison on some seeds more."""
+    seeds = list(seeds)
+    runs = replicate([Wanted(scenario, list(named.values()), seeds)], executor, store)
+    rows: list[Row] = []
+    for name, policy in named.items():
+        rows += [row for row in before.rows if row["policy"] == name] if before else []
+        rows += [{"policy": name, "seed": seed, **runs.figures(scenario, policy, seed)} for seed in seeds]
+    return Comparison(scenario, named, rows)
+
+
+def _precision(precision: float | Mapping[str, float] | None, seeds: list[int]) -> dict[str, float]:
+    """Relative half widths wanted, by figure."""
+    wanted = dict(precision) if isinstance(precision, Mapping) else {} if precision is None else {"wait_min": precision}
+    for figure, width in wanted.items():
+        check_one_of("figure of precision", figure, PRECISION_FIGURES)
+        check_number("precision", width, above=0)
+    require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
+    return wanted
+
+
+PRECISION_FIGURES = ("wait_min", "miss_pct", "tight_miss_pct", "loose_miss_pct", "tardiness_min", "cost_usd")
+
+
+def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
+    """How many seeds more are likely to give the precision; 0 where it is reached."""
+    have, need = len(study.seeds), 0
+    for figure, width in wanted.items():
+        for policy in study.policies:
+            values = study.values(policy, figure)
+            found = mean(values)
+            if found.n == 1:  # of the others the runs failed, or there is no such figure
+                need = max(need, 2 * have)
+            elif found.n > 1 and not found.half_width <= width * abs(found.mean):
+                need = max(need, have + 1, min(replications_needed(values, width), 4 * have))
+    if need > MOST_SEEDS:
+        raise InputError(f"precision(={wanted}) is not reached with {MOST_SEEDS} seeds")
+    return max(0, need - have)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Study):
     """Figures of several policies on the same seeds.
 
     rows: one dict a policy and seed, with the keys policy, seed and those of `Run.summary`.
     """
 
-    scenario: str
-    rows: list[dict[str, Any]] = field(repr=False)
+    scenario: Scenario = field(repr=False)
+    _named: dict[str, str | Policy] = field(repr=False)
+    _rows: list[Row] = field(repr=False)
 
     @property
-    def policies(self) -> list[str]:
-        """The policies in the order of the comparison."""
-        return list(dict.fromkeys(row["policy"] for row in self.rows))
+    def title(self) -> str:
+        """The scenario's name."""
+        return self.scenario.name
 
-    @property
-    def seeds(self) -> list[int]:
-        """The seeds in the order of the comparison."""
-        return list(dict.fromkeys(row["seed"] for row in self.rows))
-
-    def values(self, policy: str, figure: str) -> list[float]:
-        """A figure of a policy by seed."""
-        return [row[figure] for row in self.rows if row["policy"] == policy]
-
-    def means(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean with its 95 % interval."""
-        figures = [key for key in self.rows[0] if key not in ("policy", "seed")]
-        return {policy: {figure: mean(self.values(policy, figure)) for figure in figures} for policy in self.policies}
-
-    def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy, with interval and p-value."""
-        first, *others = self.policies
-        return {
-            policy: {name: paired_difference(self.values(policy, name), self.values(first, name)) for name in TESTED}
-            for policy in others
-        }
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file."""
-        write_csv(path, self.rows)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame; needs the extra "pandas"."""
-        return to_pandas(self.rows)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Means and differences as plain values; None where a value does not exist."""
-        return {
-            "scenario": self.scenario,
-            "seeds": self.seeds,
-            "policies": _plain(self.means()),
-            "differences": {"from": self.policies[0], "policies": _plain(self.differences(), test=True)},
-        }
-
-    def to_json(self, path: str | Path) -> None:
-        """Write means and differences to a JSON file."""
-        Path(path).write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
-
-    def __str__(self) -> str:
-        """A table of means with 95 % intervals, and one of paired differences from the first policy."""
-        count = len(self.seeds)
-        title = f"{self.scenario}: mean of {count} seed{'s' * (count > 1)}" + (" ± 95 % half width" if count > 1 else "")
-        means = [[policy] + [_interval(row[name]) for name in SHOWN] for policy, row in self.means().items()]
-        lines = [title, *_aligned([["policy", *SHOWN], *means])]
-        if len(self.policies) > 1 and count > 1:
-            tests = [
-                [policy] + [f"{_interval(row[name], '+')} {_stars(row[name].p)}" for name in TESTED]
-                for policy, row in self.differences().items()
-            ]
-            heading = f"difference from {self.policies[0]}, paired by seed (t-test: * p < 0.05, ** p < 0.01, *** p < 0.001)"
-            lines += ["", heading, *_aligned([["policy", *(f"{name}    " for name in TESTED)], *tests])]
-        return "\n".join(lines)
-
-
-def _interval(value: Mean, sign: str = "") -> str:
-    if math.isnan(value.mean):
-        return "-"
-    return f"{value.mean:{sign}.2f}" + ("" if math.isnan(value.low) else f" ±{value.half_width:5.2f}")
-
-
-def _stars(p: float) -> str:
-    return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
-
-
-def _plain(table: dict[str, dict[str, Mean]], test: bool = False) -> dict[str, dict[str, dict[str, Any]]]:
-    def value(entry: Mean) -> dict[str, Any]:
-        plain = {"mean": _or_none(entry.mean), "ci95": [_or_none(entry.low), _or_none(entry.high)], "n": entry.n}
-        return {**plain, "p": _or_none(entry.p)} if test else plain
-
-    return {policy: {name: value(entry) for name, entry in row.items()} for policy, row in table.items()}
-
-
-def _or_none(number: float) -> float | None:
-    return None if math.isnan(number) else number
+    def run(self, policy: str, seed: int) -> Run:
+        """The run behind a row, with its per-job records: simulated again, equal to the bit."""
+        check_one_of("policy", policy, self._named)
+        return simulate(self.scenario, self._named[policy], seed)

@@ -1,33 +1,30 @@
-"""Replications: one run a policy and seed, in this process or in others. The rows do not depend on where they were made."""
+"""Replications: one run a scenario, policy and seed. The results do not depend on where, when or in which order they are made."""
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
 from cgrsp_simpy.engine.dispatcher import policy_name
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.engine.tracing import Listener
+from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
+from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.record import Run, Totals, figures
 from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.policies import make_policy
 
-__all__ = ["label", "replicate", "simulate"]
+__all__ = ["Runs", "Wanted", "check_policies", "check_seeds", "checked_scenario", "label", "replicate", "simulate"]
 
 JOBS_PER_TASK = 20_000  # about half a second of work
-MOST_JOBS_HELD = 50_000  # jobs of a seed that are kept for all policies
-Row = dict[str, Any]
+Outcome = Totals | str  # the sums of a run, or the error that ended it
 
 
 def simulate(
@@ -53,119 +50,180 @@ def label(policy: str | Policy) -> str:
     return policy if isinstance(policy, str) else policy_name(policy)
 
 
-def replicate(
-    scenario: Scenario,
-    policies: Sequence[str | Policy],
-    seeds: Iterable[int],
-    executor: Executor | int | None = None,
-) -> list[Row]:
-    """One row a policy and seed: policy, seed and the figures of `Run.summary`; by policy, then seed, as given.
-
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
-    """
-    seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
+def check_policies(policies: Sequence[str | Policy]) -> dict[str, str | Policy]:
+    """Policies by their labels; a wrong one is an error before the first run."""
     policies = entries_of("policies", policies, "a list of policies")
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
     require(len(set(names)) == len(names), "policies", names, "names that differ")
+    for policy in policies:
+        make_policy(policy)
+    return dict(zip(names, policies))
+
+
+def check_seeds(seeds: Iterable[int]) -> list[int]:
+    """Seeds as a list of whole numbers, each once."""
+    seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
     require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds", seeds, "at least one seed, each once")
     for seed in seeds:
         check_whole("seed", seed, least=0)
-    seeds = list(map(int, seeds))
-    for policy in policies:
-        make_policy(policy)  # a wrong name is an error before the first run
-    step = max(1, JOBS_PER_TASK // (scenario.workload.jobs * len(names)))
-    chunks = [seeds[first : first + step] for first in range(0, len(seeds), step)]
-    rows: list[Row] = []
-    with tqdm(total=len(names) * len(seeds), unit="run", delay=1, disable=None, leave=False) as bar:
-        for part in _in_order(scenario, policies, chunks, executor):
-            rows += part
-            bar.update(len(part))
-    rank = {name: place for place, name in enumerate(names)}
-    return sorted(rows, key=lambda row: rank[row["policy"]])  # stable: by seed within a policy
+    return list(map(int, seeds))
 
 
-def _in_order(
-    scenario: Scenario, policies: Sequence[str | Policy], chunks: list[list[int]], executor: Executor | int | None
-) -> Iterator[list[Row]]:
-    """The rows of the chunks of seeds, in the order of the chunks, as they are ready."""
-    if executor is None:
-        for chunk in chunks:
-            for row in _rows(scenario, policies, chunk):
-                yield [row]
-        return
-    with _pool(executor, policies) as pool:
-        with _deaf():
-            futures = [pool.submit(_task, scenario, policies, chunk) for chunk in chunks]
+def checked_scenario(made: object) -> Scenario:
+    """What a user's function made, if it is a scenario."""
+    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
+    return made  # type: ignore[return-value]
+
+
+class Wanted(NamedTuple):
+    """Runs that are wanted: each of some policies on each of some seeds."""
+
+    scenario: Scenario
+    policies: Sequence[str | Policy]
+    seeds: Iterable[int]
+
+
+class Unit(NamedTuple):
+    """A seed of a scenario, and the policies that meet its jobs."""
+
+    scenario: Scenario
+    seed: int
+    policies: tuple[str | Policy, ...]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The outcomes of runs, by scenario, policy and seed."""
+
+    _outcomes: dict[tuple[Hashable, str, int], Outcome] = field(default_factory=dict, repr=False)
+
+    def outcome(self, scenario: Scenario, policy: str | Policy, seed: int) -> Outcome:
+        """The sums of a run, or its error."""
+        return self._outcomes[_key(scenario), label(policy), seed]
+
+    def figures(self, scenario: Scenario, policy: str | Policy, seed: int) -> dict[str, Any]:
+        """The figures of a run, as in `Run.summary`, or its error under "error"."""
+        sums = self.outcome(scenario, policy, seed)
+        if isinstance(sums, str):
+            return {"error": sums}
+        capacity_s = len(scenario.slots) * sums.end_s
+        return {**figures(sums, scenario.workload.jobs, capacity_s), "makespan_h": sums.end_s / 3600}
+
+    def take(self, unit: Unit, outcomes: Sequence[Outcome]) -> None:
+        """Add the outcomes of a unit."""
+        for policy, outcome in zip(unit.policies, outcomes):
+            self._outcomes[_key(unit.scenario), label(policy), unit.seed] = outcome
+
+
+def replicate(wanted: Iterable[Wanted], executor: Executor | int | None = None, store: Store | None = None) -> Runs:
+    """Carry out all runs that are wanted, each once, however often it is wanted.
+
+    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. store: keeps what is done,
+    and gives back what it has.
+    """
+    tasks = list(_tasks(_units(wanted)))
+    if isinstance(executor, int):
+        check_picklable(policy for task in tasks for unit in task for policy in unit.policies)
+    first = store.take_numbers(len(tasks)) if store else 0
+    shapes = [[len(unit.policies) for unit in task] for task in tasks]
+    found = {number: store.load(first + number, shape) for number, shape in enumerate(shapes)} if store else {}
+    done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
+    with _bar(tasks) as bar:
+        bar.update(sum(_work(tasks[number]) for number in done))
+        left = {number: task for number, task in enumerate(tasks) if number not in done}
         try:
-            for future in futures:
-                yield future.result()
-        finally:
-            for future in futures if pool is executor else ():  # another's pool goes on: take back what has not begun
-                future.cancel()
+            for number, outcomes in as_they_come(_carry_out, left, executor):
+                if store:
+                    store.save(first + number, outcomes)
+                done[number] = outcomes
+                bar.update(_work(tasks[number]))
+        except WorkerError as error:
+            kept = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
+            raise WorkerError(f"{error}{kept}") from error
+    runs = Runs()
+    for number, task in enumerate(tasks):
+        for unit, by_policy in zip(task, done[number]):
+            runs.take(unit, by_policy)
+    return runs
 
 
-def _rows(scenario: Scenario, policies: Sequence[str | Policy], seeds: list[int]) -> Iterator[Row]:
-    """One row a seed and policy. The jobs of a seed, unless they are many, are made once and met by every policy."""
-    few = scenario.workload.jobs <= MOST_JOBS_HELD
-    for seed in seeds:
-        jobs = list(scenario.workload.generate(seed, scenario.service)) if few else None
-        for policy in policies:
-            run = run_once(scenario, make_policy(policy), seed, jobs=jobs, records=False)
-            yield {"policy": label(policy), "seed": seed, **run.summary()}
+def _bar(tasks: list[list[Unit]]) -> tqdm[Any]:
+    """A progress bar in jobs, with rate and time left; on a terminal only."""
+    return tqdm(total=sum(map(_work, tasks)), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False)
 
 
-def _task(scenario: Scenario, policies: Sequence[str | Policy], seeds: list[int]) -> list[Row]:
-    return list(_rows(scenario, policies, seeds))
+def _units(wanted: Iterable[Wanted]) -> list[Unit]:
+    """A unit a scenario and seed, with all policies that are wanted there, so that its jobs are made once."""
+    groups: dict[tuple[Hashable, int], tuple[Scenario, dict[str, str | Policy]]] = {}
+    for scenario, policies, seeds in wanted:
+        key = _key(scenario)
+        for seed in seeds:
+            _, named = groups.setdefault((key, seed), (scenario, {}))
+            named.update((label(policy), policy) for policy in policies)
+    return [Unit(scenario, seed, tuple(named.values())) for (_, seed), (scenario, named) in groups.items()]
 
 
-@contextmanager
-def _pool(executor: Executor | int, policies: Sequence[str | Policy]) -> Iterator[Executor]:
-    """The executor given, or a pool of processes of our own, which ends at once when we are interrupted."""
-    if isinstance(executor, Executor):
-        yield executor
-        return
-    check_whole("executor", executor, least=1)
+def _key(scenario: Scenario) -> Hashable:
+    """Equal scenarios have equal keys, unless one holds what cannot be hashed."""
+    try:
+        hash(scenario)
+    except TypeError:
+        return id(scenario)
+    return scenario
+
+
+def _work(units: Sequence[Unit]) -> int:
+    return sum(unit.scenario.workload.jobs * len(unit.policies) for unit in units)
+
+
+def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Units in tasks of half a second of work or more; one with very many jobs becomes a task a policy."""
+    task: list[Unit] = []
+    for unit in units:
+        if unit.scenario.workload.jobs > JOBS_PER_TASK:
+            yield from ([unit._replace(policies=(policy,))] for policy in unit.policies)
+            continue
+        task.append(unit)
+        if _work(task) >= JOBS_PER_TASK:
+            yield task
+            task = []
+    if task:
+        yield task
+
+
+def _carry_out(task: Sequence[Unit]) -> list[list[Outcome]]:
+    """The outcomes of each unit, by policy."""
+    return [_outcomes(unit) for unit in task]
+
+
+def _outcomes(unit: Unit) -> list[Outcome]:
+    scenario, seed, policies = unit
+    try:
+        shared = list(scenario.workload.generate(seed, scenario.service)) if len(policies) > 1 else None
+    except Exception as error:
+        return [_told(error)] * len(policies)
+
+    def outcome(policy: str | Policy) -> Outcome:
+        try:
+            return run_once(scenario, make_policy(policy), seed, jobs=shared, records=False).totals
+        except Exception as error:  # whatever a policy may raise: the other runs go on
+            return _told(error)
+
+    return [outcome(policy) for policy in policies]
+
+
+def _told(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def check_picklable(policies: Iterable[str | Policy]) -> None:
+    """Refuse a policy that cannot be sent to another process."""
     for policy in policies:
-        _check_picklable(policy)
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(executor, multiprocessing.get_context("spawn"), _ignore_interrupt)
-    try:
-        yield pool
-    except BrokenProcessPool:
-        raise WorkerError('a worker process died; a script must call this under if __name__ == "__main__":') from None
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-class WorkerError(RuntimeError):
-    """A worker process ended before its work did."""
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes that start in here ignore Ctrl-C from their first instruction on; so do we, for this moment."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _ignore_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the workers
-
-
-def _check_picklable(policy: str | Policy) -> None:
-    try:
-        pickle.dumps(policy)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        where = "name it as text, or define it at the top of a module"
-        raise InputError(f"policy {label(policy)!r} cannot be sent to another process; {where}") from None
+        if isinstance(policy, str):
+            continue
+        try:
+            pickle.dumps(policy)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            where = "name it as text, or define it at the top of a module"
+            raise InputError(f"policy {label(policy)!r} cannot be sent to another process; {where}") from None

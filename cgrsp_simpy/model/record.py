@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.model.scenario import Scenario
 
-__all__ = ["RECORD", "JobRecord", "Recorder", "Run"]
+__all__ = ["RECORD", "JobRecord", "Recorder", "Run", "Totals", "figures"]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -85,6 +85,29 @@ class Totals:
         self.cost_usd += float(jobs["cost_usd"].sum())
         self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
+
+    def __add__(self, later: Totals) -> Totals:
+        """The sums of two runs, one after the other."""
+        return Totals(*(mine + other for mine, other in zip(astuple(self), astuple(later))))
+
+
+def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
+    """Figures by name, units in the names, from sums over records; `Run.summary` explains them.
+
+    jobs: number submitted. capacity_s: slots x seconds in which they could be held.
+    """
+    loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+    return {
+        "jobs": jobs,
+        "completed": sums.completed,
+        "wait_min": sums.wait_s / sums.completed / 60,
+        "miss_pct": _percent(sums.missed, sums.completed),
+        "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
+        "loose_miss_pct": _percent(loose_missed, loose),
+        "tardiness_min": sums.tardiness_s / sums.completed / 60,
+        "cost_usd": sums.cost_usd,
+        "utilisation_pct": _percent(sums.held_s, capacity_s),
+    }
 
 
 class Recorder:
@@ -151,20 +174,9 @@ class Run:
         (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots, provisioning included, up to the
         last completion. makespan_h: time of the last completion.
         """
-        sums = self.totals
-        loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
-        return {
-            "jobs": self.scenario.workload.jobs,
-            "completed": sums.completed,
-            "wait_min": sums.wait_s / sums.completed / 60,
-            "miss_pct": _percent(sums.missed, sums.completed),
-            "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
-            "loose_miss_pct": _percent(loose_missed, loose),
-            "tardiness_min": sums.tardiness_s / sums.completed / 60,
-            "cost_usd": sums.cost_usd,
-            "utilisation_pct": _percent(sums.held_s, len(self.slot_held_s) * sums.end_s),
-            "makespan_h": sums.end_s / 3600,
-        }
+        end_s = self.totals.end_s
+        capacity_s = len(self.slot_held_s) * end_s
+        return {**figures(self.totals, self.scenario.workload.jobs, capacity_s), "makespan_h": end_s / 3600}
 
     def rows(self) -> list[dict[str, Any]]:
         """The records as dicts, with the names of GPU type and status in place of their numbers."""

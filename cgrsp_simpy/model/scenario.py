@@ -20,7 +20,7 @@ from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of,
 from cgrsp_simpy.model.traces import read_log
 from cgrsp_simpy.model.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
 
-__all__ = ["Scenario", "day", "trace"]
+__all__ = ["Scenario", "day", "tables", "trace"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Scenario:
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one."""
-        Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
+        Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -107,8 +107,7 @@ class Scenario:
         """
         path = Path(path)
         try:
-            tables = tomllib.loads(path.read_bytes().decode("utf-8"))
-            return _scenario(tables, path)
+            return _scenario(tomllib.loads(path.read_bytes().decode("utf-8")), path)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
@@ -167,7 +166,8 @@ def _started(clock: Clock, log: LoggedWorkload) -> Clock:
 # ---- TOML ----
 
 
-def _tables(scenario: Scenario) -> dict[str, Any]:
+def tables(scenario: Scenario) -> dict[str, Any]:
+    """Every parameter of a scenario, as the tables of its TOML file."""
     market, clock = scenario.market, scenario.market.clock
     return {
         "name": scenario.name,
@@ -191,13 +191,13 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
     raise InputError(f"a workload of type {type(workload).__name__} cannot be written to TOML")
 
 
-def _scenario(tables: dict[str, Any], path: Path) -> Scenario:
-    check_keys("the file", tables, ("name", "fleet", "workload", "service", "market", "gpu"))
-    fleet = tables.get("fleet", {})
+def _scenario(found: dict[str, Any], path: Path) -> Scenario:
+    check_keys("the file", found, ("name", "fleet", "workload", "service", "market", "gpu"))
+    fleet = found.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
-    gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(tables, "gpu")) or THESIS_GPUS
-    workload = _workload(tables.get("workload"), path)
-    market = dict(mapping("[market]", tables.get("market", {})))
+    gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(found, "gpu")) or THESIS_GPUS
+    workload = _workload(found.get("workload"), path)
+    market = dict(mapping("[market]", found.get("market", {})))
     clock = market.pop("clock", "calibrated")
     if isinstance(clock, str):
         check_one_of("clock", clock, CLOCKS)
@@ -206,13 +206,13 @@ def _scenario(tables: dict[str, Any], path: Path) -> Scenario:
     else:
         market["clock"] = make(Clock, clock, "[market.clock]")
     return Scenario(
-        name=str(tables.get("name", path.stem)),
+        name=str(found.get("name", path.stem)),
         workload=workload,
         slots=round_robin(fleet.get("slots", 5), gpus),
         gpus=gpus,
         free_types=fleet.get("free_types", False),
         market=make(Market, market, "[market]"),
-        service=make(Service, tables.get("service", {}), "[service]"),
+        service=make(Service, found.get("service", {}), "[service]"),
     )
 
 

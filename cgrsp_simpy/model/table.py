@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["csv_text", "plain", "to_pandas", "write_csv"]
+__all__ = ["aligned", "csv_text", "plain", "to_pandas", "write_csv"]
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 def csv_text(rows: Rows) -> str:
-    """The rows as CSV with a header line; numbers in full."""
+    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
@@ -46,3 +46,9 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
 def plain(figures: Mapping[str, float]) -> dict[str, float | None]:
     """Figures for JSON, which has no NaN: None where a figure does not exist."""
     return {name: None if math.isnan(value) else value for name, value in figures.items()}
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table whose columns are aligned: the first to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]

@@ -153,10 +153,26 @@ def reference_s(view: View) -> Sequence[float]:
     return view.known.gpus[0].mean_execution_s
 
 
-by_deadline = Tiers(lambda view: lambda tight, e: ((inf, 0, 0.0),), reference_s)
+def _all_by_deadline(view: View) -> TiersOfLane:
+    return _no_time
+
+
+def _no_time(tight: bool, e: float) -> Sequence[Tier]:
+    return ((inf, 0, 0.0),)
+
+
+def _all_by_time(view: View) -> TiersOfLane:
+    return _own_time
+
+
+def _own_time(tight: bool, e: float) -> Sequence[Tier]:
+    return ((inf, 0, e),)
+
+
+by_deadline = Tiers(_all_by_deadline, reference_s)
 """Earliest deadline first; equal ones by submission."""
 
-shortest_first = Tiers(lambda view: lambda tight, e: ((inf, 0, e),), reference_s)
+shortest_first = Tiers(_all_by_time, reference_s)
 """Shortest estimated processing time first, on the reference type; equal ones by deadline."""
 
 

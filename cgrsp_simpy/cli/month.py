@@ -1,0 +1,53 @@
+"""Compare policies over months of days drawn at random from a mix of day types."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, policies_of, workers_of
+from cgrsp_simpy.experiments.month import THESIS_MIX, month
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.scenario import day
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    mix = ",".join(f"{kind}={share:g}" for kind, share in THESIS_MIX.items())
+    parser.add_argument(
+        "--mix", default=mix, metavar="DAY=P,...", help="day types and their probabilities (default: %(default)s)"
+    )
+    parser.add_argument("--days", type=int, default=30, metavar="N", help="days of a month (default: %(default)s)")
+    parser.add_argument("--slots", type=int, default=5, metavar="N", help="GPU slots, types in turn (default: %(default)s)")
+    add_policies(parser)
+    add_study(parser, "--replications", 10)
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """The months in the format asked for."""
+    return answer(
+        month(
+            _mix(given.mix),
+            policies_of(given.policies),
+            given.days,
+            given.replications,
+            given.first_seed,
+            partial(day, slots=given.slots),
+            workers_of(given),
+            out=given.out,
+        ),
+        given,
+    )
+
+
+def _mix(text: str) -> dict[str, float]:
+    mix = {}
+    for part in text.split(","):
+        kind, _, share = part.partition("=")
+        if kind in mix:
+            raise InputError(f"--mix: {kind} is given twice")
+        try:
+            mix[kind] = float(share)
+        except ValueError:
+            raise InputError(f"--mix: {part!r} must be of the form day=probability") from None
+    return mix

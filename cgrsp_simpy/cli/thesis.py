@@ -1,0 +1,71 @@
+"""Run the thesis's experiments and print each table beside the published one."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+
+from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.model.checks import check_one_of, check_whole
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.thesis.experiments import COUNTED
+from cgrsp_simpy.thesis.report import IDS, Report, make_report
+from cgrsp_simpy.thesis.verdict import DIFFERS
+
+log = logging.getLogger(__name__)
+
+LONG = 300  # seeds with which the tables are all but free of our own noise
+LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    tables = actions.add_parser("tables", help="every table")
+    table = actions.add_parser("table", help="one table")
+    table.add_argument("id", metavar="N.M", help=", ".join(IDS))
+    check = actions.add_parser(
+        "check", help=f"count the cells that agree; status 1 below {LEAST_SHARE_PCT:g} %% or above an rms z of {MOST_RMS_Z:g}"
+    )
+    for action, usual in ((tables, "as printed"), (table, "as printed"), (check, "100")):
+        action.add_argument("--seeds", type=int, metavar="N", help=f"replications of every table (default: {usual})")
+        action.add_argument("--long", action="store_true", help=f"{LONG} replications of every table")
+        action.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+        action.add_argument("--out", metavar="DIR", help="keep results and report in DIR; the same command resumes there")
+    for action in (tables, table):
+        action.add_argument("--format", choices=("markdown", "html", "csv"), default="markdown", help="default: %(default)s")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """The report in the format asked for, or its check."""
+    seeds = LONG if given.long and given.seeds is None else given.seeds
+    if seeds is not None:
+        check_whole("--seeds", seeds, least=2)  # a verdict needs an interval, and that two seeds
+    if given.workers is not None:
+        check_whole("--workers", given.workers, least=1)
+    workers = given.workers or os.cpu_count() or 1
+    if given.action == "table":
+        check_one_of("table", given.id, IDS)
+    ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
+    report = make_report(ids, seeds or (100 if given.action == "check" else None), workers if workers > 1 else None, given.out)
+    if given.out is not None:
+        log.info("report.html, report.md and cells.csv are in %s", given.out)
+    return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
+
+
+def _formatted(report: Report, form: str) -> str:
+    if form == "csv":
+        return csv_text(report.rows()).rstrip("\n")
+    return (report.html() if form == "html" else report.markdown()).rstrip("\n")
+
+
+def _checked(report: Report) -> Answer:
+    far = [each for each in report.cells if each.counted and each.verdict == DIFFERS]
+    lines = [
+        f"Table {each.table}, {each.row}, {each.column}{', ' * bool(each.part)}{each.part}: published {each.printed},"
+        f" reproduced {each.ours} (n {each.n}), z {each.z:+.2f}; {each.note}"
+        for each in far
+    ]
+    good = report.tally.share_pct >= LEAST_SHARE_PCT and report.tally.rms_z <= MOST_RMS_Z
+    return Answer("\n".join([*lines, report.summary(), "reproduced" if good else "not reproduced"]), 0 if good else 1)

@@ -1,0 +1,160 @@
+"""Months: days drawn from a mix of day types, each a run of its own (thesis Section 5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.experiments.configuration import open_store
+from cgrsp_simpy.experiments.replicate import Runs, Wanted, check_policies, check_seeds, checked_scenario, replicate, simulate
+from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.experiments.study import Row, Study
+from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
+from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.model.record import Run, figures
+from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.model.table import csv_text
+
+__all__ = ["THESIS_MIX", "Day", "Month", "days_of", "month", "month_rows", "wanted_days"]
+
+THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}  # inferred: the thesis does not print it
+
+
+class Day(NamedTuple):
+    """A day of a month. replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the day's run."""
+
+    replication: int
+    number: int
+    kind: str
+    seed: int
+
+
+def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
+    """The days of one month, each of a kind drawn from the mix, with a seed of its own."""
+    rng = stream(replication, "days")
+    kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
+    seeds = rng.integers(2**48, size=days)
+    return [Day(replication, number, str(kind), int(seed)) for number, (kind, seed) in enumerate(zip(kinds, seeds), start=1)]
+
+
+def month(
+    mix: Mapping[str, float] = THESIS_MIX,
+    policies: Sequence[str | Policy] = ("fifo", "spt", "edf", "rh", "cadr"),
+    days: int = 30,
+    replications: int = 10,
+    first_seed: int = 0,
+    scenario: Callable[[str], Scenario] = day,
+    executor: Executor | int | None = None,
+    *,
+    out: str | Path | None = None,
+) -> Month:
+    """Months of days drawn at random from a mix of day types; every day starts empty at its own time 0 (thesis Section 5.6).
+
+    mix: name of a day type -> probability. days: of a month. replications: months, with the seeds first_seed, first_seed + 1,
+    ... scenario: a function that makes the scenario of a day type from its name. The other arguments are those of `compare`.
+    """
+    named = check_policies(policies)
+    require(isinstance(mix, Mapping) and len(mix) > 0, "mix", mix, "a mapping from day types to probabilities")
+    for kind in mix:
+        require(isinstance(kind, str), "day type in the mix", kind, "a text")
+    check_shares("mix", list(mix.values()))
+    for name, number, least in (("days", days, 1), ("replications", replications, 1), ("first_seed", first_seed, 0)):
+        check_whole(name, number, least=least)
+    seeds = check_seeds(range(first_seed, first_seed + replications))
+    scenarios = {kind: checked_scenario(scenario(kind)) for kind in mix}
+    calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
+    store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
+    runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
+    rows = month_rows(calendar, scenarios, named, runs)
+    study = Month(scenarios, named, rows, _day_rows(calendar, scenarios, named, runs), dict(mix))
+    study.keep(store)
+    return study
+
+
+def wanted_days(calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]) -> list[Wanted]:
+    """The runs of the days of a calendar."""
+    return [Wanted(scenarios[each.kind], policies, [each.seed]) for each in calendar]
+
+
+def month_rows(
+    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], named: Mapping[str, str | Policy], runs: Runs
+) -> list[Row]:
+    """One row a policy and replication: figures over all jobs of the month, and the sum of costs."""
+    months: dict[int, list[Day]] = {}
+    for each in calendar:
+        months.setdefault(each.replication, []).append(each)
+    return [
+        {"policy": name, "seed": replication, **_month_figures(days, scenarios, policy, runs)}
+        for name, policy in named.items()
+        for replication, days in months.items()
+    ]
+
+
+def _month_figures(days: Sequence[Day], scenarios: Mapping[str, Scenario], policy: str | Policy, runs: Runs) -> dict[str, Any]:
+    sums, capacity_s = [], 0.0
+    for each in days:
+        outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
+        if isinstance(outcome, str):
+            return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
+        sums.append(outcome)
+        capacity_s += len(scenarios[each.kind].slots) * outcome.end_s
+    return figures(reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s)
+
+
+def _day_rows(
+    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], named: Mapping[str, str | Policy], runs: Runs
+) -> list[Row]:
+    return [
+        {
+            "policy": name,
+            "replication": each.replication,
+            "day": each.number,
+            "kind": each.kind,
+            "seed": each.seed,
+            **runs.figures(scenarios[each.kind], policy, each.seed),
+        }
+        for name, policy in named.items()
+        for each in calendar
+    ]
+
+
+@dataclass(frozen=True)
+class Month(Study):
+    """Figures of several policies over the same months.
+
+    rows: one dict a policy and replication (its key "seed"); means over the month's jobs, costs summed. days: one dict a
+    policy and day: replication, day, kind, seed, and the figures of `Run.summary`.
+    """
+
+    _scenarios: dict[str, Scenario] = field(repr=False)
+    _named: dict[str, str | Policy] = field(repr=False)
+    _rows: list[Row] = field(repr=False)
+    days: list[Row] = field(repr=False)
+    mix: dict[str, float]
+
+    @property
+    def title(self) -> str:
+        """The length of the month and its mix."""
+        number = max(row["day"] for row in self.days)
+        return f"{number} days of " + ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
+
+    def run(self, policy: str, replication: int, day: int) -> Run:
+        """The run of one day, with its per-job records: simulated again, equal to the bit."""
+        check_one_of("policy", policy, self._named)
+        key = {"policy": policy, "replication": replication, "day": day}
+        row = next((row for row in self.days if key.items() <= row.items()), None)
+        require(row is not None, "day", (replication, day), "a replication and day of this study")
+        assert row is not None
+        return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
+
+    def keep(self, store: Store | None) -> None:
+        """Write rows, days and summary into a results directory."""
+        super().keep(store)
+        if store:
+            store.write("days.csv", csv_text(self.days))

@@ -1,0 +1,169 @@
+"""A results directory: finished work is kept as it comes, and a study that was interrupted goes on where it stopped.
+
+    configuration.json   what is run: scenarios, policies, seeds
+    manifest.json        with what it is run: versions, seeds, command line
+    chunks/000000.json   outcomes, a file a task
+    ...                  the study's own files, written at its end
+
+Each file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import astuple, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.record import Totals
+
+__all__ = ["Store"]
+
+PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
+
+
+class Store:
+    """The results directory of one study.
+
+    path: the directory; made if it does not exist. configuration: what is run, as plain values for JSON; seeds: on which.
+
+    Raises InputError if the directory holds another study, or was made by other versions, or cannot be written.
+    """
+
+    def __init__(self, path: str | Path, configuration: dict[str, Any], seeds: Sequence[int]) -> None:
+        self.path = Path(path)
+        self._numbers = 0
+        configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}))
+        manifest = {"versions": _versions(), "seeds": list(seeds), "command": shlex.join(sys.argv)}
+        if self._is_new():
+            self.write("manifest.json", _json(manifest))
+            self.write("configuration.json", _json(configuration))
+        else:
+            self._refuse_other("", self._read("configuration.json"), configuration)
+            there = self._read("manifest.json")
+            if not isinstance(there, dict) or "versions" not in there:
+                raise self._damaged("manifest.json")
+            self._refuse_other("version of ", there["versions"], manifest["versions"])
+
+    def _is_new(self) -> bool:
+        try:
+            if (self.path / "configuration.json").is_file():
+                return False
+            strangers = {entry.name for entry in self.path.iterdir()} - _BEGUN if self.path.exists() else set()
+            strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
+            if not strangers:
+                (self.path / "chunks").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _told(self.path, error) from None
+        if strangers:
+            raise InputError(f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json; use an empty directory")
+        return True
+
+    def _refuse_other(self, what: str, there: Any, here: Any) -> None:
+        found = _difference(there, here)
+        if found:
+            name, old, new = found
+            raise InputError(f"{self.path} was made with {what}{name} {old}, not {new}; use another directory")
+
+    def take_numbers(self, count: int) -> int:
+        """The first of `count` numbers for tasks; the next call begins after them."""
+        first = self._numbers
+        self._numbers += count
+        return first
+
+    def load(self, number: int, shape: Sequence[int]) -> list[list[Totals | str]] | None:
+        """The outcomes of a task, if it is done. shape: the number of outcomes of each of its units."""
+        name = f"chunks/{number:06}.json"
+        if not (self.path / name).is_file():
+            return None
+        found = self._read(name)
+        try:
+            outcomes = [[_outcome(value) for value in unit] for unit in found]
+        except TypeError:
+            outcomes = []
+        if [len(unit) for unit in outcomes] != list(shape):
+            raise self._damaged(name)
+        return outcomes
+
+    def save(self, number: int, outcomes: Sequence[Sequence[Totals | str]]) -> None:
+        """Keep the outcomes of a task."""
+        plain = [[one if isinstance(one, str) else astuple(one) for one in unit] for unit in outcomes]
+        self.write(f"chunks/{number:06}.json", json.dumps(plain) + "\n")
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, whole or not at all."""
+        part = self.path / f"{name}.part"
+        try:
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self.path / name)
+        except OSError as error:
+            with suppress(OSError):
+                part.unlink()
+            raise _told(self.path / name, error) from None
+
+    def _read(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise _told(self.path / name, error) from None
+        except ValueError:
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str) -> InputError:
+        return InputError(f"{self.path / name} is damaged; remove it")
+
+
+_BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.part"}  # what an interrupted beginning leaves
+
+
+def _versions() -> dict[str, str]:
+    return {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _outcome(value: Any) -> Totals | str:
+    """Totals from their values, or an error; TypeError for anything else."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or len(value) != len(fields(Totals)):
+        raise TypeError(value)
+    return Totals(*value)
+
+
+def _told(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: {error.strerror or error}")
+
+
+def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
+    """The first field in which two values differ, with both values; None where they are equal."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        pairs = [(key, there.get(key), here.get(key)) for key in dict.fromkeys((*there, *here))]
+        inner = (_difference(old, new, f"{name}.{key}".lstrip(".")) for key, old, new in pairs)
+        order = None if list(there) == list(here) else (name, _short(list(there)), _short(list(here)))
+        return next((found for found in inner if found), order)
+    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        inner = (_difference(old, new, f"{name}[{place}]") for place, (old, new) in enumerate(zip(there, here)))
+        return next((found for found in inner if found), None)
+    return None if there == here else (name, _short(there), _short(here))
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= 60:
+        return text
+    return f"{len(value)} entries, {text[:30]}...{text[-15:]}" if isinstance(value, list) else f"{text[:60]}..."

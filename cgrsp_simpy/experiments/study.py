@@ -1,0 +1,214 @@
+"""A study: tidy rows of figures, one a policy and seed, and the statistics of a comparison on the same seeds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
+from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.model.table import aligned, csv_text, to_pandas, write_csv
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["SHOWN", "Study", "Tidy", "failures_told", "interval"]
+
+SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct")
+TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+Row = dict[str, Any]
+
+
+class Tidy(Protocol):
+    """What every study can do with its rows."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """One dict a scenario, policy and seed; a run that failed has "error" in place of its figures."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Means and differences as plain values; None where a value does not exist."""
+
+    @property
+    def failures(self) -> list[Row]:
+        """The rows of runs that failed, each with its error."""
+        return [row for row in self.rows if "error" in row]
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to a CSV file."""
+        write_csv(path, self.rows)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame; needs the extra "pandas"."""
+        return to_pandas(self.rows)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write means and differences to a JSON file."""
+        Path(path).write_text(self.json(), encoding="utf-8")
+
+    def json(self) -> str:
+        """Means and differences as JSON."""
+        return json.dumps(self.as_dict(), indent=2) + "\n"
+
+    def keep(self, store: Store | None) -> None:
+        """Write rows and summary into a results directory."""
+        if store:
+            store.write("rows.csv", csv_text(self.rows))
+            store.write("summary.json", self.json())
+
+
+class Study(Tidy):
+    """Figures of several policies on the same seeds. The first policy is the one that the others are tested against."""
+
+    _rows: list[Row]
+
+    @property
+    def title(self) -> str:
+        """What was studied, and what a seed is."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> list[Row]:
+        """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then seed, as given."""
+        return self._rows
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies in the order of the comparison."""
+        return list(dict.fromkeys(row["policy"] for row in self.rows))
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds in the order of the comparison."""
+        return list(dict.fromkeys(row["seed"] for row in self.rows))
+
+    @property
+    def figures(self) -> list[str]:
+        """The names of the figures."""
+        keys = dict.fromkeys(key for row in self.rows for key in row)
+        return [key for key in keys if key not in ("policy", "seed", "error")]
+
+    def values(self, policy: str, figure: str) -> list[float]:
+        """A figure of a policy by seed; NaN where the run failed."""
+        return [row.get(figure, math.nan) for row in self.rows if row["policy"] == policy]
+
+    def means(self) -> dict[str, dict[str, Mean]]:
+        """Policy -> figure -> mean with its 95 % interval."""
+        return {policy: {figure: mean(self.values(policy, figure)) for figure in self.figures} for policy in self.policies}
+
+    def differences(self) -> dict[str, dict[str, Mean]]:
+        """Policy -> figure -> mean of the paired differences from the first policy, with interval and p-value."""
+        return self._against_first(paired_difference)
+
+    def tests(self) -> dict[str, dict[str, PairedTest]]:
+        """Policy -> figure -> paired tests and effect sizes against the first policy."""
+        return self._against_first(paired_test)
+
+    def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:
+        first, *others = self.policies
+        names = [name for name in TESTED if name in self.figures]
+        return {
+            policy: {name: compared(self.values(policy, name), self.values(first, name)) for name in names} for policy in others
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Means and differences as plain values; None where a value does not exist."""
+        found = {
+            "scenario": self.title,
+            "seeds": self.seeds,
+            "policies": {policy: _each(row, plain_mean) for policy, row in self.means().items()},
+            "differences": {"from": self.policies[0], "policies": self._plain_tests()},
+        }
+        return {**found, "failures": self.failures} if self.failures else found
+
+    def _plain_tests(self) -> dict[str, dict[str, Any]]:
+        differences, tests = self.differences(), self.tests()
+        adjusted = _holm(differences)
+        return {
+            policy: {
+                name: {**plain_mean(value), **_plain_test(tests[policy][name]), "p_holm": or_none(adjusted[policy][name])}
+                for name, value in row.items()
+            }
+            for policy, row in differences.items()
+        }
+
+    def __str__(self) -> str:
+        """A table of means with 95 % intervals, and one of paired differences from the first policy."""
+        count = len(self.seeds)
+        lines = [f"{self.title}: mean of {count} seeds ± 95 % half width" if count > 1 else self._one_seed()]
+        shown = [name for name in SHOWN if name in self.figures]
+        means = [[policy] + [interval(row[name], count) for name in shown] for policy, row in self.means().items()]
+        lines += aligned([["policy", *shown], *means])
+        if len(self.policies) > 1 and count > 1 and self.figures:
+            lines += ["", *self._tests_shown()]
+        return "\n".join(lines + failures_told(self))
+
+    def _one_seed(self) -> str:
+        return f"{self.title}: 1 seed (an interval needs two)"
+
+    def _tests_shown(self) -> list[str]:
+        differences = self.differences()
+        adjusted = _holm(differences)
+        rows = [
+            [policy]
+            + [f"{interval(value, len(self.seeds), '+')} {_stars(adjusted[policy][name])}" for name, value in row.items()]
+            for policy, row in differences.items()
+        ]
+        names = list(next(iter(differences.values())))
+        family = len(names) * len(differences)
+        heading = (
+            f"difference from {self.policies[0]}, paired by seed"
+            f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
+        )
+        lines = [heading, *aligned([["policy", *(f"{name}    " for name in names)], *rows])]
+        return [*lines, "fewer than 5 seeds: the tests lean on normality that cannot be seen"] if len(self.seeds) < 5 else lines
+
+
+def failures_told(study: Tidy) -> list[str]:
+    """A line on the runs that failed, with the first error."""
+    failures = study.failures
+    if not failures:
+        return []
+    first = failures[0]
+    where = f"policy {first['policy']}, seed {first['seed']}"
+    return ["", f"{len(failures)} of {len(study.rows)} runs failed; the first: {where}: {first['error']}"]
+
+
+def interval(value: Mean, count: int, sign: str = "") -> str:
+    """A mean and its half width as text; with the number of values where it is not `count`."""
+    if math.isnan(value.mean):
+        return "-"
+    text = f"{value.mean:{sign}.2f}" + ("" if math.isnan(value.low) else f" ±{value.half_width:5.2f}")
+    return text if value.n == count else f"{text} (n {value.n})"
+
+
+def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, float]]:
+    """p-values adjusted over the whole family: every policy and figure tested."""
+    adjusted = iter(holm([value.p for row in differences.values() for value in row.values()]))
+    return {policy: {name: next(adjusted) for name in row} for policy, row in differences.items()}
+
+
+def _stars(p: float) -> str:
+    return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
+
+
+def _each(row: Mapping[str, Mean], plain: Any) -> dict[str, Any]:
+    return {name: plain(value) for name, value in row.items()}
+
+
+def plain_mean(value: Mean) -> dict[str, Any]:
+    """A mean for JSON."""
+    return {"mean": or_none(value.mean), "ci95": [or_none(value.low), or_none(value.high)], "n": value.n}
+
+
+def _plain_test(test: PairedTest) -> dict[str, Any]:
+    numbers = {name: or_none(getattr(test, name)) for name in ("t", "p", "wilcoxon_p", "d", "d_paired")}
+    return {**numbers, "note": test.note} if test.note else numbers
+
+
+def or_none(number: float) -> float | None:
+    """The number for JSON, which has neither NaN nor infinity."""
+    return number if math.isfinite(number) else None

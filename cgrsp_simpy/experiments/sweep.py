@@ -1,0 +1,163 @@
+"""Sweeps: the same comparison at every point of a grid of scenario and policy parameters."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.experiments.compare import Comparison
+from cgrsp_simpy.experiments.configuration import open_store
+from cgrsp_simpy.experiments.replicate import Wanted, check_policies, check_seeds, checked_scenario, replicate
+from cgrsp_simpy.experiments.study import SHOWN, Row, Tidy, failures_told, interval
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.model.table import aligned
+
+__all__ = ["Sweep", "sweep"]
+
+Point = dict[str, Any]
+
+
+def sweep(
+    grid: Mapping[str, Any],
+    policies: Sequence[str | Policy],
+    seeds: Iterable[int],
+    scenario: Scenario | Callable[..., Scenario] = day,
+    executor: Executor | int | None = None,
+    *,
+    out: str | Path | None = None,
+) -> Sweep:
+    """Compare policies on the same seeds at every point of a grid.
+
+    grid: name -> a value, or a list of values; lists mean the cross product. A name is a parameter of `scenario` ("slots"), or
+    of a policy given by name ("rh:reserve"). scenario: a function that makes a scenario from parameters, `day` unless told, or
+    a scenario that stays as it is. The other arguments are those of `compare`. Runs that several points share are run once.
+
+        sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
+    """
+    named, seeds = check_policies(policies), check_seeds(seeds)
+    points = list(_points(grid))
+    made = [(point, _scenario(scenario, point, named), _policies(point, named)) for point in points]
+    store = open_store(out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made])
+    runs = replicate([Wanted(place, list(own.values()), seeds) for _, place, own in made], executor, store)
+    studies = []
+    for _, place, own in made:
+        rows = [
+            {"policy": name, "seed": seed, **runs.figures(place, policy, seed)} for name, policy in own.items() for seed in seeds
+        ]
+        studies.append(Comparison(place, own, rows))
+    varied = [name for name, values in grid.items() if _varies(values)]
+    found = Sweep(tuple({name: point[name] for name in varied} for point in points), tuple(studies))
+    found.keep(store)
+    return found
+
+
+def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
+    require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
+    for name in grid:
+        require(isinstance(name, str), "name in the grid", name, "a text")
+    columns = [[_python(value) for value in (values if _varies(values) else [values])] for values in grid.values()]
+    for name, column in zip(grid, columns):
+        require(len(column) > 0, f"values of {name}", column, "at least one value")
+        require(all(value not in column[:place] for place, value in enumerate(column)), f"values of {name}", column, "different")
+    for values in itertools.product(*columns):
+        yield dict(zip(grid, values))
+
+
+def _varies(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str)
+
+
+def _python(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_policy_parameter(name: str) -> bool:
+    return ":" in name
+
+
+def _scenario(scenario: Scenario | Callable[..., Scenario], point: Point, named: Mapping[str, Any]) -> Scenario:
+    """The scenario of a point."""
+    require(isinstance(scenario, Scenario) or callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
+    arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
+    signature = inspect.signature(scenario if callable(scenario) else lambda: scenario)
+    if all(item.kind is not item.VAR_KEYWORD for item in signature.parameters.values()):
+        for name in arguments:
+            check_one_of("name in the grid", name, [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)])
+    try:
+        signature.bind(**arguments)
+    except TypeError as error:
+        raise InputError(f"grid: the scenario is {error}") from None
+    return checked_scenario(scenario(**arguments) if callable(scenario) else scenario)
+
+
+def _policies(point: Point, named: Mapping[str, str | Policy]) -> dict[str, str | Policy]:
+    """The policies of a point by the labels of the sweep, with the point's parameters in their texts."""
+    own = dict(named)
+    for name, value in point.items():
+        if _is_policy_parameter(name):
+            policy, _, parameter = name.rpartition(":")
+            check_one_of("policy in the grid", policy, [each for each in named if isinstance(named[each], str)])
+            text = str(own[policy])
+            own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={value}"
+    check_policies(list(own.values()))
+    return own
+
+
+@dataclass(frozen=True)
+class Sweep(Tidy):
+    """A comparison at every point of a grid.
+
+    points: what varies, by point. studies: the comparison there.
+    """
+
+    points: tuple[Point, ...]
+    studies: tuple[Comparison, ...]
+
+    def __iter__(self) -> Iterator[tuple[Point, Comparison]]:
+        return iter(zip(self.points, self.studies))
+
+    def at(self, **where: Any) -> Comparison:
+        """The comparison at the one point that fits, such as `at(slots=7)` for one."""
+        fitting = [study for point, study in self if where.items() <= point.items()]
+        require(len(fitting) == 1, "at", where, f"one of the points {', '.join(map(str, self.points))}")
+        return fitting[0]
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies in the order of the sweep."""
+        return self.studies[0].policies
+
+    @property
+    def rows(self) -> list[Row]:
+        """One dict a point, policy and seed: what varies, then as in `Comparison.rows`."""
+        return [{**point, **row} for point, study in self for row in study.rows]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Point by point: what varies, and the comparison there as plain values."""
+        return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
+
+    def __str__(self) -> str:
+        """One table of means with 95 % intervals."""
+        count = len(self.studies[0].seeds)
+        shown = [name for name in SHOWN if any(name in study.figures for study in self.studies)]
+        none = mean([])
+        rows = [
+            [*map(str, point.values()), policy, *(interval(row.get(name, none), count) for name in shown)]
+            for point, study in self
+            for policy, row in study.means().items()
+        ]
+        names = list(dict.fromkeys(study.title for study in self.studies))
+        means = f"mean of {count} seeds ± 95 % half width" if count > 1 else "1 seed (an interval needs two)"
+        title = f"{', '.join(names)}: {means}"
+        return "\n".join([title, *aligned([[*self.points[0], "policy", *shown], *rows]), *failures_told(self)])

@@ -1,0 +1,288 @@
+"""The thesis's experiments: for each printed cell the runs behind it, and how its figure follows from them.
+
+A cell is a statistic of figures by seed; most are plain means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.thesis.published import PRINTED
+
+__all__ = [
+    "COUNTED",
+    "HECTIC",
+    "MONTH",
+    "NAMES",
+    "TABLES",
+    "Cell",
+    "Measure",
+    "Source",
+    "Statistic",
+    "Table",
+    "composites",
+    "pooled_d",
+    "tables_of",
+]
+
+Statistic = Callable[..., np.ndarray]  # of arrays of figures whose last axis is the seeds; that axis goes
+
+# The thesis's names -> ours.
+NAMES = {
+    "RH": "rh",
+    "CADR": "cadr",
+    "SPT+Rescue": "spt-rescue",
+    "Adaptive": "adaptive",
+    "SPT": "spt",
+    "EDF": "edf",
+    "LCF": "lcf",
+    "Balanced": "balanced",
+    "FIFO": "fifo",
+    "Random": "random",
+    "CADR-order-only": "cadr-oo",
+}
+FIGURES = {
+    "wait, min": "wait_min",
+    "miss, %": "miss_pct",
+    "tight miss, %": "tight_miss_pct",
+    "loose miss, %": "loose_miss_pct",
+    "tardiness, min": "tardiness_min",
+    "cost, USD": "cost_usd",
+    "completed": "completed",
+    "d of wait": "wait_min",
+    "d of miss": "miss_pct",
+}
+HECTIC = day("hectic")
+MONTH = "month"  # in the place of a scenario: 30 days of the thesis's mix
+SINGLE_SEED = 42  # of Table 5.1
+SPREAD_SEEDS = 200  # that show where Table 5.1's seed lies
+
+
+class Source(NamedTuple):
+    """Where values by seed come from: a figure of a policy on a scenario, or over months."""
+
+    scenario: Scenario | str
+    policy: str
+    figure: str
+
+
+class Measure(NamedTuple):
+    """How a cell's figure follows from runs: a statistic of values by seed."""
+
+    statistic: Statistic
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A printed figure and what it measures.
+
+    part: which of two figures in one printed cell. printed: the figure as text, with its interval where one is printed. again:
+    the same figure of the same runs stands in another table already, so that it is not counted twice.
+    """
+
+    row: str
+    column: str
+    part: str
+    printed: str
+    measure: Measure
+    again: bool = False
+
+    @property
+    def figure(self) -> str:
+        """The printed figure without its interval."""
+        return self.printed.split()[0]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the thesis. n: replications behind each printed cell. cells: by row, then column."""
+
+    id: str
+    caption: str
+    n: int
+    cells: tuple[Cell, ...]
+
+    def seeds(self, wanted: int | None) -> int:
+        """Replications to run: the printed number, or the one wanted."""
+        return max(wanted or 0, SPREAD_SEEDS) if self.n == 1 else wanted or self.n
+
+
+# ---- Measures ----
+
+
+def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
+    """The mean of a figure."""
+    return Measure(average, (Source(scenario, policy, figure),))
+
+
+def average(values: np.ndarray) -> np.ndarray:
+    """Mean over seeds."""
+    return np.asarray(values.mean(axis=-1))
+
+
+def effect(policy: str, reference: str, figure: str) -> Measure:
+    """Cohen's d with pooled deviation, on the hectic day (thesis Section 5.1.3)."""
+    return Measure(pooled_d, (Source(HECTIC, policy, figure), Source(HECTIC, reference, figure)))
+
+
+def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Cohen's d of two samples of equal size."""
+    pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
+    return np.asarray((average(values) - average(reference)) / pooled)
+
+
+def paired_t(n: int) -> Statistic:
+    """The t statistic of paired differences, at n pairs: it grows with the root of their number."""
+
+    def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        differences = values - reference
+        return np.asarray(average(differences) / differences.std(axis=-1, ddof=1) * np.sqrt(n))
+
+    return statistic
+
+
+SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")  # the six policies of Tables 5.11 and 5.12
+
+
+def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
+    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as the printed figures have it.
+
+    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of each policy in turn. Eq. 3.10 speaks of
+    seconds and of a number of misses; its Table 5.11 does not come out with them.
+    """
+
+    def statistic(*figures: np.ndarray) -> np.ndarray:
+        means = np.stack([average(values) for values in figures])
+        wait, late, cost = (means[place::3] for place in range(3))
+        return np.asarray(composites(wait, late, cost, cost_weight, ratio)[policy])
+
+    return statistic
+
+
+def composites(wait: np.ndarray, late: np.ndarray, cost: np.ndarray, cost_weight: float, ratio: float) -> np.ndarray:
+    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the first axis, the policies."""
+    return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(wait + ratio * late)
+
+
+def _minmax(values: np.ndarray) -> np.ndarray:
+    return np.asarray((values - values.min(axis=0)) / np.ptp(values, axis=0))
+
+
+# ---- Tables: from row and column to measures ----
+
+Rule = Callable[[str, str], list[Measure]]
+
+
+def _by_policy(scenario: Scenario | str) -> Rule:
+    """Rows are policies, columns figures."""
+    return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
+
+
+def _ablation(row: str, column: str) -> list[Measure]:
+    if not column.startswith("d of"):
+        return _by_policy(HECTIC)(row, column)
+    reference = "spt" if row == "SPT+Rescue" else "fifo"  # as the caption says
+    return [effect(NAMES[row], reference, FIGURES[column])]
+
+
+def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
+    """Rows are scenarios, columns policies; each cell holds wait / miss."""
+    return lambda row, column: [mean_of(scenario_of(row), NAMES[column], figure) for figure in ("wait_min", "miss_pct")]
+
+
+def _tightness(row: str, column: str) -> list[Measure]:
+    return [mean_of(day("surge", tight_fraction=_number(row) / 100), NAMES[column], "miss_pct")]
+
+
+def _swept(policy: str, parameter: str, default: float) -> Rule:
+    """Rows are values of a policy's parameter, columns figures; at its default the policy goes by its plain name."""
+
+    def rule(row: str, column: str) -> list[Measure]:
+        value = _number(row)
+        text = policy if value == default else f"{policy}:{parameter}={value:g}"
+        return [mean_of(HECTIC, text, FIGURES[column])]
+
+    return rule
+
+
+def _reservations(row: str, column: str) -> list[Measure]:
+    name, reserve = row.split(",")[0], int(_number(row))
+    return [mean_of(day(name), "rh" if reserve == 1 else f"rh:reserve={reserve}", FIGURES[column])]
+
+
+def _tests(row: str, column: str) -> list[Measure]:
+    pair, figure = row.split(", ")
+    sources = tuple(Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"]) for name in pair.split(" vs "))
+    return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
+
+
+def _composite(late: str) -> Rule:
+    def rule(row: str, column: str) -> list[Measure]:
+        cost_weight, ratio = (_number(row), 10.0) if row.startswith("w_cost") else (0.5, _number(row))
+        sources = tuple(Source(HECTIC, policy, figure) for policy in SCORED for figure in ("wait_min", late, "cost_usd"))
+        return [Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)]
+
+    return rule
+
+
+def _number(row: str) -> float:
+    found = re.search(r"[\d.]+", row)
+    assert found is not None, row
+    return float(found[0])
+
+
+RULES: dict[str, Rule] = {
+    "5.1": _by_policy(HECTIC),
+    "5.2": _by_policy(HECTIC),
+    "5.3": _tests,
+    "5.4": _ablation,
+    "5.5": _wait_and_miss(day),
+    "5.6": _tightness,
+    "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(_number(row)))),
+    "5.8": _swept("spt-rescue", "threshold_s", 600),
+    "5.9": _swept("cadr", "critical_ratio", 3),
+    "5.10": _reservations,
+    "5.11": _composite("miss_pct"),
+    "5.12": _composite("tardiness_min"),
+    "5.13": _by_policy(MONTH),
+}
+
+# Rows whose means stand in an earlier table already, from the same runs; the hectic day of 5.10 holds the same ones four times.
+# (Three rows that are printed twice, but to different decimals, count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
+AGAIN = {
+    "5.4": tuple(name for name in NAMES if name != "CADR-order-only"),
+    "5.5": ("hectic",),
+    "5.10": ("hectic, 1 reserved", "hectic, 2 reserved", "hectic, 3 reserved"),
+}
+COUNTED = ("5.2", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.13")  # tables of means over seeds
+NO_MEASURE = {("5.1", "utilisation, %"), ("5.3", "p"), ("5.3", "significant")}  # judged in other ways
+
+
+def _cells(id: str) -> Iterator[Cell]:
+    printed = PRINTED[id]
+    for row, texts in printed.rows.items():
+        for column, text in zip(printed.columns, texts):
+            if not text or (id, column) in NO_MEASURE:
+                continue
+            numbers = text.split("/") if column != "completed" else [text.split("/")[0]]
+            parts = ("wait, min", "miss, %") if len(numbers) == 2 else ("",)
+            for part, number, measure in zip(parts, numbers, RULES[id](row, column)):
+                yield Cell(row, column, part, number, measure, row in AGAIN.get(id, ()))
+
+
+TABLES = {id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()}
+
+
+def tables_of(ids: Sequence[str]) -> list[Table]:
+    """Tables by number; raises InputError for one that does not exist or has no runs."""
+    for id in ids:
+        check_one_of("table", id, TABLES)
+    return [TABLES[id] for id in ids]

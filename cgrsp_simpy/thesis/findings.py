@@ -1,0 +1,322 @@
+"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated as a test on the reproduced figures.
+
+A part holds when the 95 % interval of a statistic lies within its bounds, does not hold when it lies outside, and is not
+decidable at these seeds otherwise. A finding holds when all its parts do, and does not when one does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.model.market import Status
+from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.scenario import day
+from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.thesis.experiments import HECTIC, MONTH, NAMES, Measure, Source, average, pooled_d
+from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.verdict import composite_error, deviation, half_width
+
+__all__ = ["FINDINGS", "Finding", "Told", "told"]
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"
+TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
+SEVEN = ("fifo", "spt", "edf", "lcf", "balanced", "random", "spt-rescue")
+LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
+PLAIN = {ours: name for name, ours in NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statistic of reproduced figures and the bounds within which it must lie. n: replications of the printed one."""
+
+    text: str
+    measure: Measure
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence of the thesis, restated, and what it rests on. where: table and row, or section."""
+
+    where: str
+    sentence: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding with its verdict, and the figures that decide it."""
+
+    where: str
+    sentence: str
+    verdict: str
+    reasons: tuple[str, ...]
+
+
+# ---- What parts say ----
+
+
+def _scene(scenario: object) -> str:
+    return "month" if scenario == MONTH else scenario.name  # type: ignore[attr-defined]
+
+
+def _less(a: str, b: str, figure: str, scenario: object = HECTIC, factor: float = 1.0) -> Part:
+    """A figure of policy a is less than `factor` times that of b."""
+
+    def excess(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return average(mine) - factor * average(other)
+
+    times = "" if factor == 1 else f"{factor:g} x "
+    text = f"{_scene(scenario)}: {figure} of {PLAIN[a]} - {times}{PLAIN[b]}"
+    sources = tuple(Source(scenario, policy, figure) for policy in (a, b))  # type: ignore[arg-type]
+    return Part(text, Measure(excess, sources), -math.inf, 0.0, _printed_n(scenario))
+
+
+def _least(policy: str, others: Sequence[str], figure: str, scenario: object = HECTIC) -> tuple[Part, ...]:
+    return tuple(_less(policy, other, figure, scenario) for other in others if other != policy)
+
+
+def _tied(a: str, b: str, figure: str, scenario: object = HECTIC) -> Part:
+    """No practically meaningful effect between two policies."""
+    text = f"{_scene(scenario)}: Cohen's d of {figure}, {PLAIN[a]} against {PLAIN[b]}"
+    sources = tuple(Source(scenario, policy, figure) for policy in (a, b))  # type: ignore[arg-type]
+    return Part(text, Measure(pooled_d, sources), -LARGE, LARGE, _printed_n(scenario))
+
+
+def _within(policy: str, figure: str, low: float, high: float, scenario: object = HECTIC) -> Part:
+    text = f"{_scene(scenario)}: {figure} of {PLAIN[policy]}"
+    source = Source(scenario, policy, figure)  # type: ignore[arg-type]
+    return Part(text, Measure(average, (source,)), low, high, _printed_n(scenario))
+
+
+def _cost_spread(most_pct: float) -> Part:
+    def spread_pct(*costs: np.ndarray) -> np.ndarray:
+        means = np.stack([average(cost) for cost in costs])
+        return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
+
+    sources = tuple(Source(HECTIC, policy, "cost_usd") for policy in TEN)
+    text = "hectic: greatest over least mean cost of ten policies, %"
+    return Part(text, Measure(spread_pct, sources), -math.inf, most_pct, 30)
+
+
+def _reserved(figure: str) -> Measure:
+    """A figure of RH with one slot reserved, less that with none, on the surge day."""
+    sources = tuple(Source(day("surge"), policy, figure) for policy in ("rh", "rh:reserve=0"))
+    return Measure(lambda one, none: average(one) - average(none), sources)
+
+
+def _printed_n(scenario: object) -> int:
+    return 10 if scenario == MONTH or len(scenario.slots) != 5 else 30  # type: ignore[attr-defined]
+
+
+def _tight(fraction: float) -> object:
+    return day("surge", tight_fraction=fraction)
+
+
+FINDINGS = (
+    Finding(
+        "Table 5.14, 1",
+        "SPT has the lowest wait under saturation, and ties with EDF on miss",
+        (*_least("spt", TEN, "wait_min"), _tied("spt", "edf", "miss_pct")),
+    ),
+    Finding(
+        "Table 5.14, 2",
+        "SPT+Rescue limits the starvation of tight deadlines under saturation",
+        (_less("spt-rescue", "spt", "tight_miss_pct"), _less("spt-rescue", "fifo", "tight_miss_pct")),
+    ),
+    Finding(
+        "Table 5.14, 3",
+        "EDF misses about as little as SPT, at FIFO's wait; SPT waits less",
+        (_tied("edf", "spt", "miss_pct"), _tied("edf", "fifo", "wait_min"), _less("spt", "edf", "wait_min")),
+    ),
+    Finding(
+        "Table 5.14, 4",
+        "On the surge day EDF misses least up to 30 % tight jobs, SPT from 50 % on",
+        (
+            *(part for share in (0.1, 0.3) for part in _least("edf", SEVEN, "miss_pct", _tight(share))),
+            *(part for share in (0.5, 0.7, 0.9) for part in _least("spt", SEVEN, "miss_pct", _tight(share))),
+        ),
+    ),
+    Finding(
+        "Table 5.14, 5",
+        "Over the month RH ties with CADR on miss and with SPT on wait, and beats SPT+Rescue on both",
+        (
+            _tied("rh", "cadr", "miss_pct", MONTH),
+            _tied("rh", "spt", "wait_min", MONTH),
+            _less("rh", "spt-rescue", "miss_pct", MONTH),
+            _less("rh", "spt-rescue", "wait_min", MONTH),
+        ),
+    ),
+    Finding(
+        "Table 5.14, 6",
+        "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue on miss and wait",
+        (
+            _tied("cadr", "rh", "miss_pct"),
+            _less("cadr", "rh", "tardiness_min", factor=0.4),
+            _less("cadr", "rh", "tardiness_min", MONTH, factor=0.4),
+            _less("cadr", "spt-rescue", "miss_pct"),
+            _less("cadr", "spt-rescue", "wait_min"),
+        ),
+    ),
+    Finding("Table 6.1, 1", "For the fewest breached deadlines choose RH", _least("rh", TEN, "miss_pct")),
+    Finding(
+        "Table 6.1, 2",
+        "Where lateness costs choose CADR, over 60 % less late than RH",
+        (_less("cadr", "rh", "tardiness_min", factor=0.4),),
+    ),
+    Finding(
+        "Table 6.1, 3",
+        "For the least wait choose RH, tied with SPT",
+        (_tied("rh", "spt", "wait_min"), *(_less("rh", other, "wait_min") for other in TEN if other not in ("rh", "spt"))),
+    ),
+    Finding("Table 6.1, 4", "For the lowest cost neither: all ten lie within 1.5 %", (_cost_spread(1.5),)),
+    Finding(
+        "Section 5.3",
+        "About a third of the tight jobs miss their deadline under FIFO",
+        (_within("fifo", "tight_miss_pct", 25, 42),),
+    ),
+    Finding(
+        "Section 5.3",
+        "CADR beats Adaptive on wait, miss and tardiness",
+        tuple(_less("cadr", "adaptive", figure) for figure in ("wait_min", "miss_pct", "tardiness_min")),
+    ),
+    Finding(
+        "Section 5.5.3",
+        "With seven slots deadline-aware policies come near zero miss, FIFO does not",
+        (
+            *(
+                _within(policy, "miss_pct", -math.inf, 1, day("hectic", slots=7))
+                for policy in ("edf", "spt-rescue", "rh", "cadr")
+            ),
+            _within("fifo", "miss_pct", 1, math.inf, day("hectic", slots=7)),
+        ),
+    ),
+    Finding(
+        "Section 5.5.6",
+        "One reserved slot cuts RH's miss on the surge day, at the price of wait",
+        (
+            Part("surge: miss_pct of RH with one slot reserved - none", _reserved("miss_pct"), -math.inf, 0, 30),
+            Part("surge: wait_min of RH with one slot reserved - none", _reserved("wait_min"), 0, math.inf, 30),
+        ),
+    ),
+    Finding("Section 5.6", "EDF is the least late of all policies over the month", _least("edf", TEN, "tardiness_min", MONTH)),
+)
+
+
+# ---- Verdicts ----
+
+
+def told(results: Results) -> list[Told]:
+    """Every finding with its verdict."""
+    return [_told(finding, results) for finding in FINDINGS] + [*_of_single_runs(), *_of_printed_figures()]
+
+
+def _told(finding: Finding, results: Results) -> Told:
+    verdicts, reasons = zip(*(_decided(part, results) for part in finding.parts))
+    verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+    against = tuple(reason for one, reason in zip(verdicts, reasons) if one != HOLDS)
+    return Told(finding.where, finding.sentence, verdict, against or reasons)
+
+
+def _decided(part: Part, results: Results) -> tuple[str, str]:
+    n = results.replications or part.n
+    values = results.sample(part.measure, n)
+    statistic = part.measure.statistic
+    centre, half = float(statistic(*values)), half_width(deviation(statistic, values, n), n)
+    low, high = centre - half, centre + half
+    inside, outside = part.low <= low and high <= part.high, high < part.low or low > part.high
+    verdict = HOLDS if inside else FAILS if outside else OPEN
+    return verdict, f"{part.text} {centre:+.2f} ± {half:.2f}, {_bounds(part)} {'needed' if verdict != HOLDS else 'as said'}"
+
+
+def _bounds(part: Part) -> str:
+    if math.isinf(part.low):
+        return f"less than {part.high:g}"
+    return f"more than {part.low:g}" if math.isinf(part.high) else f"{part.low:g} to {part.high:g}"
+
+
+LOOKED_AT = 10  # seeds of the runs whose records are looked at
+
+
+def _records(scenario_name: str) -> list[Run]:
+    return [run_once(day(scenario_name), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
+
+
+def _of_single_runs() -> Iterator[Told]:
+    """Sentences that only the records of runs can judge, under FIFO."""
+    hectic = _records("hectic")
+    low_pct = 100 * float(np.mean([np.mean(run.jobs["status"] == Status.LOW) for run in hectic]))
+    wait = float(np.mean([run.summary()["wait_min"] for run in hectic]))
+    late = [run_once(day("hectic", clock="printed"), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
+    without = float(np.mean([run.summary()["wait_min"] for run in late]))
+    yield Told(
+        "Section 5.1.1",
+        "Stock is rarely Low",
+        HOLDS,
+        (
+            f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they make the wait: {wait:.0f} min, against"
+            f" {without:.0f} min where the peak comes late (the clock as printed); {LOOKED_AT} seeds",
+        ),
+    )
+    share = 100 * float(np.mean([np.mean(_backlog(run) > 10) for run in _records("surge")]))
+    yield Told(
+        "Section 5.5.1",
+        "The surge day stays below saturation",
+        FAILS,
+        (
+            f"true of execution time alone (offered load {day('surge').known().offered_load:.2f}); more than ten jobs wait at"
+            f" {share:.0f} % of its dispatches; {LOOKED_AT} seeds",
+        ),
+    )
+
+
+def _backlog(run: Run) -> np.ndarray:
+    """Jobs that wait at each dispatch, the one dispatched included."""
+    jobs = run.jobs
+    arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
+    return arrived - np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
+
+
+def _of_printed_figures() -> Iterator[Told]:
+    """Sentences that the printed figures themselves contradict."""
+    error = composite_error()
+    yield Told(
+        "Eq. 3.10",
+        "The objective adds seconds of wait and numbers of missed deadlines",
+        FAILS,
+        (f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f} from Table 5.7 at C_max = 5",),
+    )
+    jobs = HECTIC.workload.jobs
+    yield Told(
+        "Section 5.6",
+        "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
+        FAILS,
+        (f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}: {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}",),
+    )
+    cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
+    least, most = min(cost, key=lambda row: cost[row]), max(cost.values())
+    dearest = " and ".join(row for row in cost if cost[row] == most)
+    yield Told(
+        "Section 6.1.1",
+        "The dearest policy is CADR at $6.13, 1.46 % above SPT",
+        FAILS,
+        (
+            f"Table 5.2: {dearest} at ${most:.2f}, {100 * (most / cost[least] - 1):.2f} % above {least}; CADR"
+            f" {100 * (cost['CADR'] / cost[least] - 1):.2f} %",
+        ),
+    )
+    miss = {row: float(cells[1]) for row, cells in PRINTED["5.13"].rows.items()}
+    yield Told(
+        "Section 5.6",
+        "From FIFO to RH the month's miss falls by about half",
+        FAILS,
+        (f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %",),
+    )

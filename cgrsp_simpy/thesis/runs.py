@@ -1,0 +1,77 @@
+"""The runs behind the tables: each is carried out once, however many tables show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.experiments.configuration import open_store
+from cgrsp_simpy.experiments.month import THESIS_MIX, Day, days_of, month_rows, wanted_days
+from cgrsp_simpy.experiments.replicate import Runs, Wanted, replicate
+from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
+
+__all__ = ["Results", "reproduce", "store_of"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Figures by seed, for the tables that were run. replications: wanted for every table; None for the printed numbers."""
+
+    replications: int | None
+    _runs: Runs = field(repr=False)
+    _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
+
+    def values(self, source: Source, n: int) -> np.ndarray:
+        """Values of the seeds 0 to n - 1."""
+        if isinstance(source.scenario, str):
+            rows = [self._months[source.policy, seed] for seed in range(n)]
+        else:
+            rows = [self._runs.figures(source.scenario, source.policy, seed) for seed in range(n)]
+        failed = next((row["error"] for row in rows if "error" in row), None)
+        if failed:
+            raise PolicyError(f"{source.policy}: {failed}")
+        return np.array([row[source.figure] for row in rows])
+
+    def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
+        """Values by seed of each source of a measure."""
+        return [self.values(source, n) for source in measure.sources]
+
+
+def reproduce(
+    measures: Sequence[tuple[Measure, int]],
+    replications: int | None = None,
+    executor: Executor | int | None = None,
+    store: Store | None = None,
+) -> Results:
+    """Carry out the runs behind measures, each on a number of seeds, every run once."""
+    most: dict[tuple[Scenario | str, str], int] = {}
+    for measure, n in measures:
+        for scenario, policy, _ in measure.sources:
+            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    wanted = [Wanted(scenario, [policy], range(n)) for (scenario, policy), n in most.items() if isinstance(scenario, Scenario)]
+    monthly = {policy: n for (scenario, policy), n in most.items() if scenario == MONTH}
+    calendar = [each for seed in range(max(monthly.values(), default=0)) for each in days_of(THESIS_MIX, 30, seed)]
+    scenarios = {kind: day(kind) for kind in THESIS_MIX}
+    runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
+    return Results(replications, runs, _by_month(calendar, scenarios, list(monthly), runs))
+
+
+def _by_month(
+    calendar: list[Day], scenarios: dict[str, Scenario], policies: list[str], runs: Runs
+) -> dict[tuple[str, int], dict[str, Any]]:
+    rows = month_rows(calendar, scenarios, {policy: policy for policy in policies}, runs)
+    return {(row["policy"], row["seed"]): row for row in rows}
+
+
+def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:
+    """The results directory of a choice of tables."""
+    seeds = range(replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30))
+    return open_store(out, "thesis", {}, seeds, tables=list(ids), replications=replications)

@@ -1,0 +1,371 @@
+"""Where the runs are carried out, in which tasks, and what fails on the way does not show in the rows."""
+
+import json
+import multiprocessing
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.experiments import replicate as module
+from cgrsp_simpy.experiments.replicate import Wanted, replicate
+from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.model.table import csv_text
+
+CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
+JOBS = 60  # of a task, at least
+quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
+spawn = multiprocessing.get_context("spawn")
+# Ends its process at the first decision of some seeds, without a word.
+DEADLY = """
+import os
+import cgrsp_simpy as cg
+scenario = cg.day({day!r})
+first_s = [next(iter(scenario.workload.generate(seed, scenario.service)))[0].submit_s for seed in {seeds}]
+def rule(view):
+    if view.now_s in first_s:
+        os._exit(1)
+    return zip(view.queue, view.idle)
+"""
+
+
+def deadly(folder, day, *seeds):
+    (folder / "my_rules.py").write_text(DEADLY.format(day=day, seeds=seeds))
+    return f"{folder / 'my_rules.py'}:rule"
+
+
+def first_in_first_out(view):
+    return zip(view.queue, view.idle)
+
+
+def shortest(view):
+    return zip(sorted(view.queue, key=lambda job: job.complexity), view.idle)
+
+
+thrifty = cg.ListPolicy(order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty")
+
+
+@pytest.fixture
+def small_tasks(monkeypatch):
+    """Studies are cut into many tasks, by the parent process."""
+    monkeypatch.setattr(module, "JOBS_PER_TASK", JOBS)
+
+
+def compared(**more):
+    return cg.compare(normal, ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out], range(7), **more)
+
+
+def swept(**more):
+    return cg.sweep({"name": "normal", "jobs": [6, 30, 90], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(3), **more)
+
+
+def over_months(**more):
+    return cg.month({"quiet": 0.8, "normal": 0.2}, ["spt", "rh"], 5, 2, **more)
+
+
+STUDIES = {"compare": compared, "sweep": swept, "month": over_months}
+each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
+
+
+def text(study):
+    """Every figure of every row in full, and what the study says of them."""
+    days = csv_text(study.days) if isinstance(study, cg.Month) else ""
+    return "\n".join([csv_text(study.rows), days, study.json(), str(study)])
+
+
+# ---- the same rows ----
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """Each study as it is carried out here, in tasks of the usual size."""
+    return {study: text(study()) for study in STUDIES.values()}
+
+
+@each_study
+def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
+    for jobs in (1, 25, JOBS):
+        monkeypatch.setattr(module, "JOBS_PER_TASK", jobs)
+        assert text(study()) == expected[study]
+
+
+@each_study
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks):
+    assert text(study(executor=workers)) == expected[study]
+    assert not multiprocessing.active_children()
+
+
+@each_study
+def test_rows_do_not_depend_on_threads(study, expected, small_tasks):
+    with ThreadPoolExecutor(3) as threads:
+        assert text(study(executor=threads)) == expected[study]
+        assert threads.submit(int, "7").result() == 7  # the pool goes on
+
+
+@each_study
+def test_rows_do_not_depend_on_an_interruption(study, expected, small_tasks, tmp_path):
+    study(out=tmp_path)
+    for path in sorted((tmp_path / "chunks").iterdir())[1::2]:
+        path.unlink()
+    with ThreadPoolExecutor(3) as threads:
+        assert text(study(out=tmp_path, executor=threads)) == expected[study]
+    assert text(study(out=tmp_path)) == expected[study]
+
+
+def test_the_rows_are_those_of_single_runs(small_tasks):
+    rows = compared().rows
+    policies = ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out]
+    assert rows == [
+        {"policy": policy if isinstance(policy, str) else policy.__name__, "seed": seed}
+        | cg.simulate(normal, policy, seed).summary()
+        for policy in policies
+        for seed in range(7)
+    ]
+
+
+class Backwards(Executor):
+    """Carries out the last task first."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def submit(self, work, *arguments):
+        future = Future()
+        self.waiting.append((future, work, arguments))
+        if len(self.waiting) == 7:  # all seven tasks
+            for late, late_work, late_arguments in reversed(self.waiting):
+                late.set_result(late_work(*late_arguments))
+        return future
+
+
+def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_tasks):
+    backwards = Backwards()
+    assert text(compared(executor=backwards)) == expected[compared]
+    assert len(backwards.waiting) == 7
+
+
+def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
+    distributed = pytest.importorskip("distributed")
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        executor = client.get_executor()
+        assert text(compared(executor=executor)) == expected[compared]
+        assert text(over_months(executor=executor)) == expected[over_months]
+
+
+def test_the_list_policy_of_the_readme_goes_to_other_processes():
+    rows = cg.compare(quiet, [thrifty], range(2), executor=1).rows
+    assert rows == cg.compare(quiet, [thrifty], range(2)).rows
+
+
+# ---- tasks ----
+
+
+def tasks_of(wanted):
+    return list(module._tasks(module._units(wanted)))
+
+
+MIXED = [
+    # A day of thousands of jobs among small ones, and runs that are wanted twice.
+    Wanted(quiet, ["fifo"], range(13)),
+    Wanted(cg.day("normal", jobs=JOBS), ["fifo", "spt"], range(2)),
+    Wanted(cg.day("surge", jobs=JOBS + 1), ["fifo", "spt", "rh"], range(2)),
+    Wanted(quiet, ["spt"], range(8, 20)),
+    Wanted(cg.day("normal", jobs=1), ["edf"], range(3)),
+]
+
+
+def runs_of(units):
+    return [(unit.scenario, policy, unit.seed) for unit in units for policy in unit.policies]
+
+
+def test_a_task_is_worth_its_way(small_tasks):
+    *tasks, last = tasks_of(MIXED)
+    assert all(module._work(task) >= JOBS for task in tasks)
+    assert 0 < module._work(last) < JOBS  # so the rule has an exception to make
+    assert all(module._work(task[:-1]) < JOBS for task in tasks)  # and no more than that
+
+
+def test_every_run_is_in_one_task(small_tasks):
+    runs = [run for task in tasks_of(MIXED) for run in runs_of(task)]
+    wanted = {(scenario, policy, seed) for scenario, policies, seeds in MIXED for policy in policies for seed in seeds}
+    assert Counter(runs) == Counter(wanted)
+
+
+def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
+    big = [task for task in tasks_of(MIXED) if task[0].scenario.workload.jobs > JOBS]
+    assert [runs_of(task) for task in big] == [
+        [(MIXED[2].scenario, policy, seed)] for seed in range(2) for policy in ("fifo", "spt", "rh")
+    ]
+
+
+def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
+    [[unit], *_] = tasks_of([Wanted(normal, ["fifo"], [3]), Wanted(cg.day("normal", jobs=40), ["spt", "fifo"], [3])])
+    assert unit == (normal, 3, ("fifo", "spt"))
+
+
+def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
+    carried_out, run_once = [], module.run_once
+
+    def counted(scenario, policy, seed, **more):
+        carried_out.append((scenario, policy.__name__, seed))
+        return run_once(scenario, policy, seed, **more)
+
+    monkeypatch.setattr(module, "run_once", counted)
+    again = cg.day("normal", jobs=40)
+    assert again is not normal
+    runs = replicate([Wanted(normal, [first_in_first_out, shortest], [0, 1]), Wanted(again, [first_in_first_out], [1, 2, 1])])
+    assert Counter(carried_out) == Counter(
+        [(normal, "first_in_first_out", seed) for seed in range(3)] + [(normal, "shortest", seed) for seed in range(2)]
+    )
+    assert runs.figures(again, shortest, 1) == runs.figures(normal, shortest, 1)
+
+
+def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(small_tasks, tmp_path):
+    logs = []
+    for deadline in (20, 2000):
+        path = tmp_path / f"{deadline}.csv"
+        path.write_text(f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n")
+        logs.append(cg.trace(path, slots=1))
+    runs = replicate([Wanted(log, ["fifo"], range(4)) for log in logs])
+    for log in logs:
+        assert [runs.figures(log, "fifo", seed) for seed in range(4)] == [
+            cg.simulate(log, "fifo", seed).summary() for seed in range(4)
+        ]
+    assert runs.figures(logs[0], "fifo", 0) != runs.figures(logs[1], "fifo", 0)
+
+
+# ---- an executor that fails ----
+
+
+def kept(folder):
+    return sorted(path.name for path in (folder / "chunks").iterdir())
+
+
+def loaded(folder, number, seeds):
+    """The outcomes of a finished task of one policy, as the store gives them back."""
+    configuration = json.loads((folder / "configuration.json").read_text())
+    return Store(folder, configuration, configuration["seeds"]).load(number, [1] * seeds)
+
+
+def harmless(scenario, seeds):
+    return [[cg.simulate(scenario, "fifo", seed).totals] for seed in seeds]
+
+
+def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
+    policy = deadly(tmp_path, "quiet", 25)  # of tasks of ten seeds, the third
+    with pytest.raises(cg.WorkerError) as caught:
+        cg.compare(quiet, [policy], range(40), executor=1, out=tmp_path / "results")
+    assert "worker process died" in str(caught.value)
+    assert f"2 of 4 tasks are kept in {tmp_path / 'results'}" in str(caught.value)
+    assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
+    assert loaded(tmp_path / "results", 1, seeds=10) == harmless(quiet, range(10, 20))
+    assert not multiprocessing.active_children()
+
+
+def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
+    policy = deadly(tmp_path, "quiet", 25)
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        with pytest.raises(cg.WorkerError, match="worker process died"):
+            cg.compare(quiet, [policy], range(40), executor=pool, out=tmp_path / "results")
+        assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
+        with pytest.raises(cg.WorkerError, match=r"executor failed|worker process died"):  # it stays broken
+            cg.compare(quiet, ["fifo"], range(40), executor=pool)
+
+
+def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
+    deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
+    line = "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out results"
+    done = subprocess.run([*CGRSP, *line.split()], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    names = kept(tmp_path / "results")
+    assert 2 <= len(names) < 4
+    [told] = done.stderr.splitlines()
+    assert told.startswith("cgrsp compare: a worker process died")
+    assert told.endswith(f"; {len(names)} of 4 tasks are kept in results")
+    assert not (tmp_path / "results" / "rows.csv").exists()
+    number = int(Path(names[0]).stem)
+    outcomes = loaded(tmp_path / "results", number, seeds=22)
+    assert outcomes[:2] == harmless(cg.day("hectic"), [22 * number, 22 * number + 1])
+
+
+class Tired(Executor):
+    """Takes two tasks, and refuses or fails the third."""
+
+    def __init__(self, refuses):
+        self.refuses, self.tasks, self.futures = refuses, 0, []
+
+    def submit(self, work, *arguments):
+        self.tasks += 1
+        future = Future()
+        self.futures.append(future)
+        if self.tasks < 3:
+            future.set_result(work(*arguments))
+        elif self.refuses:
+            raise OSError("no room\nfor a third")
+        elif self.tasks == 3:
+            future.set_exception(OSError("no room\nfor a third"))
+        else:
+            future.set_result(work(*arguments))
+        return future
+
+
+@pytest.mark.parametrize(("refuses", "number"), [(True, 2), (False, 3)], ids=["submit raises", "a task fails"])
+def test_what_was_finished_before_an_executor_failed_is_kept(refuses, number, small_tasks, tmp_path):
+    tired = Tired(refuses)
+    with pytest.raises(cg.WorkerError, match="the executor failed: OSError: no room") as caught:
+        cg.compare(quiet, ["fifo"], range(40), executor=tired, out=tmp_path)
+    assert isinstance(caught.value.__cause__.__cause__, OSError)
+    assert str(caught.value).endswith(f"{number} of 4 tasks are kept in {tmp_path}")
+    assert len(kept(tmp_path)) == number
+    found = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)  # the rest is made here
+    assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
+
+
+def test_without_a_directory_nothing_is_said_of_one(small_tasks):
+    with pytest.raises(cg.WorkerError) as caught:
+        cg.compare(quiet, ["fifo"], range(40), executor=Tired(refuses=True))
+    assert "kept" not in str(caught.value)
+
+
+def test_a_pool_that_was_shut_down_is_told(small_tasks):
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(cg.WorkerError, match="the executor failed: RuntimeError: cannot schedule"):
+        compared(executor=pool)
+
+
+class Waiting(Executor):
+    """Carries out its first task and keeps the others waiting."""
+
+    def __init__(self):
+        self.futures = []
+
+    def submit(self, work, *arguments):
+        future = Future()
+        if not self.futures:
+            future.set_result(work(*arguments))
+        self.futures.append(future)
+        return future
+
+
+def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(small_tasks, tmp_path, monkeypatch):
+    def full(*_):
+        raise cg.InputError("no room")
+
+    monkeypatch.setattr(Store, "save", full)
+    pool = Waiting()
+    with pytest.raises(cg.InputError, match="no room"):
+        cg.compare(quiet, ["fifo"], range(40), executor=pool, out=tmp_path)
+    assert [future.cancelled() for future in pool.futures] == [False, True, True, True]
+
+
+def test_a_policy_that_cannot_be_sent_is_refused_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(module, "as_they_come", None)
+    with pytest.raises(cg.InputError, match="'<lambda>' cannot be sent to another process"):
+        cg.compare(quiet, ["fifo", lambda view: []], [0], executor=2)

@@ -1,0 +1,457 @@
+"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number worked by hand, or its definition."""
+
+from math import inf, isnan, nan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.analysis.statistics import (
+    Mean,
+    batch_means,
+    bootstrap_mean,
+    cohens_d,
+    cohens_d_paired,
+    holm,
+    mean,
+    mser5,
+    paired_difference,
+    paired_test,
+    replications_needed,
+)
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.streams import stream
+
+MOST = 4  # standard errors
+QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=200)
+WAITS = [158.2, 161.0, 149.7, 170.3, 155.5, 163.1, 152.4, 158.8]
+OTHERS = [131.9, 128.4, 133.0, 139.6, 120.7, 137.7, 126.3, 130.2]
+numbers = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
+
+
+def covering(intervals, expected):
+    """The share of the intervals that hold what is expected."""
+    return np.mean([value.low <= expected <= value.high for value in intervals])
+
+
+def z_of_share(share, number, expected):
+    """By how many standard errors a share among `number` independent trials lies from what is expected."""
+    return (share - expected) / sqrt(expected * (1 - expected) / number)
+
+
+# ---- means ----
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_a_mean_has_the_interval_of_students_t(confidence):
+    found = mean(WAITS, confidence)
+    low, high = stats.t.interval(confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS))
+
+    assert found.mean == pytest.approx(np.mean(WAITS), rel=1e-12)
+    assert found.sd == pytest.approx(np.std(WAITS, ddof=1), rel=1e-12)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+    assert found.half_width == pytest.approx((high - low) / 2, rel=1e-9)
+    assert found.n == 8
+
+
+def test_a_mean_by_hand():
+    found = mean([2, 4, 6])  # mean 4, s^2 = (4 + 0 + 4) / 2 = 4; t* of 2 degrees of freedom is 4.303
+    assert (found.mean, found.sd, found.n) == (4, 2, 3)
+    assert found.half_width == pytest.approx(4.303 * 2 / sqrt(3), rel=1e-4)
+
+    thirty = mean(range(30))  # thesis Section 5.1.3: t* of 29 degrees of freedom is 2.045
+    assert thirty.half_width == pytest.approx(2.045 * thirty.sd / sqrt(30), rel=2e-4)
+
+
+def test_the_p_value_of_a_mean_is_that_of_the_t_test():
+    centred = np.array(WAITS) - 157
+    assert mean(centred).p == pytest.approx(stats.ttest_1samp(centred, 0).pvalue, rel=1e-9)
+
+
+def test_intervals_cover_as_often_as_they_promise():
+    samples = np.random.default_rng(1).normal(5, 3, (2000, 10))
+    found = [mean(sample) for sample in samples]
+    by_normal = [Mean(m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10) for m in found]
+
+    assert abs(z_of_share(covering(found, 5), 2000, 0.95)) < MOST
+    assert abs(z_of_share(covering([mean(sample, 0.8) for sample in samples], 5), 2000, 0.8)) < MOST
+    assert z_of_share(covering(by_normal, 5), 2000, 0.95) < -MOST  # 1.96 is too short for ten values
+
+
+def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
+    assert np.mean([0.1] * 3) != 0.1
+    assert mean([0.1] * 3) == Mean(0.1, 0.1, 0.1, 3, p=0.0, sd=0.0)
+    assert mean([0.1 + 0.2, 0.3]).sd == 0
+    assert mean([0, 0]) == Mean(0, 0, 0, 2, p=1.0, sd=0.0)
+    assert mean([0.3, 0.3 + 1e-9]).sd == pytest.approx(1e-9 / sqrt(2), rel=1e-6)
+
+
+def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
+    found = mean([inf, 1, 2])
+    assert (found.mean, found.n) == (inf, 3)
+    assert all(map(isnan, (found.low, found.high, found.p, found.sd)))
+    assert isnan(mean([inf, -inf]).mean)
+    assert isnan(mean([inf, inf]).sd)
+
+
+# ---- pairs ----
+
+
+@pytest.mark.parametrize("n", [2, 4, 5, 8, 30, 60])
+def test_paired_tests_are_scipys(n):
+    generator = np.random.default_rng(n)
+    luck = generator.normal(150, 10, n)
+    values, reference = luck + generator.normal(-2, 3, n), luck
+    found = paired_test(values, reference)
+    t, p = stats.ttest_rel(values, reference)
+
+    assert found.n == n
+    assert found.difference == pytest.approx(np.mean(values) - np.mean(reference), rel=1e-9)
+    assert (found.t, found.p) == pytest.approx((t, p), rel=1e-9)
+    assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(values, reference).pvalue, rel=1e-9)
+    assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)  # the unpaired test sees the luck too
+    assert found.d == pytest.approx(cohens_d(values, reference), rel=1e-9)
+    assert found.d_paired == pytest.approx(found.t / sqrt(n), rel=1e-9)
+    assert found.note == ("" if n >= 5 else "fewer than 5 pairs")
+
+
+def test_paired_tests_by_hand():
+    found = paired_test([3, 5, 10], [1, 2, 6])  # differences 2, 3, 4: mean 3, s = 1, t = 3 / (1 / sqrt 3)
+    assert (found.n, found.difference, found.d_paired) == (3, 3, 3)
+    assert found.t == pytest.approx(3 * sqrt(3), rel=1e-12)
+    assert found.wilcoxon_p == pytest.approx(2 / 2**3)  # all signs alike, one way or the other, of 2^3
+
+    assert paired_test(range(1, 13, 2), range(6)).wilcoxon_p == pytest.approx(2 / 2**6)
+    assert paired_test(WAITS, OTHERS).t > 0 > paired_test(OTHERS, WAITS).t
+
+
+def test_paired_test_and_paired_difference_tell_the_same():
+    test, difference = paired_test(OTHERS, WAITS), paired_difference(OTHERS, WAITS)
+    assert (test.n, test.difference, test.p) == (difference.n, difference.mean, difference.p)
+
+
+def test_wilcoxon_leaves_out_differences_of_zero():
+    differences = [0, 0, 0, 1, 2, 3, -4, 5, 6, 7]
+    found = paired_test(differences, [0] * 10).wilcoxon_p
+    left_out, ranked = (stats.wilcoxon(differences, zero_method=method).pvalue for method in ("wilcox", "pratt"))
+    assert found == pytest.approx(left_out, rel=1e-9)
+    assert found != pytest.approx(ranked, rel=1e-2)
+    assert 0.1 < paired_test([0, 1, 0, 2, 3], [0] * 5).wilcoxon_p < 0.3  # without a warning, whether exact or by the normal law
+
+
+def shown(test):
+    """The fields of a test after n, as text, in which NaN equals NaN."""
+    return " ".join(f"{x:.4g}" for x in (test.difference, test.t, test.p, test.wilcoxon_p, test.d, test.d_paired))
+
+
+@pytest.mark.parametrize(
+    ("values", "reference", "n", "numbers", "note"),
+    [
+        #                                  difference t p wilcoxon_p d d_paired
+        ([], [], 0, "nan nan nan nan nan nan", "fewer than 2 pairs"),
+        ([nan, nan], [1, 2], 0, "nan nan nan nan nan nan", "fewer than 2 pairs"),
+        ([3], [1], 1, "2 nan nan nan nan nan", "fewer than 2 pairs"),
+        ([3, nan, 4], [1, 2, nan], 1, "2 nan nan nan nan nan", "fewer than 2 pairs"),
+        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], 5, "0 nan 1 1 0 nan", "all differences are zero"),
+        ([4, 4, 4], [4, 4, 4], 3, "0 nan 1 1 nan nan", "all differences are zero"),
+        ([0.1 + 0.2, 1, 2], [0.3, 1, 2], 3, "0 nan 1 1 0 nan", "all differences are zero"),
+        ([3, 4, 5, 6, 7], [1, 2, 3, 4, 5], 5, "2 inf 0 0.0625 1.265 nan", "all differences are equal"),  # 2 / sqrt 2.5
+        ([1, 2, 3], [3, 4, 5], 3, "-2 -inf 0 0.25 -2 nan", "all differences are equal"),
+        ([1.1, 2.1, 3.1], [1, 2, 3], 3, "0.1 inf 0 0.25 0.1 nan", "all differences are equal"),
+        ([1e9 + 0.1, 1.1, 2.1], [1e9, 1, 2], 3, "0.1 inf 0 0.25 1.732e-10 nan", "all differences are equal"),
+        ([3, 3, 3], [1, 1, 1], 3, "2 inf 0 0.25 nan nan", "all differences are equal"),
+        ([3, 4], [1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),  # t = 2.5 / (sqrt 0.5 / sqrt 2)
+        ([inf, 1, 2], [0, 0, 0], 3, "inf nan nan 0.25 nan nan", "a difference is infinite"),
+        ([inf, inf], [0, 0], 2, "inf nan nan 0.5 nan nan", "a difference is infinite"),
+        ([inf, 3, 4], [inf, 1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
+    ],
+)
+def test_what_does_not_exist_is_nan_and_a_note_says_why(values, reference, n, numbers, note):
+    found = paired_test(values, reference)
+    assert (found.n, shown(found), found.note) == (n, numbers, note)
+
+
+def test_a_large_pair_does_not_hide_the_differences_of_small_ones():
+    values, reference = [1e15, 300, 400], [1e15 - 1000, 100, 100]
+    assert paired_test(values, reference).t == pytest.approx(stats.ttest_rel(values, reference).statistic, rel=1e-9)
+
+
+# ---- effect sizes ----
+
+
+def test_cohens_d_by_hand():
+    # means 4 and 2; s1^2 = 4, s2^2 = 2/3; s_pooled^2 = (2 * 4 + 3 * 2/3) / (3 + 4 - 2) = 2
+    assert cohens_d([2, 4, 6], [1, 2, 3, 2]) == pytest.approx(2 / sqrt(2), rel=1e-12)
+    assert cohens_d([1, 2, 3, 2], [2, 4, 6]) == pytest.approx(-2 / sqrt(2), rel=1e-12)
+    # differences 2, 3, 4: mean 3, standard deviation 1
+    assert cohens_d_paired([3, 5, 10], [1, 2, 6]) == pytest.approx(3, rel=1e-12)
+
+
+@pytest.mark.parametrize("values", [[], [1], [1, 1], [0.1] * 3, [1, nan]])
+def test_without_a_spread_there_is_no_effect_size(values):
+    assert isnan(cohens_d(values, [3.0] * len(values)))
+    assert isnan(cohens_d(values, values))
+    assert isnan(cohens_d_paired(values, [3.0] * len(values)))
+
+
+# ---- many tests ----
+
+
+def test_holm_by_hand():
+    # in order: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 1 * 0.04, raised to the one before
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02], rel=1e-12)
+    assert holm([0.5, 0.9]) == [1, 1]
+    assert holm([]) == []
+
+
+def test_holm_leaves_nan_out_of_the_family():
+    found = holm([nan, 0.01, nan, 0.04, 0.03, 0.005])
+    assert isnan(found[0]) and isnan(found[2])
+    assert [found[k] for k in (1, 3, 4, 5)] == holm([0.01, 0.04, 0.03, 0.005])
+
+
+def holm_by_definition(p_values):
+    """Each p-value's adjusted value is the greatest over the k least up to it of (m - k + 1) p."""
+    m, ordered = len(p_values), sorted(p_values)
+    return [min(1, max((m - k) * q for k, q in enumerate(ordered) if q <= p)) for p in p_values]
+
+
+@QUICK
+@given(st.lists(st.floats(0, 1), max_size=12).flatmap(lambda ps: st.tuples(st.just(ps), st.permutations(range(len(ps))))))
+def test_holm_lies_between_the_p_value_and_bonferroni_in_any_order(case):
+    p_values, order = case
+    found = holm(p_values)
+    assert all(p <= adjusted <= min(1, len(p_values) * p) for p, adjusted in zip(p_values, found))
+    assert [found[k] for k in order] == holm([p_values[k] for k in order])
+    assert found == pytest.approx(holm_by_definition(p_values), rel=1e-12)
+
+
+def test_holm_keeps_the_chance_of_any_false_rejection():
+    families = np.random.default_rng(2).random((4000, 10))  # p-values of ten true hypotheses
+    any_rejected = np.mean([min(holm(family)) < 0.05 for family in families])
+    assert abs(z_of_share(any_rejected, 4000, 1 - (1 - 0.05 / 10) ** 10)) < MOST  # 0.0489
+    assert abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST  # unadjusted: 0.4
+
+
+# ---- how many replications ----
+
+
+def test_replications_needed_by_hand():
+    # mean 10, s = 1, half width 0.5: t* / sqrt n is 2.120 / 4.123 = 0.514 for n = 17 and 2.110 / 4.243 = 0.497 for n = 18
+    assert replications_needed([9, 10, 11], 0.05) == 18
+    assert replications_needed([-9, nan, -10, -11], 0.05) == 18
+    assert replications_needed([7, 7], 0.05) == replications_needed([0, 0], 0.05) == replications_needed([0.1] * 3, 1e-15) == 2
+    assert replications_needed([9, 10, 11], 1e-6) == pytest.approx((1.959964 / 1e-5) ** 2, rel=1e-5)  # found by bisection
+
+
+@QUICK
+@given(st.lists(numbers, min_size=2, max_size=20), st.floats(0.001, 10), st.sampled_from([0.8, 0.95, 0.99]))
+def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, confidence):
+    found = mean(values)
+    assume(abs(found.mean) > 1e-6 * found.sd)
+
+    def exceeds(n):
+        half_width = stats.t.ppf(0.5 + confidence / 2, n - 1) * found.sd / sqrt(n)
+        return half_width / (width * abs(found.mean) or 1)
+
+    n = replications_needed(values, width, confidence)
+    assert n >= 2
+    assert exceeds(n) <= 1 + 1e-9
+    assert n == 2 or exceeds(n - 1) >= 1 - 1e-9
+
+
+# ---- one long run ----
+
+
+def autoregressive(runs, length, phi, seed):
+    """Stationary series with mean 0 in which neighbours correlate by phi."""
+    noise = np.random.default_rng(seed).normal(size=(length, runs))
+    series = np.empty_like(noise)
+    series[0] = noise[0] / sqrt(1 - phi**2)
+    for k in range(1, length):
+        series[k] = phi * series[k - 1] + noise[k]
+    return series.T
+
+
+def test_batch_means_by_hand():
+    found = batch_means([100, 1, 3, 5, 7], batches=2)  # the first is left over; batch means 2 and 6
+    assert (found.mean, found.n) == (4, 2)
+    assert found.sd == pytest.approx(sqrt(8), rel=1e-12)
+    assert found == mean([2, 6])
+    assert batch_means(range(40)) == mean(np.arange(20) * 2 + 0.5)
+
+
+def test_batch_means_cover_where_the_interval_of_independent_values_does_not():
+    many = autoregressive(runs=1000, length=4000, phi=0.8, seed=3)
+    assert abs(z_of_share(covering([batch_means(series) for series in many], 0), 1000, 0.95)) < MOST
+    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as great: 1.96 / 3 standard errors cover 49 %
+    naive = covering([mean(series) for series in many], 0)
+    assert abs(z_of_share(naive, 1000, 2 * stats.norm.cdf(1.96 / 3) - 1)) < MOST
+    assert z_of_share(naive, 1000, 0.95) < -MOST
+
+
+def mser5_by_definition(series):
+    """Try every number of batches to delete."""
+    batches = [np.mean(series[k : k + 5]) for k in range(0, len(series) - 4, 5)]
+    errors = [np.sum((batches[d:] - np.mean(batches[d:])) ** 2) / (len(batches) - d) ** 2 for d in range(len(batches))]
+    return 5 * int(np.argmin(errors[: (len(batches) + 1) // 2]))
+
+
+def decaying(length, height, scale, seed):
+    """White noise upon a transient that decays exponentially."""
+    return height * np.exp(-np.arange(length) / scale) + np.random.default_rng(seed).normal(size=length)
+
+
+@pytest.mark.parametrize("length", [10, 14, 15, 16, 20, 57, 500])
+@pytest.mark.parametrize("height", [0, 10, -1e9])
+@pytest.mark.parametrize("offset", [0, 1e6])
+def test_mser5_is_its_definition(length, height, offset):
+    for seed in range(20):
+        series = decaying(length, height, 10, seed) + offset
+        assert mser5(series) == mser5_by_definition(series)
+
+
+def test_mser5_deletes_a_transient_and_little_else():
+    cut = [mser5(decaying(2000, 10, 40, seed)) for seed in range(100)]
+    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 / 40) = 0.02 is lost in it
+    assert min(cut) > 60
+    assert np.median(cut) < 250
+
+    noise = [mser5(decaying(2000, 0, 40, seed)) for seed in range(100)]
+    assert np.median(noise) <= 50
+
+    truncated = [np.mean(decaying(2000, 10, 40, seed)[cut[seed] :]) for seed in range(100)]
+    whole = [np.mean(decaying(2000, 10, 40, seed)) for seed in range(100)]
+    assert abs(np.mean(truncated)) < 0.02 < np.mean(whole)  # of the whole, 10 * 40 / 2000 = 0.2 is transient
+
+
+def test_mser5_by_hand():
+    assert mser5([9] * 50 + [0] * 100) == 50
+    assert mser5([0] * 100 + [9] * 50) == 0  # a change in the second half is no transient
+    assert mser5([0.1] * 40) == 0
+    assert mser5([9] * 5 + [0] * 10 + [9] * 4) == 5  # the last four fill no batch
+
+
+# ---- bootstrap ----
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_bootstrap_is_scipys(confidence):
+    found = bootstrap_mean(WAITS, confidence, resamples=501, seed=7)
+    direct = stats.bootstrap(
+        (WAITS,), np.mean, n_resamples=501, confidence_level=confidence, method="BCa", random_state=stream(7, "bootstrap")
+    ).confidence_interval
+    assert (found.low, found.high) == (direct.low, direct.high)
+    assert (found.mean, found.n, found.sd) == (mean(WAITS).mean, 8, mean(WAITS).sd)
+    assert isnan(found.p)
+
+
+def test_bootstrap_depends_on_its_seed_alone(monkeypatch):
+    first = low_and_high(bootstrap_mean(WAITS, resamples=99))
+    assert low_and_high(bootstrap_mean(WAITS, resamples=99)) == first
+    assert low_and_high(bootstrap_mean(WAITS, resamples=99, seed=1)) != first
+    monkeypatch.setattr(statistics, "DRAWS_AT_ONCE", 30)
+    assert low_and_high(bootstrap_mean(WAITS, resamples=99)) == first
+
+
+def low_and_high(found):
+    return found.low, found.high
+
+
+def test_bootstrap_follows_the_skew_of_a_small_sample():
+    skewed = [0.1, 0.2, 0.1, 0.3, 9.0]  # times, none of them negative
+    found = bootstrap_mean(skewed)
+    assert mean(skewed).low < 0 < min(skewed) < found.low
+    assert found.high - found.mean > 2 * (found.mean - found.low)
+
+
+def test_bootstrap_and_students_t_agree_on_many_normal_values():
+    values = np.random.default_rng(4).normal(10, 1, 400)
+    assert low_and_high(bootstrap_mean(values, resamples=4999)) == pytest.approx(low_and_high(mean(values)), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([], (nan, nan, nan)), ([3], (3, nan, nan)), ([0.1] * 4, (0.1, 0.1, 0.1)), ([inf, 1, 2], (inf, nan, nan))],
+)
+def test_bootstrap_without_a_spread(values, expected):
+    found = bootstrap_mean(values)
+    assert (found.mean, found.low, found.high) == pytest.approx(expected, nan_ok=True)
+
+
+def test_bootstrap_of_a_single_resample_has_no_interval():
+    assert all(map(isnan, low_and_high(bootstrap_mean([1, 2, 3], resamples=1))))
+
+
+# ---- missing values, bad input ----
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        mean,
+        lambda values: bootstrap_mean(values, resamples=99),
+        lambda values: cohens_d(values, OTHERS),
+        lambda values: cohens_d(OTHERS, values),
+        lambda values: replications_needed(values, 0.01),
+    ],
+)
+def test_nan_is_left_out(function):
+    assert repr(function([nan, *WAITS[:3], nan, *WAITS[3:]])) == repr(function(WAITS))
+
+
+@pytest.mark.parametrize("function", [paired_test, paired_difference, cohens_d_paired])
+def test_pairs_with_nan_are_left_out(function):
+    assert function([nan, *WAITS, 1e9], [1e9, *OTHERS, nan]) == function(WAITS, OTHERS)
+
+
+@pytest.mark.parametrize("function", [mean, bootstrap_mean])
+@pytest.mark.parametrize("values", [[], [nan], [nan, nan, nan]])
+def test_nan_never_becomes_a_number(function, values):
+    found = function(values)
+    assert found.n == 0
+    assert all(map(isnan, (found.mean, found.low, found.high, found.p, found.sd, found.half_width)))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: mean([1, 2], 95), r"confidence\(=95\)"),
+        (lambda: mean([1, 2], 0), r"confidence\(=0\)"),
+        (lambda: mean([1, 2], "much"), r"confidence\(='much'\)"),
+        (lambda: mean([[1, 2]]), "values.*2 dimensions"),
+        (lambda: mean(3), "values.*0 dimensions"),
+        (lambda: mean(["many"]), "values.*'many'"),
+        (lambda: paired_test([1, 2, 3], [1, 2]), "values have 3 entries and reference has 2"),
+        (lambda: paired_difference([1], [1, 2]), "values have 1 entries and reference has 2"),
+        (lambda: cohens_d_paired([1], []), "values have 1 entries and reference has 0"),
+        (lambda: paired_test([1], "x"), "reference.*'x'"),
+        (lambda: holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),
+        (lambda: holm([-0.1]), r"p_values\[0\]\(=-0.1\)"),
+        (lambda: replications_needed([1], 0.1), "two values, not 1"),
+        (lambda: replications_needed([1, nan], 0.1), "two values, not 1"),
+        (lambda: replications_needed([-1, 1], 0.1), "mean is zero"),
+        (lambda: replications_needed([0.1, 0.2, -0.3], 0.1), "mean is zero"),
+        (lambda: replications_needed([1, inf], 0.1), r"values\[1\]\(=inf\)"),
+        (lambda: replications_needed([1, 2], 0), r"relative_half_width\(=0\)"),
+        (lambda: replications_needed([1, 2], nan), r"relative_half_width\(=nan\)"),
+        (lambda: replications_needed([1, 2], 0.1, 1), r"confidence\(=1\)"),
+        (lambda: batch_means([1] * 39), "39 observations.*at least 40"),
+        (lambda: batch_means([1] * 9, 1), r"batches\(=1\)"),
+        (lambda: batch_means([1] * 9, 2.5), r"batches\(=2.5\)"),
+        (lambda: batch_means([1, 2, nan, 4], 2), r"series\[2\]\(=nan\)"),
+        (lambda: batch_means([1, 2, 3, 4], 2, -1), r"confidence\(=-1\)"),
+        (lambda: mser5([1] * 9), "9 observations.*at least 10"),
+        (lambda: mser5([1] * 12 + [nan]), r"series\[12\]\(=nan\)"),
+        (lambda: mser5([inf] + [1] * 12), r"series\[0\]\(=inf\)"),
+        (lambda: bootstrap_mean([1, 2], 2), r"confidence\(=2\)"),
+        (lambda: bootstrap_mean([1, 2], resamples=0), r"resamples\(=0\)"),
+        (lambda: bootstrap_mean([1, 2], seed=-1), r"seed\(=-1\)"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, told):
+    with pytest.raises(InputError, match=told):
+        call()

@@ -1,0 +1,47 @@
+"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045, and their rms z is 1."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.thesis.experiments import COUNTED, HECTIC, TABLES
+from cgrsp_simpy.thesis.report import make_report
+from cgrsp_simpy.thesis.runs import reproduce
+from cgrsp_simpy.thesis.verdict import judged, tally
+
+CORES = os.cpu_count() or 1
+
+
+def test_tables_of_ten_seeds_at_the_printed_number():
+    report = make_report(("5.7", "5.8", "5.9"), executor=CORES)
+    assert report.tally.cells == 76
+    assert report.tally.share_pct >= 90  # 95 % with a standard error of 2.5 %
+    assert report.tally.rms_z < 1.25
+
+
+def test_the_clock_as_printed_does_not_give_them():
+    late = cg.day("hectic", clock="printed")
+    cells = [
+        replace(cell, measure=cell.measure._replace(sources=tuple(one._replace(scenario=late) for one in cell.measure.sources)))
+        for cell in TABLES["5.9"].cells
+    ]
+    table = replace(TABLES["5.9"], cells=tuple(cells))
+    assert {one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources} == {HECTIC}
+    found = tally(judged(table, reproduce([(cell.measure, 10) for cell in cells])))
+    assert found.share_pct < 60
+    assert found.rms_z > 3
+
+
+@pytest.mark.long
+def test_all_tables_over_300_seeds():
+    """234 cells of Tables 5.2 and 5.4 to 5.10, and the month but for RH's row."""
+    report = make_report(COUNTED, 300, CORES)
+    days = tally(each for each in report.cells if each.table != "5.13")
+    month = tally(each for each in report.cells if each.table == "5.13" and each.row != "RH")
+    assert (days.cells, month.cells) == (234, 36)
+    assert days.share_pct >= 95
+    assert days.rms_z <= 1.05
+    assert month.share_pct >= 95
+    assert month.rms_z <= 1.05

@@ -35,8 +35,9 @@ def compare(
 
     policies: as in `simulate`; the first is the one that the others are tested against. seeds: whole numbers >= 0.
     executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. out: a results directory,
-    from which the same call resumes; policies of one's own are then functions at the top of a file, which tells them apart. precision: relative half width, of the wait or by figure ({"miss_pct": 0.1}): seeds are
-    added until every policy's 95 % interval is that narrow.
+    from which the same call resumes; policies of one's own must then be functions at the top of a file, by which they are told.
+    precision: relative half width, of the wait or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
+    interval is that narrow.
 
     A run that raises an exception becomes a row with the key "error". Raises InputError for a policy or seed that is not
     allowed, or another study's directory; WorkerError if the executor dies.

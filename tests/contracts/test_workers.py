@@ -128,6 +128,25 @@ def test_the_rows_are_those_of_single_runs(small_tasks):
     ]
 
 
+FAILING = """
+import cgrsp_simpy as cg
+scenario = cg.day("normal", jobs=40)
+first_s = next(iter(scenario.workload.generate(3, scenario.service)))[0].submit_s
+def rule(view):
+    if view.now_s == first_s:
+        raise ValueError("no luck")
+    return zip(view.queue, view.idle)
+"""
+
+
+def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
+    (tmp_path / "my_rules.py").write_text(FAILING)
+    policies = ["fifo", f"{tmp_path / 'my_rules.py'}:rule"]
+    here, there = (cg.compare(normal, policies, range(6), executor=executor) for executor in (None, 2))
+    assert text(there) == text(here)
+    assert [row["seed"] for row in here.failures] == [3]
+
+
 class Backwards(Executor):
     """Carries out the last task first."""
 

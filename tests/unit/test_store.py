@@ -28,7 +28,6 @@ CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
 NAN, INF = float("nan"), float("inf")
 quiet = cg.day("quiet")
-bug = partial(pytest.mark.xfail, strict=True)
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, groups and limits are those of POSIX")
 
 
@@ -593,6 +592,25 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
     done = subprocess.run(command, **options)  # the limit is gone
     assert done.returncode == 0
     assert (tmp_path / "results" / "rows.csv").stat().st_size > 2500
+
+
+# ---- two at once ----
+
+
+@pytest.mark.xfail(strict=True, reason="BUG 19: both write to the same .part, and one of them ends with 'No such file'")
+def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monkeypatch):
+    one, other = Store(tmp_path, {}, [0]), Store(tmp_path, {}, [0])
+    outcomes, fsync = [[Totals(6, wait_s=1.5)]], os.fsync
+
+    def meanwhile(number):
+        monkeypatch.setattr(os, "fsync", fsync)
+        other.save(0, outcomes)
+        fsync(number)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    one.save(0, outcomes)
+    assert one.load(0, [1]) == outcomes
+    assert [path.name for path in (tmp_path / "chunks").iterdir()] == ["000000.json"]
 
 
 # ---- a sudden end ----

@@ -152,12 +152,12 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("line", "number", "where"), FAILING, ids=["compare", "sweep"])
-def test_a_command_with_failures_ends_with_status_1(line, number, where, tmp_path, monkeypatch, capsys):
+def test_a_command_with_failures_ends_with_status_1(line, number, where, tmp_path, monkeypatch, capsys, caplog):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(RULES)
     assert main(line.split()) == 1
     out, err = capsys.readouterr()
-    assert err == ""
+    assert (err, caplog.messages) == ("", [])  # the table says it
     told = out.splitlines()[-1]
     assert told.startswith(f"{number} runs failed; the first: policy my_rules.py:rule, {where}: PolicyError: ")
     assert told.endswith("KeyError: 'lost'")
@@ -554,6 +554,18 @@ def test_a_sweep_as_json_holds_a_comparison_a_point():
     assert found["points"] == [json.loads(each.json()) for each in study.studies]
 
 
+@pytest.mark.xfail(strict=True, reason="BUG 21: the columns of a row hide them: two points, one row twice")
+@pytest.mark.parametrize("name", ["policy", "seed", "cost_usd", "error"])
+def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
+    try:
+        study = cg.sweep({name: [1, 2]}, ["fifo"], [7], lambda **more: cg.day("quiet", slots=more[name]))
+    except cg.InputError as error:
+        assert repr(name) in str(error)
+    else:
+        assert [row[name] for row in study.rows] == [1, 2]
+        assert study.failures == []
+
+
 def test_the_command_sweeps(printed):
     line = "sweep name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
     study = cg.sweep({"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2))
@@ -732,6 +744,11 @@ def test_holm_is_over_every_policy_and_figure(study):
     by_policy = [each for k in range(3) for each in statistics.holm(p[4 * k : 4 * k + 4])]
     assert statistics.holm(p) != by_policy
     assert "Holm over these 12:" in str(study)
+
+
+@pytest.mark.xfail(strict=True, reason="BUG 20: figures without a test are counted in the heading, though not by Holm")
+def test_the_family_named_is_that_of_holm():
+    assert "Holm over these 4:" in str(cg.compare(busy, ["fifo", "spt", never], range(6)))
 
 
 def test_stars_are_those_of_the_adjusted_p_values(study):

@@ -15,6 +15,7 @@ from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import Policy
 from cgrsp_simpy.model.scenario import Scenario, tables
+from cgrsp_simpy.model.toml import table_of
 from cgrsp_simpy.model.workload import LoggedWorkload
 
 __all__ = ["open_store"]
@@ -33,7 +34,7 @@ def open_store(
 def _plain(value: Any) -> Any:
     """Plain values for JSON."""
     if isinstance(value, Scenario):
-        return _plain({**tables(value), **_log_mark(value)})
+        return _plain({**tables(value), "slot": [table_of(gpu) for gpu in value.slots], **_log_mark(value)})
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

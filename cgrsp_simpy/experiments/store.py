@@ -109,6 +109,8 @@ class Store:
                 os.fsync(file.fileno())
             part.replace(self.path / name)
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and (self.path / name).is_file():
+                return  # the same command runs twice, and the other has just put the same bytes there
             with suppress(OSError):
                 part.unlink()
             raise _told(self.path / name, error) from None

@@ -158,13 +158,14 @@ class Study(Tidy):
             for policy, row in differences.items()
         ]
         names = list(next(iter(differences.values())))
-        family = len(names) * len(differences)
+        family = sum(not math.isnan(p) for row in adjusted.values() for p in row.values())
+        pairs = min(value.n for row in differences.values() for value in row.values())
         heading = (
             f"difference from {self.policies[0]}, paired by seed"
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
         lines = [heading, *aligned([["policy", *(f"{name}    " for name in names)], *rows])]
-        return [*lines, "fewer than 5 seeds: the tests lean on normality that cannot be seen"] if len(self.seeds) < 5 else lines
+        return [*lines, "fewer than 5 pairs: the tests lean on normality that cannot be seen"] if pairs < 5 else lines
 
 
 def failures_told(study: Tidy) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.experiments.compare import Comparison
+from cgrsp_simpy.experiments.compare import PRECISION_FIGURES, Comparison
 from cgrsp_simpy.experiments.configuration import open_store
 from cgrsp_simpy.experiments.replicate import Wanted, check_policies, check_seeds, checked_scenario, replicate
 from cgrsp_simpy.experiments.study import SHOWN, Row, Tidy, failures_told, interval
@@ -25,6 +25,7 @@ from cgrsp_simpy.model.table import aligned
 __all__ = ["Sweep", "sweep"]
 
 Point = dict[str, Any]
+COLUMNS = ("policy", "seed", "error", "completed", *PRECISION_FIGURES, "utilisation_pct", "makespan_h")
 
 
 def sweep(
@@ -65,6 +66,7 @@ def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
     for name in grid:
         require(isinstance(name, str), "name in the grid", name, "a text")
+        require(name not in COLUMNS, "name in the grid", name, "another than those of the columns of a row")
     columns = [[_python(value) for value in (values if _varies(values) else [values])] for values in grid.values()]
     for name, column in zip(grid, columns):
         require(len(column) > 0, f"values of {name}", column, "at least one value")

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     runs = [cg.simulate(day, policy, seed=6) for policy in ("fifo", "cadr")]
     figure, (top, bottom) = plt.subplots(2, figsize=(9, 5.6), sharex=True, layout="constrained", height_ratios=(3, 2))
     cg.plots.gantt(runs[1], ax=top).set(xlabel="", ylabel="slot, under CADR")
-    cg.plots.queue(runs, ax=bottom)
+    cg.plots.queue_length(runs, ax=bottom)
     bottom.set_xlabel("time (h); 950 jobs arrive in the first 2.6 h")
     for ax in (top, bottom):
         ax.axvspan(4, 10, color="#fff3cd", zorder=0)

@@ -1,18 +1,26 @@
-"""Run one policy once: its figures, its records, or its events."""
+"""Run one policy once: its figures, its records, its events, or its Gantt chart."""
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.experiments.replicate import label
-from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.checks import check_whole, require
+from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.record import Run
 from cgrsp_simpy.model.table import csv_text, plain
 from cgrsp_simpy.policies import make_policy
+
+# Suffix of a picture -> what is written into it in place of the date, so that the same run gives the same bytes.
+PICTURES: dict[str, dict[str, Any]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="figures as table or json, or records as csv"
     )
+    parser.add_argument("--gantt", metavar="FILE", help=f"draw who ran where and when into FILE ({', '.join(PICTURES)})")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -31,6 +40,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     scenario = scenario_of(given)
     policy = make_policy(given.policy)
     check_whole("--seed", given.seed, least=0)
+    if given.gantt is not None:
+        require(_suffix(given.gantt) in PICTURES, "--gantt", given.gantt, f"a file that ends in {', '.join(PICTURES)}")
     jobs = tqdm(
         scenario.workload.generate(given.seed, scenario.service),
         total=scenario.workload.jobs,
@@ -40,6 +51,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         leave=False,
     )
     run = run_once(scenario, policy, given.seed, jobs=jobs, listener=print if given.events else None)
+    if given.gantt is not None:
+        _draw(run, given.gantt)
     if given.format == "csv":
         return Answer(csv_text(run.rows()).rstrip("\n"))
     figures = run.summary()
@@ -48,3 +61,17 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return Answer(json.dumps({**named, "summary": plain(figures)}, indent=2))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     return Answer("\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())]))
+
+
+def _suffix(path: str) -> str:
+    return Path(path).suffix.lower()
+
+
+def _draw(run: Run, path: str) -> None:
+    from cgrsp_simpy.plots import gantt, styled  # matplotlib, only where it is needed
+
+    picture = io.BytesIO()
+    with styled("print"):
+        figure: Any = gantt(run).figure
+        figure.savefig(picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)])
+    write_whole(Path(path), picture.getvalue())

@@ -33,25 +33,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--long", action="store_true", help=f"{LONG} replications of every table")
         action.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
         action.add_argument("--out", metavar="DIR", help="keep results and report in DIR; the same command resumes there")
+    figures = actions.add_parser("figures", help="every figure: PNG, SVG, and the CSV of what is plotted")
+    figure = actions.add_parser("figure", help="one figure")
+    figure.add_argument(
+        "id", metavar="N.M", help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells"
+    )
+    for action in (figures, figure):
+        action.add_argument("--out", default="figures", metavar="DIR", help="where to draw (default: %(default)s)")
+        action.add_argument(
+            "--from", dest="runs", metavar="DIR", help="the runs of cgrsp thesis tables --out DIR (default: run them)"
+        )
+        action.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
+        action.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
     for action in (tables, table):
         action.add_argument("--format", choices=("markdown", "html", "csv"), default="markdown", help="default: %(default)s")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The report in the format asked for, or its check."""
-    seeds = LONG if given.long and given.seeds is None else given.seeds
-    if seeds is not None:
-        check_whole("--seeds", seeds, least=2)  # a verdict needs an interval, and that two seeds
+    """The report in the format asked for, its check, or the names of the files that were drawn."""
     if given.workers is not None:
         check_whole("--workers", given.workers, least=1)
     workers = given.workers or os.cpu_count() or 1
+    executor = workers if workers > 1 else None
+    if given.action in ("figures", "figure"):
+        return _figures(given, executor)
+    seeds = LONG if given.long and given.seeds is None else given.seeds
+    if seeds is not None:
+        check_whole("--seeds", seeds, least=2)  # a verdict needs an interval, and that two seeds
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
-    report = make_report(ids, seeds or (100 if given.action == "check" else None), workers if workers > 1 else None, given.out)
+    report = make_report(ids, seeds or (100 if given.action == "check" else None), executor, given.out)
     if given.out is not None:
         log.info("report.html, report.md and cells.csv are in %s", given.out)
     return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
+
+
+def _figures(given: argparse.Namespace, executor: int | None) -> Answer:
+    from cgrsp_simpy.thesis.figures import FIGURES, draw_figures  # matplotlib, for these commands alone
+
+    ids = tuple(FIGURES) if given.action == "figures" else (given.id,)
+    return Answer("\n".join(map(str, draw_figures(given.out, ids, given.runs, given.style, executor))))
 
 
 def _formatted(report: Report, form: str) -> str:

@@ -21,7 +21,7 @@ from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
 
-__all__ = ["THESIS_MIX", "Day", "Month", "days_of", "month", "month_rows", "wanted_days"]
+__all__ = ["THESIS_MIX", "Day", "Month", "day_rows", "days_of", "month", "month_rows", "wanted_days"]
 
 THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}  # inferred: the thesis does not print it
 
@@ -72,7 +72,7 @@ def month(
     store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
     runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
     rows = month_rows(calendar, scenarios, named, runs)
-    study = Month(scenarios, named, rows, _day_rows(calendar, scenarios, named, runs), dict(mix))
+    study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
     study.keep(store)
     return study
 
@@ -107,9 +107,10 @@ def _month_figures(days: Sequence[Day], scenarios: Mapping[str, Scenario], polic
     return figures(reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s)
 
 
-def _day_rows(
+def day_rows(
     calendar: Sequence[Day], scenarios: Mapping[str, Scenario], named: Mapping[str, str | Policy], runs: Runs
 ) -> list[Row]:
+    """One row a policy and day: replication, day, kind, seed and the figures of its run."""
     return [
         {
             "policy": name,

@@ -11,18 +11,17 @@ Each file appears whole or not at all.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shlex
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import astuple, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.record import Totals
 
 __all__ = ["Store"]
@@ -100,20 +99,7 @@ class Store:
 
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all."""
-        part = self.path / f"{name}.part"
-        try:
-            part.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(self.path / name)
-        except OSError as error:
-            if isinstance(error, FileNotFoundError) and (self.path / name).is_file():
-                return  # the same command runs twice, and the other has just put the same bytes there
-            with suppress(OSError):
-                part.unlink()
-            raise _told(self.path / name, error) from None
+        write_whole(self.path / name, text.encode())
 
     def _read(self, name: str) -> Any:
         try:

@@ -97,14 +97,15 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
     jobs: number submitted. capacity_s: slots x seconds in which they could be held.
     """
     loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+    number = sums.completed or math.nan  # of no jobs there is no mean
     return {
         "jobs": jobs,
         "completed": sums.completed,
-        "wait_min": sums.wait_s / sums.completed / 60,
+        "wait_min": sums.wait_s / number / 60,
         "miss_pct": _percent(sums.missed, sums.completed),
         "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
         "loose_miss_pct": _percent(loose_missed, loose),
-        "tardiness_min": sums.tardiness_s / sums.completed / 60,
+        "tardiness_min": sums.tardiness_s / number / 60,
         "cost_usd": sums.cost_usd,
         "utilisation_pct": _percent(sums.held_s, capacity_s),
     }
@@ -159,6 +160,8 @@ class Run:
         """One row a job, in order of submission; a structured array whose fields JobRecord explains."""
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
+        if not self._blocks:
+            return np.empty(0, RECORD)
         columns = np.concatenate(self._blocks, axis=1)
         columns = columns[:, np.argsort(columns[0], kind="stable")]
         jobs = np.empty(columns.shape[1], RECORD)

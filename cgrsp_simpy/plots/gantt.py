@@ -2,50 +2,139 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, PROVISIONING, axes
+from cgrsp_simpy.plots.data import time_unit
+from cgrsp_simpy.plots.labels import AtDrawing
+from cgrsp_simpy.plots.parts import legend_above, merged, say
+from cgrsp_simpy.plots.style import COMPLEXITY, DEADLINE, MISSED, PROVISIONING, STATUS, axes, ink_on
 
 __all__ = ["gantt"]
 
-LABELLED = 40  # up to so many jobs carry their number
-UNITS = ((3 * 3600.0, 3600.0, "h"), (600.0, 60.0, "min"), (0.0, 1.0, "s"))  # from which span on, seconds, name
+NAMED = 25  # up to so many slots are named
+NUMBERED = 60  # up to so many jobs carry their number, where it fits
+EDGED = 400  # up to so many jobs have edges
+WIDE = 0.005  # share of the time that is drawn, from which on these edges are white
 
 
-def gantt(run: Run, ax: Axes | None = None) -> Axes:
-    """Slots over time: provisioning grey, execution by complexity, a line below each job that missed its deadline.
+class Colouring(NamedTuple):
+    """A column of the records, and colours with their names for its values from the first on; greater ones take the last."""
 
-    run: with records. A job on several slots is drawn on the first of them.
+    column: str
+    first: int
+    colours: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+COLOURINGS = {
+    "complexity": Colouring("complexity", 1, COMPLEXITY, ("complexity 1", "complexity 2", "complexity 3")),
+    "class": Colouring("tight", 0, DEADLINE, ("loose deadline", "tight deadline")),
+    "status": Colouring("status", 0, STATUS, ("High stock", "Medium stock", "Low stock")),
+}
+
+
+def gantt(
+    run: Run, ax: Axes | None = None, jobs: Iterable[int] | None = None, colour_by: str = "complexity", **style: Any
+) -> Axes:
+    """Slots over time: provisioning grey, execution in colours, a line below each job that missed its deadline.
+
+    run: with records. A job on several slots is drawn on the first of them. jobs: ids of those to draw; all, unless told.
+    colour_by: complexity, class (of the deadline) or status (the stock met at dispatch). style: of the bars.
+
+    Raises InputError for a job that the run does not have, or another colour_by.
     """
-    ax = axes(ax)
-    jobs, names = run.jobs, [gpu.name for gpu in run.scenario.slots]
-    _, unit, unit_name = next(entry for entry in UNITS if jobs["finish_s"].max() >= entry[0])
-    _bars(ax, jobs, jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, PROVISIONING)
-    for level, colour in enumerate(COMPLEXITY, start=1):
-        part = jobs[jobs["complexity"] == level]
-        _bars(ax, part, part["start_s"] / unit, part["service_s"] / unit, colour)
-    late = jobs[jobs["finish_s"] > jobs["deadline_s"]]
-    ax.hlines(late["slot"] + 0.44, late["dispatch_s"] / unit, late["finish_s"] / unit, MISSED, lw=2.5)
-    if len(jobs) <= LABELLED:
-        for job in jobs:
-            middle = (job["start_s"] + job["service_s"] / 2) / unit
-            colour = "black" if job["complexity"] == 1 else "white"
-            ax.text(middle, job["slot"], f"J{job['job']}", ha="center", va="center", color=colour, fontsize=9)
-    ax.set_yticks(range(len(names)), [f"{index}  {name}" for index, name in enumerate(names)])
+    check_one_of("colour_by", colour_by, COLOURINGS)
+    ax, drawn = axes(ax), _chosen(run, jobs)
+    unit, unit_name = time_unit(drawn["finish_s"].max(initial=0))
+    handles = _bars(ax, drawn, unit, COLOURINGS[colour_by], style)
+    late = drawn[drawn["finish_s"] > drawn["deadline_s"]]
+    if len(late):
+        ax.hlines(
+            late["slot"] + 0.44, late["dispatch_s"] / unit, late["finish_s"] / unit, MISSED, lw=2 * rcParams["lines.linewidth"]
+        )
+        handles.append(Patch(color=MISSED, label="missed its deadline"))
+    names = [f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)]
+    every = math.ceil(len(names) / NAMED)
+    ax.set_yticks(range(0, len(names), every), names[::every])
     ax.set_ylim(len(names) - 0.45, -0.55)
-    ax.set_xlim(left=0)
-    ax.set_xlabel(f"time ({unit_name})")
     ax.set_ylabel("slot")
-    shown = sorted(set(jobs["complexity"].tolist()))
-    handles = [Patch(color=COMPLEXITY[min(level, 3) - 1], label=f"complexity {level}") for level in shown]
-    handles += [Patch(color=PROVISIONING, label="provisioning")] if jobs["delay_s"].any() else []
-    handles += [Patch(color=MISSED, label="missed its deadline")] if len(late) else []
-    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, frameon=False, fontsize=9)
+    ax.set_xlabel(f"time ({unit_name})")
+    if jobs is None:
+        ax.set_xlim(left=0)
+    if not len(drawn):
+        say(ax, "no jobs")
+    legend_above(ax, handles)
     return ax
 
 
-def _bars(ax: Axes, jobs: np.ndarray, left: np.ndarray, width: np.ndarray, colour: str) -> None:
-    ax.barh(jobs["slot"], width, left=left, height=0.78, color=colour, edgecolor="white", linewidth=0.2 if len(jobs) > 100 else 1)
+def _chosen(run: Run, jobs: Iterable[int] | None) -> np.ndarray:
+    """The records to draw."""
+    if jobs is None:
+        return run.jobs
+    wanted = list(jobs)
+    known = run.jobs["job"]
+    for job in wanted:
+        require(job in known, "jobs", job, f"ids of the run's {len(known)} jobs")
+    return np.asarray(run.jobs[np.isin(known, wanted)])
+
+
+def _bars(ax: Axes, jobs: np.ndarray, unit: float, by: Colouring, style: dict[str, Any]) -> list[Patch]:
+    """Draw the bars; what their colours mean."""
+    own = _edges(jobs)
+    handles = []
+    kinds = np.minimum(jobs[by.column].astype(int) - by.first, len(by.colours) - 1)
+    for kind, (colour, name) in enumerate(zip(by.colours, by.names)):
+        part = jobs[kinds == kind]
+        if len(part):
+            beyond = " and more" if part[by.column].max() > kind + by.first else ""
+            handles.append(Patch(color=colour, label=name + beyond))
+            _boxes(ax, part, "start_s", "finish_s", unit, {**own, "facecolor": colour}, style)
+            if len(jobs) <= NUMBERED:
+                _numbers(ax, part, unit, colour)
+    if jobs["delay_s"].any():
+        handles.append(Patch(color=PROVISIONING, label="provisioning"))
+        _boxes(ax, jobs, "dispatch_s", "start_s", unit, {**own, "facecolor": PROVISIONING}, style)
+    return handles
+
+
+def _edges(jobs: np.ndarray) -> dict[str, Any]:
+    """White edges where bars are wide, edges of their own colour where they could be too thin to be seen, none in a crowd."""
+    if not 0 < len(jobs) <= EDGED:
+        return {"linewidth": 0}
+    width = np.median(jobs["service_s"]) / (jobs["finish_s"].max() - jobs["dispatch_s"].min())
+    return {"edgecolor": "white", "linewidth": 0.7} if width > WIDE else {"edgecolor": "face", "linewidth": 0.4}
+
+
+def _boxes(ax: Axes, jobs: np.ndarray, start: str, end: str, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
+    left, right, slot = jobs[start] / unit, jobs[end] / unit, jobs["slot"]
+    low, high = slot - 0.39, slot + 0.39
+    corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
+    ax.add_collection(PolyCollection(list(corners), **merged(own, style, PolyCollection)))
+
+
+def _numbers(ax: Axes, jobs: np.ndarray, unit: float, colour: str) -> None:
+    """The numbers of jobs on their bars, where they fit."""
+    place: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
+    middles = (jobs["start_s"] + jobs["finish_s"]) / 2 / unit
+    texts = [ax.text(middle, job["slot"], f"J{job['job']}", **place) for middle, job in zip(middles, jobs)]
+
+    def arrange(renderer: RendererBase) -> None:
+        ends = [
+            ax.transData.transform(np.stack([jobs[end] / unit, jobs["slot"]], axis=1))[:, 0] for end in ("start_s", "finish_s")
+        ]
+        for text, width in zip(texts, ends[1] - ends[0]):
+            text.set_visible(True)  # what is hidden has no extent
+            text.set_visible(text.get_window_extent(renderer).width < width)
+
+    AtDrawing(ax, arrange)

@@ -1,38 +1,193 @@
-"""Colours that mean the same in every figure and can be told apart by the colour-blind (Okabe and Ito's set, extended)."""
+"""How things look, the same in every figure: Okabe and Ito's colours, some darkened or replaced.
+
+Policies differ by colour for the colour-blind as well, in grey by lightness or else by marker and line style. The text of these
+functions is sized relative to matplotlib's settings, which they never change. To draw, and to save, in one of the styles:
+
+    with plots.styled("lecture"):
+        plots.gantt(run).figure.savefig("gantt.svg")
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, cast
+
+from matplotlib import rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 
-__all__ = ["COMPLEXITY", "MISSED", "POLICY", "PROVISIONING", "axes", "colour_of"]
+from cgrsp_simpy.model.checks import check_one_of
 
-POLICY = {
-    "fifo": "#000000",
-    "spt": "#E69F00",
-    "edf": "#56B4E9",
-    "lcf": "#999999",
-    "balanced": "#B5A642",
-    "random": "#CCCCCC",
-    "spt-rescue": "#CC79A7",
-    "adaptive": "#0072B2",
-    "rh": "#D55E00",
-    "cadr": "#009E73",
-    "cadr-oo": "#8FD1B9",
+__all__ = [
+    "COMPLEXITY",
+    "DEADLINE",
+    "EXECUTING",
+    "IDLE",
+    "MISSED",
+    "POLICY",
+    "PROVISIONING",
+    "STATUS",
+    "STYLE",
+    "Look",
+    "axes",
+    "colour_of",
+    "ink",
+    "ink_on",
+    "line_of",
+    "looks",
+    "marker_of",
+    "styled",
+]
+
+LineStyle = str | tuple[float, tuple[float, ...]]
+
+
+class Look(NamedTuple):
+    """How a policy is drawn. marker, line: as matplotlib takes them."""
+
+    colour: str
+    marker: str
+    line: LineStyle
+
+
+_LOOKS = {
+    "fifo": Look("#000000", "o", "-"),
+    "spt": Look("#E69F00", "s", (0, (5, 1.5))),
+    "edf": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
+    "lcf": Look("#5C5C5C", "v", (0, (1, 1))),
+    "balanced": Look("#C9BE86", "<", (0, (2, 1))),
+    "random": Look("#BDBDBD", "X", (0, (1, 2))),
+    "spt-rescue": Look("#D872AD", "D", (0, (9, 2))),
+    "adaptive": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
+    "rh": Look("#C04A00", "*", (0, (12, 1.5))),
+    "cadr": Look("#009E73", "h", "-"),
+    "cadr-oo": Look("#004733", ">", (0, (3, 1.5))),
 }
-COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3
+_OWN = (  # for a user's policies
+    Look("#7B3294", "p", "-"),
+    Look("#A6761D", "8", (0, (7, 2))),
+    Look("#1B7837", "d", (0, (4, 1.5))),
+    Look("#C51B7D", "H", (0, (3, 1, 1, 1))),
+)
+POLICY = {name: look.colour for name, look in _LOOKS.items()}
+COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
+DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
+STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
+EXECUTING = COMPLEXITY[1]
 PROVISIONING = "#e0e0e0"
+IDLE = "#ffffff"
 MISSED = "#D55E00"
+
+SIZE = (6.3, 3.9)  # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
+_SAVED = {"svg.hashsalt": "cgrsp_simpy", "svg.fonttype": "path", "savefig.dpi": 200}  # the same bytes each time
+STYLE: dict[str, dict[str, Any]] = {
+    "print": {
+        "figure.figsize": SIZE,
+        "font.size": 9.0,  # "small" is 7.5 pt
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4.5,
+        "axes.linewidth": 0.6,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        **_SAVED,
+    },
+    "lecture": {
+        "figure.figsize": (10.0, 5.6),
+        "font.size": 16.0,
+        "lines.linewidth": 2.4,
+        "lines.markersize": 9.0,
+        "axes.linewidth": 1.2,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        **_SAVED,
+    },
+}
+
+
+def styled(name: str) -> AbstractContextManager[None]:
+    """A context in which matplotlib draws and saves in a style of STYLE; afterwards its settings are as before.
+
+    An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`. Raises InputError for another name.
+    """
+    check_one_of("style", name, STYLE)
+    return rc_context(cast(Any, STYLE[name]))
 
 
 def colour_of(policy: str) -> str | None:
-    """The colour of a policy by its name without parameters; None, the next in the cycle, for a user's own."""
-    return POLICY.get(policy.partition(":")[0])
+    """The colour of a policy by its name without parameters; None for a user's own."""
+    return POLICY.get(_base(policy))
 
 
-def axes(ax: Axes | None) -> Axes:
-    """The Axes given, or those of a new figure."""
+def marker_of(policy: str) -> str | None:
+    """The marker of a policy by its name without parameters; None for a user's own."""
+    return look.marker if (look := _LOOKS.get(_base(policy))) else None
+
+
+def line_of(policy: str) -> LineStyle | None:
+    """The line style of a policy by its name without parameters; None for a user's own."""
+    return look.line if (look := _LOOKS.get(_base(policy))) else None
+
+
+def looks(policies: Iterable[str]) -> list[Look]:
+    """The looks of policies that share a figure; of several with one base name, the later ones are shades of the first."""
+    found: list[Look] = []
+    bases: list[str] = []
+    for policy in policies:
+        base = _base(policy)
+        own = [name for name in dict.fromkeys(bases) if name not in _LOOKS and name != base]
+        look = _LOOKS.get(base, _OWN[len(own) % len(_OWN)])
+        found.append(_shade(look, bases.count(base)))
+        bases.append(base)
+    return found
+
+
+def _base(policy: str) -> str:
+    name, _, function = policy.partition(":")
+    return function if name.endswith(".py") else name
+
+
+def _shade(look: Look, number: int) -> Look:
+    """The look of the policy, or the next of its shades: dark colours become lighter, light ones darker."""
+    if number == 0:
+        return look
+    share = min(0.8, 0.35 * number)
+    target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
+    colour = _mixed(look.colour, target, share)
+    others = [each for each in (*_OWN, *_LOOKS.values()) if each.line != look.line]
+    return Look(colour, others[number % len(others)].marker, others[number % len(others)].line)
+
+
+def _luminance(colour: str) -> float:
+    """From 0, black, to 1, white, as the eye sees it (Rec. 709, gamma 2.2)."""
+    return float(sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), to_rgb(colour))))
+
+
+def _mixed(colour: str, grey: float, share: float) -> str:
+    """The colour with a share of a grey, from 0, black, to 1, white."""
+    red, green, blue = (part + share * (grey - part) for part in to_rgb(colour))
+    return str(to_hex((red, green, blue)))
+
+
+def ink(colour: str) -> str:
+    """The colour, darkened until it can be read as text on white."""
+    share = min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2))
+    return _mixed(colour, 0.0, 1 - share)
+
+
+def ink_on(ground: str) -> str:
+    """Black or white, whichever can be read on the ground."""
+    return "white" if _luminance(ground) < 0.3 else "black"
+
+
+def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
+    """The Axes given, or those of a new figure that pyplot does not know of. height: over width, of a new figure."""
     if ax is not None:
         return ax
-    from matplotlib import pyplot as plt  # only here: drawing on given Axes needs no backend
-
-    return plt.subplots(layout="constrained")[1]
+    size = tuple(rcParams["figure.figsize"])
+    width = SIZE[0] if size == tuple(rcParamsDefault["figure.figsize"]) else size[0]
+    figure = Figure(figsize=(width, width * height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()

@@ -136,7 +136,7 @@ def effect(policy: str, reference: str, figure: str) -> Measure:
 def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Cohen's d of two samples of equal size."""
     pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
-    return np.asarray((average(values) - average(reference)) / pooled)
+    return _ratio(average(values) - average(reference), pooled)
 
 
 def paired_t(n: int) -> Statistic:
@@ -144,7 +144,7 @@ def paired_t(n: int) -> Statistic:
 
     def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
         differences = values - reference
-        return np.asarray(average(differences) / differences.std(axis=-1, ddof=1) * np.sqrt(n))
+        return np.asarray(np.sqrt(n) * _ratio(average(differences), differences.std(axis=-1, ddof=1)))
 
     return statistic
 
@@ -173,7 +173,13 @@ def composites(wait: np.ndarray, late: np.ndarray, cost: np.ndarray, cost_weight
 
 
 def _minmax(values: np.ndarray) -> np.ndarray:
-    return np.asarray((values - values.min(axis=0)) / np.ptp(values, axis=0))
+    return _ratio(values - values.min(axis=0), np.ptp(values, axis=0))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """NaN or infinite where the values do not differ."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(above / below)
 
 
 # ---- Tables: from row and column to measures ----

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis.experiments import TABLES, tables_of
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
 from cgrsp_simpy.thesis.notes import CANNOT, TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
-from cgrsp_simpy.thesis.runs import reproduce, store_of
+from cgrsp_simpy.thesis.runs import Results, reproduce, store_of
 from cgrsp_simpy.thesis.verdict import DIFFERS, LIMIT, Judged, Tally, composite_error, decimals, inputs, judged, tally
 
-__all__ = ["IDS", "Report", "make_report"]
+__all__ = ["IDS", "Report", "make_report", "run_tables"]
 
 FINDING_TABLES = ("5.14", "6.1")
 IDS = (INPUTS.id, *TABLES, *FINDING_TABLES)
@@ -122,20 +123,28 @@ def make_report(
 
     Raises InputError for a table that does not exist.
     """
-    with_findings = any(id in FINDING_TABLES for id in ids)
-    chosen = tables_of([id for id in ids if id not in (INPUTS.id, *FINDING_TABLES)])
-    wanted = [(cell.measure, table.seeds(replications)) for table in chosen for cell in table.cells]
-    if with_findings:
-        wanted += [(part.measure, replications or part.n) for finding in FINDINGS for part in finding.parts]
-    store = store_of(out, ids, replications)
-    results = reproduce(wanted, replications, executor, store)
-    tables = {table.id: judged(table, results) for table in chosen}
-    if INPUTS.id in ids:
-        tables = {INPUTS.id: inputs(), **tables}
-    report = Report(replications, tables, told(results) if with_findings else [])
+    results, store = run_tables(ids, replications, executor, out)
+    tables = {id: inputs() if id == INPUTS.id else judged(TABLES[id], results) for id in ids if id not in FINDING_TABLES}
+    report = Report(replications, tables, told(results) if _with_findings(ids) else [])
     if store:
         report.write(store)
     return report
+
+
+def run_tables(
+    ids: Sequence[str], replications: int | None = None, executor: Executor | int | None = None, out: str | Path | None = None
+) -> tuple[Results, Store | None]:
+    """Carry out the runs behind tables, or take them from a results directory; the arguments are those of `make_report`."""
+    chosen = tables_of([id for id in ids if id not in (INPUTS.id, *FINDING_TABLES)])
+    wanted = [(cell.measure, table.seeds(replications)) for table in chosen for cell in table.cells]
+    if _with_findings(ids):
+        wanted += [(part.measure, replications or part.n) for finding in FINDINGS for part in finding.parts]
+    store = store_of(out, ids, replications)
+    return reproduce(wanted, replications, executor, store), store
+
+
+def _with_findings(ids: Sequence[str]) -> bool:
+    return any(id in FINDING_TABLES for id in ids)
 
 
 # ---- Text ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -11,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.month import THESIS_MIX, Day, days_of, month_rows, wanted_days
+from cgrsp_simpy.experiments.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
 from cgrsp_simpy.experiments.replicate import Runs, Wanted, replicate
 from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import PolicyError
 from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
-__all__ = ["Results", "reproduce", "store_of"]
+__all__ = ["Results", "known_directory", "reproduce", "store_of"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Results:
     """Figures by seed, for the tables that were run. replications: wanted for every table; None for the printed numbers."""
 
     replications: int | None
+    days: list[dict[str, Any]] = field(repr=False)  # of the months, as in Month
     _runs: Runs = field(repr=False)
     _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
 
@@ -61,17 +64,25 @@ def reproduce(
     calendar = [each for seed in range(max(monthly.values(), default=0)) for each in days_of(THESIS_MIX, 30, seed)]
     scenarios = {kind: day(kind) for kind in THESIS_MIX}
     runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
-    return Results(replications, runs, _by_month(calendar, scenarios, list(monthly), runs))
-
-
-def _by_month(
-    calendar: list[Day], scenarios: dict[str, Scenario], policies: list[str], runs: Runs
-) -> dict[tuple[str, int], dict[str, Any]]:
-    rows = month_rows(calendar, scenarios, {policy: policy for policy in policies}, runs)
-    return {(row["policy"], row["seed"]): row for row in rows}
+    named = {policy: policy for policy in monthly}
+    months = {(row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)}
+    return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months)
 
 
 def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:
     """The results directory of a choice of tables."""
     seeds = range(replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30))
     return open_store(out, "thesis", {}, seeds, tables=list(ids), replications=replications)
+
+
+def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], int | None]:
+    """Tables and replications of a results directory of the thesis; InputError if it is none."""
+    try:
+        found = json.loads((Path(path) / "configuration.json").read_text(encoding="utf-8"))
+        tables, replications = found["tables"], found["replications"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{path} is not a results directory of cgrsp thesis tables") from None
+    missing = [id for id in ids if id not in tables]
+    if missing:
+        raise InputError(f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis tables --out")
+    return tables, replications

@@ -60,6 +60,7 @@ class Judged:
     verdict: str = SHOWN
     counted: bool = False
     note: str = ""
+    value: float = math.nan  # ours, in full
 
 
 def judged(table: Table, results: Results) -> list[Judged]:
@@ -86,7 +87,7 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
     ours, own = float(statistic(*values)), deviation(statistic, values, n)
     theirs = own if table.n == n else deviation(statistic, values, table.n)
     z = z_score(float(cell.figure), ours, math.hypot(own, theirs), rounding(cell.figure))
-    verdict = AGREES if abs(z) <= LIMIT else DIFFERS
+    verdict = SHOWN if math.isnan(z) else AGREES if abs(z) <= LIMIT else DIFFERS
     return Judged(
         table.id,
         cell.row,
@@ -100,6 +101,7 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
         verdict,
         table.id in COUNTED and statistic is average and not cell.again,
         _note(table.id, cell) if verdict == DIFFERS else "",
+        ours,
     )
 
 
@@ -108,7 +110,9 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
     drawn = stream(0, "bootstrap").integers(len(values[0]), size=(RESAMPLES, n))
-    return float(np.nanstd(statistic(*(each[drawn] for each in values)), ddof=1))
+    found = statistic(*(each[drawn] for each in values))
+    found = found[np.isfinite(found)]  # a seed may be drawn n times: no deviation to divide by
+    return float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:

@@ -1,5 +1,6 @@
 """The engine: whole event logs of tiny models, what happens within one instant, and what a policy sees and may do."""
 
+import math
 from collections.abc import Collection, Mapping
 from random import Random
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import simpy
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.fleet import Fleet
+from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.model.job import Draws
 from cgrsp_simpy.policies.rules import by_deadline, by_submission, first_idle
 
@@ -577,3 +579,11 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
     assert len(shown) == number
     assert abs((met == shown).sum() - number / 2) < 4 * standard_error
     assert abs(number - number / 2) > 4 * standard_error  # were the draw itself shown
+
+
+def test_a_run_of_no_jobs_has_no_means():
+    run = run_once(cg.day("quiet"), cg.make_policy("fifo"), jobs=[])
+    assert len(run.jobs) == 0
+    figures = run.summary()
+    assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0
+    assert all(math.isnan(figures[name]) for name in ("wait_min", "miss_pct", "tardiness_min", "utilisation_pct"))

@@ -3,11 +3,7 @@
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.policies.rules import by_submission, cheapest, fastest
-
-HOUR_S = 3600
-BY_TABLE = cg.Service("lognormal", (0, 0, 0))  # the mean execution times themselves
-ALL_HIGH = cg.Market(cg.Clock(((0, 4.0),)), delay_s=((0, 0),) * 3, high_cap=1.0)  # High stock, delays negligible
+from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 
 
 def column(run, name):
@@ -17,31 +13,10 @@ def column(run, name):
 
 # ---- three jobs, Section 3.7 ----
 
-RTX_3090, RTX_A4000 = cg.round_robin(["RTX 3090", "RTX A4000"])
-THREE_JOBS = cg.Scenario(
-    "three jobs",
-    cg.JobList(
-        (
-            cg.Job(0, submit_s=0, deadline_s=1 * HOUR_S, complexity=1, tight=True),
-            cg.Job(1, submit_s=0, deadline_s=8 * HOUR_S, complexity=2),
-            cg.Job(2, submit_s=0, deadline_s=8 * HOUR_S, complexity=1),
-        )
-    ),
-    slots=(RTX_3090, RTX_A4000, RTX_A4000, RTX_A4000, RTX_A4000),
-    gpus=(RTX_3090, RTX_A4000),
-    market=ALL_HIGH,
-    service=BY_TABLE,
-)
-
-
-def fast_if_tight(view, job, offers):
-    """The text's rule: a tight job on the fastest idle slot, a loose one on the cheapest."""
-    return (fastest if job.tight else cheapest)(view, job, offers)
-
 
 @pytest.fixture(scope="module")
 def three_jobs():
-    return cg.simulate(THREE_JOBS, cg.ListPolicy(by_submission, fast_if_tight))
+    return cg.simulate(THREE_JOBS, QOS_FIRST)
 
 
 def test_the_tight_job_of_three_goes_to_the_3090_and_the_loose_ones_to_a4000s(three_jobs):
@@ -82,25 +57,6 @@ def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
 
 
 # ---- seven jobs, Section 4.5.9 ----
-
-NODE = cg.GpuType("node", 0.25, (65, 75, 120), 1.0)  # the rounded times of Figure 4.1
-# The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s. These submissions and complexities make
-# them so, with N0 busy until 120 s and, under FIFO, no node free for J6 before N2 at 140 s.
-SUBMIT_S = (0, 5, 10, 20, 30, 40, 50)
-COMPLEXITY = (3, 1, 1, 2, 1, 3, 2)
-SEVEN_JOBS = cg.Scenario(
-    "seven jobs",
-    cg.JobList(
-        tuple(
-            cg.Job(i, submit_s, 210 if i == 6 else submit_s + 8 * HOUR_S, complexity, tight=i == 6)
-            for i, (submit_s, complexity) in enumerate(zip(SUBMIT_S, COMPLEXITY))
-        )
-    ),
-    slots=(NODE, NODE, NODE),
-    gpus=(NODE,),
-    market=ALL_HIGH,
-    service=BY_TABLE,
-)
 
 
 def dispatches(run):

@@ -1,0 +1,32 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from cgrsp_simpy.model.checks import InputError
+
+__all__ = ["write_whole"]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by way of `path`.part; folders on the way are made.
+
+    Raises InputError, and leaves no part, if it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and path.is_file():
+            return  # the same is written twice at a time, and the other has just put the same bytes there
+        with suppress(OSError):
+            part.unlink()
+        raise InputError(f"{path}: {error.strerror or error}") from None

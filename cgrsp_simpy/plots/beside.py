@@ -1,0 +1,148 @@
+"""Labels beside what they name, off all else that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
+
+from cgrsp_simpy.plots.labels import LEADER, AtDrawing, extent
+from cgrsp_simpy.plots.style import ink
+
+__all__ = ["Mark", "label_marks"]
+
+CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
+SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
+DIRECTIONS = np.concatenate([CORNERS, SIDES, CORNERS * (1, 0.5), CORNERS * (0.5, 1)])
+DISTANCES = (0.35, 0.7, 1.2, 2.0, 3.0, 4.5, 6.5)  # from an anchor to its label, in heights of the label
+JOINED = 1.0  # from this distance on a thin line joins the two
+STEP = 0.3  # heights of a label between the points that stand for a line
+# What a place costs: a height of distance to the anchor; each point of its own mark on which the label lies, of another mark, or
+# near to it; to lie on a label, or outside of the Axes; each height by which another mark is nearer to the anchor than CLEAR; the
+# rank of the anchor.
+DISTANT, ON_OWN, ON_OTHER, BY_OTHER, ON_LABEL, OUTSIDE, CROWDED, RANK = 1.5, 8.0, 10.0, 0.3, 300.0, 500.0, 15.0, 0.1
+CLEAR = 1.2
+RIM = np.array([-0.3, -0.1, 0.3, 0.1])  # what is kept free around a label, in heights
+LEADER_AT = np.linspace(0.1, 0.6, 6)  # the share of the way from an anchor to the centre of its label
+
+
+class Mark(NamedTuple):
+    """What is to be labelled, in data coordinates, arrays of shape (n, 2).
+
+    anchors: where its label may stand, the best place first. covers: the line that it draws, broken at NaN.
+    """
+
+    anchors: np.ndarray
+    covers: np.ndarray
+
+
+def label_marks(
+    ax: Axes, marks: Mapping[str, Mark], colours: Sequence[str], obstacles: np.ndarray | None = None
+) -> list[Annotation]:
+    """A name beside each mark, off the marks and other names; where it stands apart, a thin line joins it to its mark.
+
+    colours: in the order of the marks. obstacles: a path more to keep off, as in Mark.covers.
+    """
+    labels = []
+    for (name, mark), colour in zip(marks.items(), colours):
+        leader = {**LEADER, "color": colour, "shrinkB": 2}
+        place: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset pixels", "ha": "center", "va": "center"}
+        labels.append(ax.annotate(name, tuple(mark.anchors[0]), **place, color=ink(colour), fontsize="small", arrowprops=leader))
+        labels[-1].set_in_layout(False)
+    paths = [mark.covers for mark in marks.values()] + ([] if obstacles is None else [obstacles])
+
+    def arrange(renderer: RendererBase) -> None:
+        step = STEP * extent(labels[0], renderer)[1]
+        covered = [_dense(ax.transData.transform(path), step) for path in paths]
+        taken = np.empty((0, 4))
+        for number, (label, mark) in enumerate(zip(labels, marks.values())):
+            others = np.concatenate([points for at, points in enumerate(covered) if at != number] or [np.empty((0, 2))])
+            anchors = ax.transData.transform(mark.anchors)
+            places = _Places(anchors, *extent(label, renderer))
+            cost = places.cost + CROWDED * places.crowding(anchors, others)
+            cost += ON_OWN * places.inside(covered[number], 0.2)
+            cost += ON_OTHER * places.inside(others, 0.3) + BY_OTHER * places.inside(others, 1.0)
+            cost += ON_LABEL * (places.overlapping(taken) + places.struck(anchors, taken))
+            cost += OUTSIDE * places.sticking_out(ax.get_window_extent(renderer))
+            best = int(np.argmin(cost))
+            label.xy = tuple(mark.anchors[places.anchor[best]])
+            label.set_position(tuple(places.offset[best]))
+            assert label.arrow_patch is not None
+            label.arrow_patch.set_visible(bool(places.distance[best] >= JOINED))
+            covered[number] = np.concatenate([covered[number], places.leaders(anchors)[best]])
+            taken = np.vstack([taken, places.boxes[best] + places.height * RIM])
+
+    if labels:
+        AtDrawing(ax, arrange)
+    return labels
+
+
+class _Places:
+    """Where a label of some pixels could stand around anchors, and what speaks against it; arrays with an entry a place.
+
+    anchor: number of the anchor. distance: to it, in heights. offset: from it to the centre, in pixels. boxes: left, low, right,
+    high edge. cost: of distance and rank of the anchor.
+    """
+
+    def __init__(self, anchors: np.ndarray, width: float, height: float) -> None:
+        size, steps = np.array([width, height]), len(DISTANCES) * len(DIRECTIONS)
+        self.height = height
+        self.anchor = np.repeat(np.arange(len(anchors)), steps)
+        self.distance = np.tile(np.repeat(DISTANCES, len(DIRECTIONS)), len(anchors))
+        directions = np.tile(DIRECTIONS, (len(anchors) * len(DISTANCES), 1))
+        self.offset = directions * (size / 2 + height * self.distance[:, None])
+        centre = anchors[self.anchor] + self.offset
+        self.boxes = np.hstack([centre - size / 2, centre + size / 2])
+        self.cost = DISTANT * self.distance + RANK * self.anchor
+
+    def crowding(self, anchors: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """By how many heights another mark is nearer to the anchor than CLEAR."""
+        if not len(others) or len(anchors) == 1:
+            return np.zeros(len(self.anchor))
+        nearest = np.array([np.hypot(*(others - anchor).T).min() for anchor in anchors])
+        return np.asarray(np.clip(CLEAR - nearest / self.height, 0, None)[self.anchor])
+
+    def inside(self, points: np.ndarray, pad: float) -> np.ndarray:
+        """How many points each box covers, widened by some heights."""
+        x, y = points.T
+        low_x, low_y, high_x, high_y = (edge[:, None] for edge in self.boxes.T)
+        pad *= self.height
+        return np.asarray(((x > low_x - pad) & (x < high_x + pad) & (y > low_y - pad) & (y < high_y + pad)).sum(axis=1))
+
+    def overlapping(self, taken: np.ndarray) -> np.ndarray:
+        """How many of the boxes taken each box overlaps."""
+        low, high = self.boxes[:, None, :2], self.boxes[:, None, 2:]
+        return np.asarray(((low < taken[:, 2:]) & (taken[:, :2] < high)).all(axis=2).sum(axis=1))
+
+    def leaders(self, anchors: np.ndarray) -> np.ndarray:
+        """Points along the lines that join the labels to their anchors."""
+        return np.asarray(anchors[self.anchor][:, None] + self.offset[:, None] * LEADER_AT[:, None])
+
+    def struck(self, anchors: np.ndarray, taken: np.ndarray) -> np.ndarray:
+        """How many of the boxes taken are struck through by each of these lines."""
+        points = self.leaders(anchors)[:, :, None]
+        within = np.all((taken[:, :2] < points) & (points < taken[:, 2:]), axis=3)
+        return np.asarray(np.any(within, axis=1).sum(axis=1))
+
+    def sticking_out(self, frame: Bbox) -> np.ndarray:
+        """Whether each box sticks out of the frame, less a rim."""
+        rim = 0.2 * self.height
+        low, high = (frame.x0 + rim, frame.y0 + rim), (frame.x1 - rim, frame.y1 - rim)
+        return np.asarray(((self.boxes[:, :2] < low) | (self.boxes[:, 2:] > high)).any(axis=1))
+
+
+def _dense(path: np.ndarray, step: float) -> np.ndarray:
+    """Points along a path in pixels, a step apart."""
+    start, move = path[:-1], np.diff(path, axis=0)
+    whole = np.isfinite(move).all(axis=1)
+    start, move = start[whole], move[whole]
+    counts = np.maximum(1, np.ceil(np.hypot(*move.T) / step)).astype(int)
+    which = np.repeat(np.arange(len(counts)), counts)
+    share = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
+    points = np.concatenate([start[which] + share[:, None] * move[which], path[np.isfinite(path).all(axis=1)]])
+    return np.asarray(np.unique(np.round(points / step), axis=0) * step)

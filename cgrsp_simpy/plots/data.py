@@ -1,0 +1,128 @@
+"""What the plots take: studies by their structure, and the names that figures bear on an axis."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.record import Run
+
+__all__ = [
+    "AXIS",
+    "Month",
+    "Study",
+    "Sweep",
+    "axis",
+    "check_published",
+    "found",
+    "named",
+    "replications",
+    "runs_of",
+    "time_unit",
+]
+
+AXIS = {
+    "wait_min": "mean wait (min)",
+    "miss_pct": "missed deadlines (%)",
+    "tight_miss_pct": "missed tight deadlines (%)",
+    "loose_miss_pct": "missed loose deadlines (%)",
+    "tardiness_min": "mean tardiness (min)",
+    "cost_usd": "cost (USD)",
+    "utilisation_pct": "slot time held (%)",
+    "makespan_h": "last completion (h)",
+    "jobs": "jobs",
+    "completed": "completed jobs",
+    "name": "day",  # and parameters of days
+    "tight_fraction": "share of tight deadlines",
+    "rate_per_s": "arrivals per second",
+}
+
+
+class Study(Protocol):
+    """Figures of policies on the same seeds, such as `Comparison` and `Month`."""
+
+    @property
+    def title(self) -> str:
+        """What was studied."""
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies in order."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, one a replication."""
+
+    def means(self) -> dict[str, dict[str, Mean]]:
+        """Policy -> figure -> mean with its 95 % interval."""
+
+
+class Sweep(Protocol):
+    """Studies at the points of a grid."""
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Study]]:
+        """Pairs of what varies, name -> value, and the study there."""
+
+
+class Month(Protocol):
+    """Days, each a run of its own."""
+
+    @property
+    def days(self) -> list[dict[str, Any]]:
+        """One dict a policy and day: policy, replication, day, kind, seed, and the figures of the day's run."""
+
+
+def axis(metric: str) -> str:
+    """A figure's name on an axis, with its unit; its own name where none is known."""
+    return AXIS.get(metric, metric)
+
+
+def replications(number: int) -> str:
+    """How many replications there are, and with two or more what the bars at a mean are."""
+    return f"mean of {number} seeds with 95 % interval" if number > 1 else "1 seed"
+
+
+def found(study: Study, metric: str, among: Iterable[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Means and half widths of a figure by policy, in order; NaN where there are none.
+
+    among: figures that are allowed, where not only this study's. Raises InputError for an unknown figure.
+    """
+    means = study.means()
+    check_one_of("metric", metric, among or dict.fromkeys(name for row in means.values() for name in row))
+    values = [means[policy].get(metric) for policy in study.policies]
+    pairs = [(value.mean, value.half_width) if value else (np.nan, np.nan) for value in values]
+    return np.array([mean for mean, _ in pairs]), np.array([half for _, half in pairs])
+
+
+def time_unit(span_s: float) -> tuple[float, str]:
+    """Seconds in the unit in which so many seconds are best told, and its name."""
+    return (3600.0, "h") if span_s >= 3 * 3600 else (60.0, "min") if span_s >= 600 else (1.0, "s")
+
+
+def runs_of(runs: Run | Iterable[Run]) -> list[Run]:
+    """The runs, of one or several; raises InputError for none."""
+    listed = [runs] if isinstance(runs, Run) else list(runs)
+    require(len(listed) > 0, "runs", listed, "at least one run")
+    return listed
+
+
+def named(runs: Sequence[Run]) -> list[str]:
+    """A name for each run: its policy, with scenario and seed where they are needed to tell the runs apart."""
+    names = [run.policy for run in runs]
+    for text in ("{run.policy}, seed {run.seed}", "{run.scenario.name}, {run.policy}, seed {run.seed}"):
+        often = Counter(names)
+        if max(often.values()) == 1:
+            break
+        names = [text.format(run=run) if often[name] > 1 else name for name, run in zip(names, runs)]
+    return names
+
+
+def check_published(published: Mapping[str, Any], policies: Iterable[str]) -> None:
+    """Raise InputError for a published policy that the study does not have."""
+    for policy in published:
+        check_one_of("published policy", policy, policies)

@@ -1,0 +1,95 @@
+"""Labels in a column at the right of the Axes; and how labels are placed: when the figure is drawn, its size and limits known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox, ScaledTranslation
+from scipy.optimize import isotonic_regression
+
+from cgrsp_simpy.plots.style import ink
+
+__all__ = ["LEADER", "AtDrawing", "extent", "labels_at_ends", "spread"]
+
+LEADER: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0}  # the line that joins a label to what it names
+ASIDE = 8 / 72  # inches between the Axes and the labels
+
+
+class AtDrawing(Artist):
+    """Calls a function of the renderer before anything else on the Axes is drawn; draws nothing itself.
+
+    room: what a layout keeps free for what is arranged, as a function of the renderer.
+    """
+
+    def __init__(
+        self, ax: Axes, arrange: Callable[[RendererBase], None], room: Callable[[RendererBase], Bbox] | None = None
+    ) -> None:
+        super().__init__()
+        self._arrange, self._room = arrange, room
+        self.set_zorder(-1000)
+        self.set_in_layout(room is not None)
+        ax.add_artist(self)
+        self.set_clip_on(False)  # what lies within the Axes has no say in a layout
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Arrange."""
+        self._arrange(renderer)
+
+    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
+        """What a layout keeps free."""
+        return self._room(renderer) if self._room and renderer else None
+
+
+def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
+    """Positions at least `gap` apart and, if they fit, from low to high, with the least squares of moves from those wanted."""
+    order = np.lexsort((-np.arange(len(wanted)), wanted))  # of equals the first is the highest
+    steps = gap * np.arange(len(wanted))
+    moved = isotonic_regression(wanted[order] - steps).x
+    placed = np.empty(len(wanted))
+    placed[order] = np.clip(moved, low, max(low, high - steps[-1])) + steps
+    return placed
+
+
+def labels_at_ends(ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> list[Annotation]:
+    """Names to the right of the Axes, each level with the end of its line as far as the others leave room.
+
+    ends: name -> last point of its line, in data coordinates. colours: in their order.
+    """
+    right = ax.get_yaxis_transform() + ScaledTranslation(ASIDE, 0, ax.figure.dpi_scale_trans)
+    labels = []
+    for (name, end), colour in zip(ends.items(), colours):
+        leader = {**LEADER, "color": colour, "shrinkB": 3, "relpos": (0, 0.5)}
+        place: dict[str, Any] = {"xytext": (1.0, end[1]), "textcoords": right, "va": "center"}
+        labels.append(
+            ax.annotate(name, end, **place, color=ink(colour), fontsize="small", arrowprops=leader, annotation_clip=False)
+        )
+        labels[-1].set_in_layout(False)
+
+    def arrange(renderer: RendererBase) -> None:
+        height = max(extent(label, renderer)[1] for label in labels)
+        box = ax.get_window_extent(renderer)
+        wanted = ax.transData.transform([label.xy for label in labels])[:, 1]
+        placed = spread(wanted, 1.05 * height, box.y0 + height / 2, box.y1 - height / 2)
+        for label, y in zip(labels, ax.transData.inverted().transform([(0.0, y) for y in placed])[:, 1]):
+            label.set_position((1.0, y))
+
+    def room(renderer: RendererBase) -> Bbox:
+        box = ax.get_window_extent(renderer)
+        width = max(extent(label, renderer)[0] for label in labels)
+        return Bbox.from_extents(box.x1, box.y0, box.x1 + ASIDE * ax.figure.dpi + width, box.y1)
+
+    if labels:
+        AtDrawing(ax, arrange, room)
+    return labels
+
+
+def extent(label: Annotation, renderer: RendererBase) -> tuple[float, float]:
+    """Width and height of a label's text in pixels, without the line that joins it to its mark."""
+    box = Text.get_window_extent(label, renderer)
+    return box.width, box.height

@@ -1,0 +1,72 @@
+"""A month, day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.plots.data import Month, axis
+from cgrsp_simpy.plots.marks import legend_above, lines
+from cgrsp_simpy.plots.style import axes
+
+__all__ = ["KINDS", "daily"]
+
+KINDS = {"quiet": "#ffffff", "normal": "#eef1f4", "hectic": "#ffe9bd", "surge": "#f4cbb8"}  # day types, and their tints
+OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")
+NOT_FIGURES = ("policy", "replication", "day", "kind", "seed", "error")
+
+
+def daily(
+    month: Month,
+    metric: str = "miss_pct",
+    replication: int | None = None,
+    policies: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """A figure of each day of one month: a line a policy, the days shaded by their kind (thesis Section 5.6).
+
+    metric: a figure of `Run.summary`. replication: the month's seed; the first, unless told. policies: those to draw; all,
+    unless told. style: of the lines. A day whose run failed, or that has no such figure, is a gap.
+
+    Raises InputError for an unknown metric, replication or policy.
+    """
+    if not month.days:
+        raise InputError("month has no days")
+    check_one_of("metric", metric, [name for row in month.days for name in row if name not in NOT_FIGURES])
+    known = list(dict.fromkeys(row["policy"] for row in month.days))
+    for policy in policies or ():
+        check_one_of("policy", policy, known)
+    months = list(dict.fromkeys(row["replication"] for row in month.days))
+    replication = months[0] if replication is None else replication
+    require(replication in months, "replication", replication, f"one of {', '.join(map(str, months))}")
+    rows = [row for row in month.days if row["replication"] == replication]
+    ax = axes(ax)
+    kinds = dict(sorted({row["day"]: row["kind"] for row in rows}.items()))
+    handles = _shade(ax, kinds)
+    ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
+    series = {}
+    for policy in known if policies is None else policies:
+        by_day = {row["day"]: row.get(metric, np.nan) for row in rows if row["policy"] == policy}
+        series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
+    lines(ax, list(kinds), series, **style)
+    ax.set_xlabel(f"day (replication {replication})")
+    ax.set_ylabel(axis(metric))
+    legend_above(ax, handles)
+    return ax
+
+
+def _shade(ax: Axes, kinds: dict[int, str]) -> list[Patch]:
+    """Shade the days; what the tints mean, in the order of KINDS."""
+    tints = dict(KINDS)
+    for kind in kinds.values():
+        tints.setdefault(kind, OTHERS[(len(tints) - len(KINDS)) % len(OTHERS)])
+    for day, kind in kinds.items():
+        ax.axvspan(day - 0.5, day + 0.5, color=tints[kind], linewidth=0, zorder=0)
+    there = [kind for kind in tints if kind in kinds.values()]
+    return [Patch(facecolor=tints[kind], edgecolor="0.6", linewidth=0.5, label=kind) for kind in there]

@@ -1,0 +1,112 @@
+"""What marks are made with: styles that merge, hollow marks, intervals, values in figures, legends."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.cbook import normalize_kwargs
+from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
+from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
+
+from cgrsp_simpy.plots.style import Look
+
+__all__ = ["Values", "dots", "hollow", "intervals", "legend_above", "merged", "no_flat_axis", "say", "told", "whole_numbers"]
+
+Values = Sequence[float] | np.ndarray
+
+
+def merged(own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]) -> dict[str, Any]:
+    """A caller's style keywords, short names or long, over our own."""
+    return {**own, **normalize_kwargs(dict(style), kind)}
+
+
+def told(value: float) -> str:
+    """A value as text, to three digits or so."""
+    if value == 0 or math.isnan(value):
+        return "no value" if value else "0"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def dots(look: Look) -> dict[str, Any]:
+    """Style of the marks of a policy; a star is larger, to seem as large as the others."""
+    size = rcParams["lines.markersize"] * (1.6 if look.marker == "*" else 1.0)
+    return {"color": look.colour, "marker": look.marker, "markersize": size}
+
+
+def hollow(look: Look | None = None) -> dict[str, Any]:
+    """Style of a hollow mark, for a published value."""
+    return {**dots(look or Look("black", "D", "")), "linestyle": "none", "markerfacecolor": "white", "zorder": 4}
+
+
+def intervals(
+    ax: Axes,
+    x: Values,
+    y: Values,
+    x_half: Values | None = None,
+    y_half: Values | None = None,
+    colour: str = "0.2",
+    caps: bool = True,
+) -> None:
+    """Intervals around points, of half widths that may be NaN, with a white rim, so that they are seen on bars as well."""
+    width = 0.8 * rcParams["lines.linewidth"]
+    caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
+    own: dict[str, Any] = {"elinewidth": width, "capsize": caps_pt, "capthick": width, "zorder": 1.9}  # above bars, below lines
+    drawn = ax.errorbar(x, y, y_half, x_half, fmt="none", ecolor=colour, **own)
+    for part in drawn.get_children():
+        part.set_path_effects([withStroke(linewidth=2.5 * width, foreground="white", alpha=0.8)])
+
+
+def whole_numbers(axis: Axis) -> None:
+    """Ticks at whole numbers alone."""
+    axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+
+
+def say(ax: Axes, text: str) -> None:
+    """Write in the middle of the Axes, where there is nothing to draw."""
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+
+
+def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
+    """Limits from 0 to 1, or nearly so, where all values are 0. limits: x or y, and its values."""
+    for name, values in limits.items():
+        if not np.any(np.nan_to_num(values)):
+            getattr(ax, f"set_{name}lim")(-0.05, 1)
+
+
+def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
+    """A legend above the Axes, below its title, in as many columns as their width holds; the title alone without handles."""
+    room = ax.get_window_extent().width / ax.figure.dpi * 72
+    title = _wrapped(title, room)
+    if not handles:
+        ax.set_title(title, loc="left", fontsize="medium")
+        return
+    size = FontProperties(size="small").get_size_in_points()
+    widths = [_width(str(handle.get_label()), "small") + 4 * size for handle in handles]
+    columns = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2, "ncols": columns}
+    place |= {"title": title, "title_fontsize": "medium", "alignment": "left"}
+    ax.legend(handles=handles, **place, frameon=False, fontsize="small", handlelength=1.6, columnspacing=1.4)
+
+
+def _wrapped(text: str, room: float) -> str:
+    """The text in lines that are about as wide as there is room, in points."""
+    lines = math.ceil(_width(text, "medium") / room)
+    return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
+
+
+def _width(text: str, size: str) -> float:
+    """The width of a text in points."""
+    font = FontProperties(size=size)
+    return float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width) if text else 0.0

@@ -1,0 +1,122 @@
+"""What happens over time: how many jobs wait, what the slots do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cbook import pts_to_poststep
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.analysis import metrics
+from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.plots.beside import Mark, label_marks
+from cgrsp_simpy.plots.data import named, runs_of, time_unit
+from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
+from cgrsp_simpy.plots.style import EXECUTING, IDLE, PROVISIONING, axes, looks
+
+__all__ = ["queue_length", "slot_timeline"]
+
+LABELLED = 5  # up to so many lines bear their names; more have a legend
+ANCHORS = 40  # places along a line where its name is tried
+STEPS = 200  # changes of the slots, beyond which averages over about as many spans are drawn
+SPANS_S = (1, 2, 5, 10, 20, 30, *(60 * span for span in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720)))
+
+
+def queue_length(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
+    """Jobs submitted and not yet dispatched, over time: a line a run, named by its policy.
+
+    runs: one or several, with records. style: of the lines. Raises InputError for no run.
+    """
+    runs, ax = runs_of(runs), axes(ax)
+    unit, unit_name = time_unit(max(run.totals.end_s for run in runs))
+    drawn = []
+    for run, name, look in zip(runs, named(runs), looks(run.policy for run in runs)):
+        times_s, waiting = metrics.queue_length(run)
+        own = {"drawstyle": "steps-post", "color": look.colour, "linestyle": look.line, "label": name}
+        times, lengths = [0, *times_s / unit, run.totals.end_s / unit], [0, *waiting, 0]
+        drawn += ax.plot(times, lengths, **merged(own, style, Line2D))
+    ax.set_xlabel(f"time ({unit_name})")
+    ax.set_ylabel("waiting jobs")
+    ax.set_xlim(0, None if any(len(run.jobs) for run in runs) else 1)
+    ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
+    whole_numbers(ax.yaxis)
+    if not any(len(run.jobs) for run in runs):
+        say(ax, "no jobs")
+    name_lines(ax, drawn)
+    return ax
+
+
+def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
+    """Names beside lines, at their peaks if there is room; a legend where they are many."""
+    if len(drawn) > LABELLED:
+        legend_above(ax, drawn)
+        return
+    marks = {}
+    for line in drawn:
+        path = np.asarray(line.get_xydata())
+        if line.get_drawstyle() == "steps-post":
+            path = np.asarray(pts_to_poststep(*path.T)).T
+        places = np.linspace(0, len(path) - 1, min(ANCHORS, len(path))).astype(int)
+        places = np.append(places, np.argmax(path[:, 1]))
+        highest_first = np.argsort(-path[places, 1], kind="stable")
+        marks[str(line.get_label())] = Mark(path[places][highest_first], path)
+    label_marks(ax, marks, [str(line.get_color()) for line in drawn])
+
+
+def slot_timeline(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
+    """How many slots execute, wait for a GPU to come, and are idle, over time: stacked areas.
+
+    run: with records. Where the slots change too often to be seen, averages over equal spans, which the axis names. style: of
+    the areas.
+    """
+    ax, jobs, slots = axes(ax), run.jobs, len(run.scenario.slots)
+    unit, unit_name = time_unit(run.totals.end_s)
+    edges = np.unique(np.concatenate([[0.0], *(jobs[name] for name in ("dispatch_s", "start_s", "finish_s"))]))
+    averaged = len(edges) > STEPS
+    if averaged:
+        edges = np.append(np.arange(0, edges[-1], _span_s(edges[-1])), edges[-1])
+    executing, held = (_average(jobs[start], jobs["finish_s"], jobs["gpus"], edges) for start in ("start_s", "dispatch_s"))
+    layers = [np.zeros_like(executing), executing, held, np.full_like(held, slots)]
+    handles = []
+    for low, high, colour, name in zip(
+        layers, layers[1:], (EXECUTING, PROVISIONING, IDLE), ("executing", "provisioning", "idle")
+    ):
+        own = {"step": "post", "facecolor": colour, "linewidth": 0}
+        bottom, top = (np.append(each, each[-1:]) for each in (low, high))
+        ax.fill_between(edges / unit, bottom, top, **merged(own, style, PolyCollection))
+        handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=name))
+    ax.set_xlabel(f"time ({unit_name})")
+    ax.set_ylabel(f"slots, mean over {_told(edges[1])}" if averaged else "slots")
+    ax.set_xlim(0, edges[-1] / unit or 1)
+    ax.set_ylim(0, slots)
+    whole_numbers(ax.yaxis)
+    if not len(jobs):
+        say(ax, "no jobs")
+    legend_above(ax, handles)
+    return ax
+
+
+def _average(start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Between each two edges, the time average of the weight of what has started and not ended."""
+    times = np.concatenate([start, end, edges[[0, -1]]])
+    changes = np.concatenate([weight, -weight, [0, 0]])
+    order = np.argsort(times, kind="stable")
+    times, level = times[order], np.cumsum(changes[order])
+    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
+    return np.asarray(np.diff(np.interp(edges, times, area)) / np.diff(edges))
+
+
+def _span_s(end_s: float) -> float:
+    """The length of the spans over which averages are taken, in seconds."""
+    return next((span for span in SPANS_S if span * STEPS >= end_s), 86400 * math.ceil(end_s / STEPS / 86400))
+
+
+def _told(seconds: float) -> str:
+    unit, name = next(each for each in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= each[0])
+    return f"{seconds / unit:g} {name}"

@@ -1,0 +1,288 @@
+"""The data behind the thesis's figures: for each the rows that are plotted, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cgrsp_simpy
+from cgrsp_simpy.analysis.metrics import queue_length
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.model.decision import View
+from cgrsp_simpy.model.gpu import THESIS_GPUS
+from cgrsp_simpy.model.market import CLOCKS, Status
+from cgrsp_simpy.model.scenario import day
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
+from cgrsp_simpy.thesis.experiments import NAMES, TABLES
+from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.verdict import Judged, judged
+
+__all__ = [
+    "architecture",
+    "benchmark",
+    "daily_rows",
+    "decision",
+    "generated_jobs",
+    "month",
+    "multiplier",
+    "queues",
+    "seven_jobs",
+    "stock_over_the_day",
+    "table_rows",
+    "three_jobs",
+]
+
+Row = dict[str, Any]
+
+
+# ---- From the tables ----
+
+
+def table_rows(id: str, results: Results) -> list[Row]:
+    """A table's figures: published, reproduced and half width, by row and column."""
+    return [_row(each) for each in judged(TABLES[id], results)]
+
+
+def _row(each: Judged) -> Row:
+    return {
+        "row": each.row,
+        "column": each.column,
+        "part": each.part,
+        "published": float(each.printed.split()[0]),
+        "reproduced": each.value,
+        "half_width_95": each.half_width,
+        "n": each.n,
+        "verdict": each.verdict,
+        "counted": each.counted,
+    }
+
+
+def benchmark(results: Results) -> list[Row]:
+    """Figure 5.4: seven policies on the normal and the hectic day; published are 30 seeds, and one for the hectic day."""
+    found = []
+    for name, policy in NAMES.items():
+        if name not in PRINTED["5.1"].rows:
+            continue
+        normal = [each for each in judged(TABLES["5.5"], results) if (each.row, each.column) == ("normal", name)]
+        hectic = [each for each in judged(TABLES["5.2"], results) if each.row == name]
+        single = dict(zip(PRINTED["5.1"].columns, PRINTED["5.1"].rows[name]))
+        for figure in ("wait, min", "miss, %"):
+            (one,) = [each for each in normal if each.part == figure]
+            (other,) = [each for each in hectic if each.column == figure]
+            found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
+            published = float(single[figure])
+            found.append({**_row(other), "row": "hectic", "column": policy, "part": figure, "published": published})
+    return found
+
+
+def kinds_of_days(results: Results) -> list[Row]:
+    """Figure 5.7 (a): the mean wait over the months' days of a kind, by policy; the interval is over replications."""
+    found = []
+    for kind in ("quiet", "normal", "surge", "hectic"):
+        for policy in dict.fromkeys(row["policy"] for row in results.days):
+            months: dict[int, list[float]] = {}
+            for row in results.days:
+                if (row["kind"], row["policy"]) == (kind, policy):
+                    months.setdefault(row["replication"], []).append(row["wait_min"])
+            wait = mean([float(np.mean(waits)) for waits in months.values()])
+            found.append(
+                {"kind": kind, "policy": policy, "wait_min": wait.mean, "half_width_95": wait.half_width, "months": wait.n}
+            )
+    return found
+
+
+def month(results: Results) -> list[Row]:
+    """Figure 5.7: waits by kind of day, and the month's wait and miss beside the published ones."""
+    shown = [row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")]
+    whole = [{"kind": "month", "policy": NAMES[row["row"]], **row} for row in shown]
+    kinds = [
+        {"kind": row["kind"], "policy": row["policy"], "column": "wait, min", **_reproduced(row)}
+        for row in kinds_of_days(results)
+    ]
+    keys = ("kind", "policy", "column", "published", "reproduced", "half_width_95", "n")
+    return [{key: row.get(key, math.nan) for key in keys} for row in [*kinds, *whole]]
+
+
+def _reproduced(row: Row) -> Row:
+    return {"reproduced": row["wait_min"], "half_width_95": row["half_width_95"], "n": row["months"]}
+
+
+def daily_rows(results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")) -> list[Row]:
+    """Figure 5.9: the share of missed deadlines by day of the first replication."""
+    keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
+    chosen = list(policies)
+    return [{key: row[key] for key in keys} for row in results.days if row["policy"] in chosen and row["replication"] == 0]
+
+
+# ---- From single runs ----
+
+
+def three_jobs() -> list[Row]:
+    """Figure 3.2: the worked example of Section 3.7."""
+    return run_once(THREE_JOBS, QOS_FIRST).rows()
+
+
+def seven_jobs() -> list[Row]:
+    """Figure 4.1: the worked example of Section 4.5.9, under both policies."""
+    runs = {name: run_once(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
+    return [{"policy": name, **row} for name, run in runs.items() for row in run.rows()]
+
+
+class _Watch:
+    """A policy that keeps what it saw and answered the first time that a view pleases."""
+
+    name = "cadr"
+
+    def __init__(self, rows: list[Row], pleases: Callable[[View], bool]) -> None:
+        self.rows, self.pleases, self.policy = rows, pleases, make_policy(self.name)
+
+    def __deepcopy__(self, memo: object) -> _Watch:
+        return self
+
+    def __call__(self, view: View) -> Any:
+        answer = list(self.policy(view) or ())
+        if not self.rows and self.pleases(view):
+            self.rows += _seen(view, answer)
+        return answer
+
+
+def _seen(view: View, answer: list[Any]) -> list[Row]:
+    """A view and its answer: a row a waiting job and a row a slot. slot: of a job, where it is sent; -1 for nowhere."""
+    chosen = {job.id: slots[0].index for job, slots in answer}
+    common = {"time_s": view.now_s, "policy": _Watch.name}
+    rows: list[Row] = [
+        {**common, "what": "job", "id": job.id, "slot": chosen.get(job.id, -1), "kind": f"complexity {job.complexity}"}
+        | {"state": "tight" if job.tight else "loose", "minutes": (job.deadline_s - view.now_s) / 60}
+        for job in view.queue
+    ]
+    for slot in view.slots:
+        end_s = slot.expected_end_s
+        state = "busy" if end_s is not None else view.status(slot).name.title()
+        minutes = math.nan if end_s is None else (end_s - view.now_s) / 60
+        rows.append({**common, "what": "slot", "id": slot.index, "slot": slot.index, "kind": slot.gpu.name})
+        rows[-1] |= {"state": state, "minutes": minutes}
+    return rows
+
+
+def decision() -> list[Row]:
+    """Figure 3.1: the first decision of a surge day under CADR with an idle slot and a tight job behind three to five others."""
+    rows: list[Row] = []
+    run_once(day("surge"), _Watch(rows, _instructive), seed=1)
+    return rows
+
+
+def _instructive(view: View) -> bool:
+    queue = view.queue
+    return bool(view.idle) and 4 <= len(queue) <= 6 and queue[-1].tight and not any(job.tight for job in queue[:-1])
+
+
+SEEDS = 10  # of the runs behind the two figures below
+
+
+def stock_over_the_day(days: Iterable[str] = ("normal", "surge")) -> list[Row]:
+    """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
+    found = []
+    for name in days:
+        runs = [run_once(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
+        jobs = np.concatenate(runs)
+        hours = (jobs["dispatch_s"] // 3600).astype(int)
+        for hour in range(int(hours.max()) + 1):
+            met = jobs["status"][hours == hour]
+            shares = {f"{status.name.lower()}_pct": 100 * float(np.mean(met == status)) if len(met) else 0.0 for status in Status}
+            found.append({"day": name, "hour": hour, "dispatches": len(met), **shares})
+    return found
+
+
+def queues(policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"), step_s: float = 300.0) -> list[Row]:
+    """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
+    times_s = np.arange(0, 12 * 3600 + step_s, step_s)
+    found = []
+    for policy in policies:
+        lengths = []
+        for seed in range(SEEDS):
+            at_s, waiting = queue_length(run_once(day("hectic"), make_policy(policy), seed))
+            place = np.searchsorted(at_s, times_s, "right") - 1
+            lengths.append(np.where(place >= 0, waiting[place], 0))
+        average = np.mean(lengths, axis=0)
+        found += [{"policy": policy, "time_h": at / 3600, "waiting": float(jobs)} for at, jobs in zip(times_s, average)]
+    return found
+
+
+def multiplier() -> list[Row]:
+    """Figure 5.3: the stock multiplier by hour of day, calibrated and printed, and arrivals by hour of the generated data."""
+    found: list[Row] = []
+    for name, clock in CLOCKS.items():
+        edges = [*(hour for hour, _ in clock.bands), 24.0]
+        for (_, value), begin, end in zip(clock.bands, edges, edges[1:]):
+            found.append({"what": name, "from_h": begin, "to_h": end, "value": value, "run_starts_h": clock.start_h})
+    hours = np.bincount([row["hour"] for row in generated_jobs()], minlength=24).tolist()
+    return found + [
+        {"what": "arrivals", "from_h": hour, "to_h": hour + 1, "value": jobs, "run_starts_h": 0}
+        for hour, jobs in enumerate(hours)
+    ]
+
+
+# ---- A generated data set in place of the studio's ----
+
+COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}  # jobs, Section 5.1.1
+AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}  # Table 4.1
+RANGE_S = (30.0, 352.0)  # Section 5.1.1
+SIGMA = (0.04, 0.11, 0.23)  # log-space, by complexity
+RARE = 0.008  # share of jobs drawn over the whole printed range: the tails
+MORNING = range(6, 9)  # hours of the printed peak
+PEAK = 3.0  # arrivals in a peak hour over those in another
+
+
+def generated_jobs() -> list[Row]:
+    """6,627 jobs whose counts and means by type, dispersion and range follow the printed statistics; not the studio's data."""
+    rng = stream(0, "generated")
+    weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
+    found = []
+    for gpu in THESIS_GPUS:
+        number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
+        low, middle, high = gpu.mean_execution_s
+        below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
+        share = min(1.0, (average - below) / (high - below))  # of complexity 3, so that the mean comes out
+        mix = (0.0, 1 - share, share) if below == middle else ((1 - share) / 2, (1 - share) / 2, share)
+        level = rng.choice(3, size=number, p=mix)
+        sigma = np.array(SIGMA)[level]
+        seconds = np.array([low, middle, high])[level] * np.exp(sigma * rng.standard_normal(number) - sigma**2 / 2)
+        rare = rng.random(number) < RARE
+        seconds[rare] = np.exp(rng.uniform(math.log(RANGE_S[0]), math.log(RANGE_S[1]), int(rare.sum())))
+        seconds[~rare] *= (average * number - seconds[rare].sum()) / seconds[~rare].sum()
+        seconds = np.clip(seconds, *RANGE_S)
+        hours = rng.choice(24, size=number, p=weights / weights.sum())
+        found += [{"gpu": gpu.name, "hour": int(hour), "execution_s": float(each)} for hour, each in zip(hours, seconds)]
+    return found
+
+
+# ---- The package itself ----
+
+
+def architecture() -> list[Row]:
+    """Figure 5.2: the rooms of the package with their modules, and which room imports from which, read from the source."""
+    root = Path(cgrsp_simpy.__file__).parent
+    found: list[Row] = []
+    for folder in sorted(path for path in root.iterdir() if (path / "__init__.py").is_file()):
+        modules = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+        found.append({"what": "room", "room": folder.name, "to": "", "modules": " ".join(modules)})
+        imported = {name for path in folder.glob("*.py") for name in _rooms_imported(path)}
+        others = sorted(name for name in imported - {folder.name} if (root / name / "__init__.py").is_file())
+        found += [{"what": "import", "room": folder.name, "to": name, "modules": ""} for name in others]
+    return found
+
+
+def _rooms_imported(path: Path) -> set[str]:
+    """The rooms from which a module imports."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {name.split(".")[1] for name in names if name.startswith("cgrsp_simpy.")}

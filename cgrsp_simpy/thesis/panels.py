@@ -1,0 +1,416 @@
+"""How the rows behind each figure of the thesis are drawn on a canvas. A hollow mark is a published value throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch
+
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.agreement import published_vs_reproduced
+from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, POLICY, STATUS, ink_on
+from cgrsp_simpy.thesis.experiments import NAMES
+
+Row = dict[str, Any]
+GENERATED = "generated data: follows the printed counts, means and range; not measured"
+HOLLOW = Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor="black", label="published")
+
+
+def _values(rows: Sequence[Row], name: str) -> list[float]:
+    return [float(row[name]) for row in rows]
+
+
+def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> None:
+    """Bars with intervals and published marks, a policy a row."""
+    marks.bars(ax, names, _values(rows, "reproduced"), _values(rows, "half_width_95"), _values(rows, "published"))
+    ax.set_xlabel(label)
+
+
+def _where(rows: Sequence[Row], **equal: Any) -> list[Row]:
+    return [row for row in rows if all(row[name] == value for name, value in equal.items())]
+
+
+def _no_names(ax: Axes) -> None:
+    ax.tick_params(labelleft=False)
+
+
+def _published_legend(canvas: Canvas, *more: Line2D) -> None:
+    handles = [HOLLOW, *more]
+    canvas.legend(handles=handles, loc="outside upper right", ncols=len(handles), frameon=False, fontsize="small")
+
+
+# ---- Figures of tables ----
+
+
+def benchmark(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.4."""
+    axes = canvas.subplots(2, 2)
+    for line, name in zip(axes, ("normal", "hectic")):
+        for ax, part, label in zip(line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")):
+            chosen = _where(rows, row=name, part=part)
+            _bars(ax, chosen, [row["column"] for row in chosen], label)
+        line[0].set_title(f"{name} day", loc="left", fontsize="medium")
+        line[1].set_title("published: one seed" if name == "hectic" else "published: 30 seeds", loc="right", fontsize="small")
+        _no_names(line[1])
+    _published_legend(canvas)
+
+
+def day_types(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.5."""
+    kinds = ("quiet", "normal", "surge", "hectic")
+    axes = canvas.subplots(2, len(kinds))
+    for line, part, label in zip(axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed (%)")):
+        for ax, kind in zip(line, kinds):
+            chosen = sorted(_where(rows, row=kind, part=part), key=lambda row: list(NAMES).index(row["column"]))
+            _bars(ax, chosen, [NAMES[row["column"]] for row in chosen], label)
+            ax.set_title(f"{kind} day", loc="left", fontsize="medium")
+            if ax is not line[0]:
+                _no_names(ax)
+    _published_legend(canvas)
+
+
+def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
+    """A line a value of the column `by`, over the rows of the table; published marks hollow."""
+    names = list(dict.fromkeys(row[by] for row in rows))
+    series, published = {}, {}
+    for name in names:
+        chosen = [row for row in rows if row[by] == name]
+        label = NAMES.get(name, name)
+        series[label] = (_values(chosen, "reproduced"), _values(chosen, "half_width_95"))
+        published[label] = _values(chosen, "published")
+    marks.lines(ax, list(x.values()), series, published)
+
+
+def _numbers(rows: Sequence[Row]) -> dict[str, float]:
+    """The number in each row's name, in the order of the rows."""
+    names = list(dict.fromkeys(row["row"] for row in rows))
+    return {name: float("".join(part for part in name if part.isdigit() or part == ".")) for name in names}
+
+
+def tightness(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.6."""
+    ax = canvas.add_subplot()
+    _lines(ax, rows, "column", _numbers(rows))
+    ax.set(xlabel="share of tight deadlines (%)", ylabel="missed deadlines (%)")
+    _published_legend(canvas)
+
+
+def slots(canvas: Canvas, rows: list[Row]) -> None:
+    """Table 5.7 drawn."""
+    axes = canvas.subplots(1, 2)
+    for ax, part, label in zip(axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")):
+        chosen = _where(rows, part=part)
+        _lines(ax, chosen, "column", _numbers(chosen))
+        ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
+    axes[0].set(yscale="log", yticks=(5, 10, 20, 50, 100, 200, 400), yticklabels=("5", "10", "20", "50", "100", "200", "400"))
+    axes[0].minorticks_off()
+    _published_legend(canvas)
+
+
+def thresholds(canvas: Canvas, rows: list[Row]) -> None:
+    """Tables 5.8 and 5.9 drawn."""
+    axes = canvas.subplots(2, 2)
+    places = (("5.8", "SPT+Rescue", "rescue threshold (s)"), ("5.9", "CADR", "critical ratio"))
+    for line, (table, name, label) in zip(axes, places):
+        for ax, column, metric in zip(line, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")):
+            chosen = [{**row, "column": name} for row in _where(rows, table=table, column=column)]
+            _lines(ax, chosen, "column", _numbers(chosen))
+            ax.set(xlabel=label, ylabel=metric)
+            ax.set_ylim(bottom=0)
+    _published_legend(canvas)
+
+
+def reservations(canvas: Canvas, rows: list[Row]) -> None:
+    """Table 5.10 drawn, the surge day."""
+    left, right = canvas.subplots(1, 2)
+    reserved = _numbers(rows)
+    _lines(left, [{**row, "column": "all jobs"} for row in _where(rows, column="wait, min")], "column", reserved)
+    left.set(xlabel="slots reserved by RH", ylabel="mean wait (min)")
+    left.set_ylim(bottom=0)
+    missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
+    _lines(right, [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed], "column", reserved)
+    right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
+    _published_legend(canvas)
+
+
+def month(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.7."""
+    above, below = list(canvas.subfigures(2, 1))  # type: ignore[arg-type]
+    kinds = ("quiet", "normal", "surge", "hectic")
+    axes = above.subplots(1, len(kinds))
+    for ax, kind in zip(axes, kinds):
+        chosen = _where(rows, kind=kind)
+        _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
+        ax.set_title(f"{kind} days", loc="left", fontsize="medium")
+        if ax is not axes[0]:
+            _no_names(ax)
+    axes = below.subplots(1, 2)
+    for ax, column, label in zip(axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")):
+        chosen = _where(rows, kind="month", column=column)
+        _bars(ax, chosen, [row["policy"] for row in chosen], label)
+        ax.set_title("the whole month", loc="left", fontsize="medium")
+    _no_names(axes[1])
+    _published_legend(canvas)
+
+
+def front(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.8."""
+    ax = canvas.add_subplot()
+    miss, late = _where(rows, column="miss, %"), _where(rows, column="tardiness, min")
+    names = [NAMES[row["row"]] for row in miss]
+    x, y = ((_values(each, "reproduced"), _values(each, "half_width_95")) for each in (miss, late))
+    marks.points(ax, names, x, y, (_values(miss, "published"), _values(late, "published")), front=True)
+    ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
+    _published_legend(canvas, Line2D([], [], color="0.55", label="Pareto front"))
+
+
+class _Days:
+    """What `daily` asks of a month."""
+
+    def __init__(self, days: list[Row]) -> None:
+        self.days = days
+
+
+def daily(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.9."""
+    daily_lines(_Days(rows), ax=canvas.add_subplot())
+
+
+class _Cell:
+    """What `published_vs_reproduced` asks of a cell."""
+
+    def __init__(self, row: Row) -> None:
+        self.table, self.row, self.column, self.part = row["table"], row["row"], row["column"], row["part"]
+        self.printed, self.ours = f"{row['published']!r}", f"{row['reproduced']!r}"
+        self.half_width, self.verdict, self.counted = row["half_width_95"], row["verdict"], row["counted"]
+
+
+class _Report:
+    def __init__(self, rows: list[Row]) -> None:
+        self.cells = [_Cell(row) for row in rows]
+
+
+def cells(canvas: Canvas, rows: list[Row]) -> None:
+    """Every counted cell."""
+    published_vs_reproduced(_Report(rows), ax=canvas.add_subplot())
+
+
+# ---- Figures of single runs ----
+
+
+def queues(canvas: Canvas, rows: list[Row]) -> None:
+    """Waiting jobs over the hectic day."""
+    ax = canvas.add_subplot()
+    ax.axvspan(4, 10, color="#fff3cd", zorder=0)
+    ends, colours = {}, []
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        chosen = _where(rows, policy=policy)
+        hours, waiting = np.array(_values(chosen, "time_h")), np.array(_values(chosen, "waiting"))
+        ax.plot(hours, waiting, color=POLICY[policy])
+        at = int(np.searchsorted(hours, 9.5))
+        ends[policy] = (float(hours[at]), float(waiting[at]))
+        colours.append(POLICY[policy])
+    ax.set_xlim(0, 12)
+    ax.set_ylim(bottom=0)
+    marks.labels_at_ends(ax, ends, colours)
+    ax.text(4.1, 0.97, "scarce stock", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
+    ax.set(xlabel="time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds", ylabel="waiting jobs")
+
+
+def stock(canvas: Canvas, rows: list[Row]) -> None:
+    """Shares of dispatches by status."""
+    days = list(dict.fromkeys(row["day"] for row in rows))
+    axes = canvas.subplots(1, len(days), sharey=True)
+    for ax, name in zip(axes, days):
+        chosen = _where(rows, day=name)
+        hours, bottom = np.array(_values(chosen, "hour")), np.zeros(len(chosen))
+        for status, colour in zip(("high", "medium", "low"), STATUS):
+            share = np.array(_values(chosen, f"{status}_pct"))
+            ax.bar(hours + 0.5, share, 1.0, bottom=bottom, color=colour, edgecolor="white", linewidth=0.4)
+            bottom += share
+        ax.set_title(f"{name} day", loc="left", fontsize="medium")
+        ax.set_xlabel("time (h)")
+        ax.set(xlim=(0, hours.max() + 1), ylim=(0, 100), xticks=range(0, int(hours.max()) + 2, 3))
+    axes[0].set_ylabel("dispatches (%), FIFO, 10 seeds")
+    handles = [Patch(color=colour, label=f"{name} stock") for name, colour in zip(("High", "Medium", "Low"), STATUS)]
+    canvas.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize="small")
+
+
+def multiplier(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.3."""
+    above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    looks: dict[str, dict[str, Any]] = {"calibrated": {"color": "black"}, "printed": {"color": "0.5", "linestyle": (0, (4, 2))}}
+    for name, style in looks.items():
+        chosen = _where(rows, what=name)
+        edges = [*_values(chosen, "from_h"), 24.0]
+        above.stairs(_values(chosen, "value"), edges, baseline=None, label=name, lw=1.6, **style)
+    start = _where(rows, what="calibrated")[0]["run_starts_h"]
+    above.axvline(start, color="0.7", lw=0.8)
+    above.annotate("runs start here", (start, 1.42), (4, 0), textcoords="offset points", va="center", fontsize="small")
+    above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
+    above.legend(loc="lower right", frameon=False, fontsize="small")
+    arrivals = _where(rows, what="arrivals")
+    below.bar(np.array(_values(arrivals, "from_h")) + 0.5, _values(arrivals, "value"), 0.9, color="0.6")
+    below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
+    below.set_title(GENERATED, loc="left", fontsize="small")
+
+
+def data_set(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.1."""
+    left, right = canvas.subplots(1, 2)
+    hours = np.bincount([row["hour"] for row in rows], minlength=24)
+    left.bar(np.arange(24) + 0.5, hours, 0.9, color=["#b03a2e" if 6 <= hour < 9 else "0.65" for hour in range(24)])
+    left.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6))
+    gpus = list(dict.fromkeys(row["gpu"] for row in rows))
+    boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
+    names = [f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)]
+    drawn = right.boxplot(boxes, patch_artist=True, flierprops={"markersize": 1.5, "markeredgewidth": 0.3}, widths=0.6)
+    for box in drawn["boxes"]:
+        box.set_facecolor(COMPLEXITY[0])
+    for line in drawn["medians"]:
+        line.set_color("black")
+    right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
+    right.set(ylabel="execution time (s)", yscale="log", yticks=(30, 60, 120, 240), yticklabels=("30", "60", "120", "240"))
+    right.minorticks_off()
+    canvas.suptitle(GENERATED, fontsize="small", x=0.01, ha="left")
+
+
+# ---- Worked examples and drawings ----
+
+
+def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
+    """Jobs on their slots, with number and complexity."""
+    for row in rows:
+        colour = COMPLEXITY[row["complexity"] - 1]
+        ax.barh(row["slot"], row["service_s"], left=row["start_s"], height=0.7, color=colour, edgecolor="white")
+        middle = row["start_s"] + row["service_s"] / 2
+        ax.text(middle, row["slot"], f"J{row['job']}", ha="center", va="center", color=ink_on(colour), fontsize="small")
+    ax.set(xlabel="time (s)", ylim=(slots - 0.5, -0.5), yticks=range(slots))
+    ax.set_xlim(left=0)
+
+
+def _complexities(canvas: Canvas) -> None:
+    handles = [Patch(color=colour, label=f"complexity {level}") for level, colour in enumerate(COMPLEXITY, start=1)]
+    canvas.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize="small")
+
+
+def seven_jobs(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 4.1."""
+    axes = canvas.subplots(2, 1, sharex=True)
+    for ax, policy in zip(axes, dict.fromkeys(row["policy"] for row in rows)):
+        chosen = _where(rows, policy=policy)
+        _gantt(ax, chosen, 3)
+        ax.set_yticks(range(3), ["N0", "N1", "N2"])
+        (tight,) = (row for row in chosen if row["tight"])
+        ax.axvline(tight["deadline_s"], color=MISSED, linestyle="--")
+        late = tight["finish_s"] - tight["deadline_s"]
+        told = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
+        ax.set_title(f"{policy}: {told}", loc="left", fontsize="medium")
+    axes[0].text(tight["deadline_s"] + 2, 1, "J6's deadline", color=MISSED, fontsize="small", va="center")
+    axes[0].set_xlim(0, 1.03 * max(row["finish_s"] for row in rows))
+    axes[0].set_xlabel("")
+    _complexities(canvas)
+
+
+def three_jobs(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 3.2."""
+    left, right = canvas.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    _gantt(left, rows, 5)
+    left.set_yticks(range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)])
+    for row in rows:
+        left.text(row["finish_s"] + 1, row["slot"], f"${row['cost_usd']:.4f}", va="center", fontsize="small")
+    left.set_xlim(0, 95)
+    left.set_title("(a) execution", loc="left", fontsize="medium")
+    for row in rows:
+        right.barh(row["slot"], row["deadline_s"] / 3600, height=0.35, color="0.9")
+        right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=COMPLEXITY[row["complexity"] - 1])
+        word = "tight" if row["tight"] else "loose"
+        right.text(row["deadline_s"] / 3600 + 0.1, row["slot"], word, va="center", fontsize="small")
+    right.set(xlabel="time (h)", xlim=(0, 10))
+    right.set_title("(b) up to the deadline", loc="left", fontsize="medium")
+    _complexities(canvas)
+
+
+def decision(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 3.1."""
+    ax = canvas.add_subplot()
+    jobs, slots = _where(rows, what="job"), _where(rows, what="slot")
+    height, width, right = max(len(jobs), len(slots)), 5.2, 6.6
+    for place, job in enumerate(jobs):
+        colour = COMPLEXITY[int(job["kind"][-1]) - 1]
+        text = f"J{job['id']}  {job['kind']}  {job['state']}, due in {job['minutes']:.0f} min"
+        _box(ax, 0, place, width, text, colour, edge=MISSED if job["state"] == "tight" else "white")
+    for place, slot in enumerate(slots):
+        busy = slot["state"] == "busy"
+        told = _until(slot["minutes"]) if busy else f"idle, {slot['state']} stock shown"
+        _box(ax, right, place, width, f"{slot['id']}  {slot['kind']}  {told}", "#e8e8e8" if busy else "#d9f0d3")
+    for place, job in enumerate(jobs):
+        if job["slot"] >= 0:
+            ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
+            ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"})
+    ax.text(0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold")
+    ax.text(right, -0.75, "slots", fontweight="bold")
+    ax.text((right + width) / 2, height - 0.3, f"{rows[0]['policy']} decides", ha="center", fontsize="small", style="italic")
+    ax.set(xlim=(-0.1, right + width + 0.1), ylim=(height - 0.1, -1.2))
+    ax.axis("off")
+
+
+def _until(minutes: float) -> str:
+    return f"busy, end expected in {minutes:.1f} min" if minutes > 0 else "busy, overdue"
+
+
+def _box(ax: Axes, x: float, y: float, width: float, text: str, colour: str, edge: str = "white") -> None:
+    style = "round,pad=0.02,rounding_size=0.08"
+    ax.add_patch(FancyBboxPatch((x, y - 0.36), width, 0.72, boxstyle=style, facecolor=colour, edgecolor=edge, linewidth=1.8))
+    ax.text(x + 0.12, y, text, va="center", fontsize="small", color=ink_on(colour))
+
+
+LEVELS = (
+    ("model",),
+    ("engine", "policies", "analysis"),
+    ("experiments", "plots"),
+    ("thesis", "waiting", "hgsp", "cluster", "dag"),
+    ("cli",),
+)
+
+
+def architecture(canvas: Canvas, rows: list[Row]) -> None:
+    """Figure 5.2."""
+    ax = canvas.add_subplot()
+    rooms = {row["room"]: row["modules"].split() for row in _where(rows, what="room")}
+    levels = [[room for room in level if room in rooms] for level in LEVELS]
+    levels[-2] += sorted(set(rooms) - {room for level in LEVELS for room in level})
+    places = {}
+    for height, level in enumerate(levels):
+        for number, room in enumerate(level):
+            width = 12 / len(level) - 0.3
+            places[room] = (number * 12 / len(level) + 0.15, height, width)
+    for row in _where(rows, what="import"):
+        (x, y, width), (to_x, to_y, to_width) = places[row["room"]], places[row["to"]]
+        if y - to_y == 1:
+            ends = ((to_x + to_width / 2, to_y + 0.33), (x + width / 2, y - 0.33))
+            ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 0.8, "color": "0.45"})
+    for room, (x, y, width) in places.items():
+        style = "round,pad=0.02,rounding_size=0.1"
+        ax.add_patch(FancyBboxPatch((x, y - 0.33), width, 0.66, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"))
+        ax.text(x + width / 2, y + 0.28, room, ha="center", va="top", fontweight="bold")
+        ax.text(x + width / 2, y + 0.08, _wrapped(rooms[room], width), ha="center", va="top", fontsize="small")
+    ax.text(0.15, -0.42, "an arrow: imports from (shown to the next level)", va="top", fontsize="small", color="0.35")
+    ax.set(xlim=(0, 12), ylim=(-0.6, len(levels) - 0.55))
+    ax.axis("off")
+
+
+def _wrapped(words: Sequence[str], width: float) -> str:
+    """Module names in lines that a box holds."""
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 7 * width:
+            lines.append("")
+        lines[-1] += f" {word}"
+    return "\n".join(line.strip() for line in lines)

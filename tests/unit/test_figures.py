@@ -1,0 +1,207 @@
+"""The thesis's figures: what is plotted is what the tables say, and the files are the same each time."""
+
+import csv
+import math
+
+import matplotlib.pyplot as plt
+import pytest
+from PIL import Image
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.thesis import figure_data as data
+from cgrsp_simpy.thesis.experiments import TABLES
+from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
+from cgrsp_simpy.thesis.published import PRINTED
+from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
+from cgrsp_simpy.thesis.runs import known_directory
+
+SEEDS = 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Every table on a few seeds, in a results directory."""
+    folder = tmp_path_factory.mktemp("runs") / "all"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cgrsp_simpy.thesis.experiments.SPREAD_SEEDS", 43)  # Table 5.1's seed is 42
+        make_report(IDS, SEEDS, 2, folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def results(runs):
+    return run_tables(*known_directory(runs, IDS), out=runs)[0]
+
+
+def size_of(path):
+    with Image.open(path) as image:
+        return image.size
+
+
+def rows_of(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.experiments.replicate.run_once", None)  # no run of a study is made anew
+    before = set(plt.get_fignums())
+    paths = draw_figures(tmp_path, runs_from=runs)
+    assert set(plt.get_fignums()) == before
+    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
+    assert len(paths) == 3 * len(FIGURES) + 1
+    index = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for figure in FIGURES.values():
+        assert f"({figure.stem}.png)" in index
+        assert f"cgrsp thesis figure {figure.id} " in index
+        width, height = size_of(tmp_path / f"{figure.stem}.png")
+        assert (width, height) == pytest.approx((200 * figure.size[0], 200 * figure.size[1]), abs=1)
+
+
+def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
+    ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
+    for folder in ("one", "two"):
+        draw_figures(tmp_path / folder, ids, runs)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
+def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
+    (path, *_) = draw_figures(tmp_path, [id], runs)
+    (table,) = FIGURES[id].tables
+    plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
+    assert len(plotted) == len(TABLES[table].cells)
+    for cell in TABLES[table].cells:
+        row = plotted[cell.row, cell.column, cell.part]
+        (values,) = results.sample(cell.measure, SEEDS)
+        assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
+        assert row["published"] == str(float(cell.figure))
+
+
+def test_the_days_of_the_month_are_those_of_its_first_replication(results):
+    rows = data.daily_rows(results, ["rh"])
+    month = cg.month(policies=["rh"], replications=1)
+    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in month.days]
+    assert [row["kind"] for row in rows] == [row["kind"] for row in month.days]
+
+
+def test_bars_are_as_long_as_their_rows_say(results):
+    from matplotlib.figure import Figure as Canvas
+
+    rows = data.benchmark(results)
+    canvas = Canvas()
+    FIGURES["5.4"].draw(canvas, rows)
+    for ax, (kind, part) in zip(canvas.axes, [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")]):
+        expected = [row["reproduced"] for row in rows if (row["row"], row["part"]) == (kind, part)]
+        bars = [patch.get_width() for patch in ax.patches]
+        assert bars == pytest.approx(expected)
+
+
+def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
+    rows = {(row["column"], row["part"]): row["published"] for row in data.benchmark(results) if row["row"] == "hectic"}
+    assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
+
+
+# ---- Rows of single runs ----
+
+
+def test_the_decision_is_one_of_a_simulated_day():
+    rows = data.decision()
+    jobs, slots = ([row for row in rows if row["what"] == what] for what in ("job", "slot"))
+    idle = [slot["id"] for slot in slots if slot["state"] != "busy"]
+    sent = [job for job in jobs if job["slot"] >= 0]
+    assert [job["slot"] for job in sent] == idle
+    assert jobs[-1]["state"] == "tight"
+    run = cg.simulate(cg.day("surge"), "cadr", 1)
+    for job in sent:
+        assert run.jobs[job["id"]]["dispatch_s"] == job["time_s"]
+        assert run.jobs[job["id"]]["slot"] == job["slot"]
+
+
+def test_generated_jobs_follow_the_printed_statistics():
+    rows = data.generated_jobs()
+    assert len(rows) == 6627
+    for gpu, number in data.COUNTS.items():
+        seconds = [row["execution_s"] for row in rows if row["gpu"] == gpu]
+        assert len(seconds) == number
+        assert sum(seconds) / number == pytest.approx(data.AVERAGES_S[gpu], abs=0.05)
+    seconds = [row["execution_s"] for row in rows]
+    mean = sum(seconds) / len(seconds)
+    deviation = math.sqrt(sum((each - mean) ** 2 for each in seconds) / len(seconds))
+    assert deviation / mean == pytest.approx(0.28, abs=0.02)  # printed
+    assert 30 <= min(seconds) < 35
+    assert 300 < max(seconds) <= 352
+    morning = sum(row["hour"] in data.MORNING for row in rows)
+    assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
+
+
+def test_generated_data_is_marked_in_the_picture():
+    from matplotlib.figure import Figure as Canvas
+
+    for id in ("5.1", "5.3"):
+        canvas = Canvas()
+        FIGURES[id].draw(canvas, FIGURES[id].rows(None))
+        texts = [text.get_text() for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))]
+        assert any("generated data" in text and "not measured" in text for text in texts)
+
+
+def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
+    rows = data.stock_over_the_day(["normal"])
+    for row in rows:
+        assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(100)
+        assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
+
+
+def test_the_architecture_is_that_of_the_source():
+    rows = data.architecture()
+    modules = {row["room"]: row["modules"].split() for row in rows if row["what"] == "room"}
+    assert "scenario" in modules["model"]
+    assert "figures" in modules["thesis"]
+    arrows = {(row["room"], row["to"]) for row in rows if row["what"] == "import"}
+    assert ("engine", "model") in arrows
+    assert not {to for room, to in arrows if room == "model"}
+
+
+def test_queues_begin_and_end_empty():
+    rows = data.queues(["rh"])
+    assert rows[0]["waiting"] == rows[-1]["waiting"] == 0
+    assert max(row["waiting"] for row in rows) > 300
+
+
+# ---- Commands ----
+
+
+def command(line, capsys):
+    status = main(["thesis", *line.split()])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
+    status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg")]
+    assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("figure 5.77", ["'5.77'", "'5.7'"]),  # no such figure; the nearest is offered
+        ("figure 3.2 --out /dev/null/x", ["/dev/null", "Not a directory"]),  # no folder
+        ("figure 5.5 --from /dev", ["/dev", "not a results directory"]),  # no runs
+        ("figure 3.2 --workers 0", ["--workers", "0"]),  # no process
+    ],
+)
+def test_bad_input_is_one_line(capsys, line, words):
+    status, out, err = command(line, capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert all(word in err for word in words)
+
+
+def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
+    make_report(("5.9",), 2, None, tmp_path / "one")
+    status, _, err = command(f"figure 5.9 --from {tmp_path / 'one'}", capsys)
+    assert status == 2
+    assert "lacks the runs of Table 4.1" in err

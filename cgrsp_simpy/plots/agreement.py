@@ -130,10 +130,10 @@ def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
 
 
 def _name(ax: Axes, cells: Sequence[Cell], others: Sequence[Cell]) -> None:
-    """Name cells by table, row, column and part, off the other cells; those of one row at one place together."""
+    """Name cells by table, row, column and part, off the other cells; those of one row that lie together share a name."""
     places: dict[tuple[str, str, str, str, str], list[Cell]] = {}
     for cell in cells:
-        places.setdefault((cell.table, cell.row, cell.part, cell.printed, cell.ours), []).append(cell)
+        places.setdefault((cell.table, cell.row, cell.part, cell.printed, f"{float(cell.ours.split()[0]):.2g}"), []).append(cell)
     marks = {}
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)

@@ -205,15 +205,17 @@ def stock_over_the_day(days: Iterable[str] = ("normal", "surge")) -> list[Row]:
 def queues(policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"), step_s: float = 300.0) -> list[Row]:
     """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
     times_s = np.arange(0, 12 * 3600 + step_s, step_s)
-    found = []
+    found: list[Row] = []
     for policy in policies:
         lengths = []
         for seed in range(SEEDS):
-            at_s, waiting = queue_length(run_once(day("hectic"), make_policy(policy), seed))
+            at_s, jobs = queue_length(run_once(day("hectic"), make_policy(policy), seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
-            lengths.append(np.where(place >= 0, waiting[place], 0))
-        average = np.mean(lengths, axis=0)
-        found += [{"policy": policy, "time_h": at / 3600, "waiting": float(jobs)} for at, jobs in zip(times_s, average)]
+            lengths.append(np.where(place >= 0, jobs[place], 0))
+        for hour, waiting in zip(times_s / 3600, np.array(lengths).T):
+            average = mean(waiting)
+            half = average.half_width
+            found.append({"policy": policy, "time_h": float(hour), "waiting": average.mean, "half_width_95": half})
     return found
 
 

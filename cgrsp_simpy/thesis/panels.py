@@ -212,6 +212,8 @@ def queues(canvas: Canvas, rows: list[Row]) -> None:
     for policy in dict.fromkeys(row["policy"] for row in rows):
         chosen = _where(rows, policy=policy)
         hours, waiting = np.array(_values(chosen, "time_h")), np.array(_values(chosen, "waiting"))
+        half = np.array(_values(chosen, "half_width_95"))
+        ax.fill_between(hours, waiting - half, waiting + half, color=POLICY[policy], alpha=0.12, linewidth=0)
         ax.plot(hours, waiting, color=POLICY[policy])
         at = int(np.searchsorted(hours, 9.5))
         ends[policy] = (float(hours[at]), float(waiting[at]))
@@ -220,7 +222,7 @@ def queues(canvas: Canvas, rows: list[Row]) -> None:
     ax.set_ylim(bottom=0)
     marks.labels_at_ends(ax, ends, colours)
     ax.text(4.1, 0.97, "scarce stock", transform=ax.get_xaxis_transform(), va="top", fontsize="small")
-    ax.set(xlabel="time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds", ylabel="waiting jobs")
+    ax.set(xlabel="time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds, 95 % interval", ylabel="waiting jobs")
 
 
 def stock(canvas: Canvas, rows: list[Row]) -> None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.tracing import Event
 from cgrsp_simpy.experiments.compare import Comparison, compare
 from cgrsp_simpy.experiments.executors import WorkerError
@@ -69,6 +69,7 @@ __all__ = [
     "make_policy",
     "month",
     "plots",
+    "queueing",
     "round_robin",
     "rules",
     "simulate",

@@ -1,0 +1,133 @@
+"""Queueing formulas: the Erlang family, and queues whose customers have patience. Pure functions of rates and servers.
+
+Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are vectorised over servers, hold for thousands
+of them, and give infinity, not an error, where a queue has no steady state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.model.checks import check_number, require
+
+__all__ = ["Patience", "Queue", "erlang_b", "erlang_c", "mg1", "mgc", "mmc", "mmc_patience"]
+
+Servers = int | npt.ArrayLike
+Array = npt.NDArray[np.float64]
+
+
+def erlang_b(servers: Servers, load: float) -> Array:
+    """Share of customers lost where none may wait (M/G/c/c); servers: whole numbers >= 0.
+
+    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor cancels. Source: Erlang (1917).
+    """
+    numbers = _servers(servers, least=0)
+    check_number("load", load, least=0)
+    lost = np.ones(int(numbers.max(initial=0)) + 1)
+    for n in range(1, len(lost)):
+        lost[n] = load * lost[n - 1] / (n + load * lost[n - 1])
+    return np.asarray(lost[numbers])
+
+
+def erlang_c(servers: Servers, load: float) -> Array:
+    """Share of customers that wait where all have patience (M/M/c); 1 where load >= servers. Source: Erlang (1917)."""
+    numbers = _servers(servers)
+    lost, rho = erlang_b(numbers, load), load / numbers
+    return np.where(rho < 1, lost / (1 - rho * (1 - lost)), 1.0)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Steady state of a queue, each an array over servers.
+
+    wait_probability: share of customers that wait. wait_s: mean wait of all customers, in the unit of 1 / rate; infinite where
+    there is no steady state. utilisation: share of server time in work, at most 1.
+    """
+
+    wait_probability: Array
+    wait_s: Array
+    utilisation: Array
+
+
+def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
+    """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda). Source: Gross and Harris, Section 2.3."""
+    numbers, load = _rates(arrival_rate, service_rate, servers)
+    waiting = erlang_c(numbers, load)
+    spare = numbers * service_rate - arrival_rate
+    wait = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
+    return Queue(waiting, wait, np.minimum(1.0, load / numbers))
+
+
+def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: float) -> Queue:
+    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server. Source: Lee and Longton (1959).
+
+    service_cv: coefficient of variation of the service time.
+    """
+    check_number("service_cv", service_cv, least=0)
+    found = mmc(arrival_rate, service_rate, servers)
+    return Queue(found.wait_probability, found.wait_s * (1 + service_cv**2) / 2, found.utilisation)
+
+
+def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
+    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda))."""
+    return mgc(arrival_rate, service_rate, 1, service_cv)
+
+
+@dataclass(frozen=True)
+class Patience(Queue):
+    """A queue whose customers leave after a wait. left: share of customers that do; their waits count in wait_s."""
+
+    left: Array
+
+
+def mmc_patience(arrival_rate: float, service_rate: float, servers: Servers, patience_s: float) -> Patience:
+    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has a steady state at every load.
+
+    With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and E = 1 / B(c - 1, a):
+    P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J), where 1 + d J = e^(d b) lambda / (c mu).
+    Source: Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
+    """
+    numbers, load = _rates(arrival_rate, service_rate, servers)
+    check_number("patience_s", patience_s, least=0)
+    capacity = np.asarray(numbers * service_rate, dtype=np.float64)
+    d, b = arrival_rate - capacity, patience_s
+    # Scaled by e^(-d b) where d > 0, so that nothing overflows.
+    scale = np.exp(-np.maximum(d, 0.0) * b)
+    end = np.exp(np.minimum(d, 0.0) * b)  # e^(d b), scaled
+    area, moment = _integrals(d, b, scale)
+    j = area + end / capacity
+    with np.errstate(divide="ignore", over="ignore"):  # so many servers that nobody ever waits
+        total = scale / erlang_b(numbers - 1, load) + arrival_rate * j
+    left = end * arrival_rate / capacity / total
+    wait = arrival_rate / total * (moment + b * end / capacity)
+    served = np.minimum(1.0, load * (1 - left) / numbers)
+    return Patience(arrival_rate * j / total, wait, served, left)
+
+
+def _integrals(d: Array, b: float, scale: Array) -> tuple[Array, Array]:
+    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is small, as 0 / 0 is near."""
+    y = d * b
+    near = np.abs(y) < 1e-4
+    safe = np.where(near, 1.0, d)
+    end = np.exp(np.minimum(y, 0.0))  # e^y, scaled
+    area = np.where(near, b * (1 + y / 2 + y**2 / 6), (end - scale) / safe)
+    moment = np.where(near, b**2 * (0.5 + y / 3 + y**2 / 8), (b * end - (end - scale) / safe) / safe)
+    return area, moment
+
+
+def _rates(arrival_rate: float, service_rate: float, servers: Servers) -> tuple[npt.NDArray[np.int64], float]:
+    check_number("arrival_rate", arrival_rate, above=0)
+    check_number("service_rate", service_rate, above=0)
+    return _servers(servers), arrival_rate / service_rate
+
+
+def _servers(servers: Any, least: int = 1) -> npt.NDArray[np.int64]:
+    """Numbers of servers as an array of whole numbers."""
+    numbers = np.asarray(servers)
+    whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))
+    require(whole and bool(np.all(numbers >= least)), "servers", servers, f"whole numbers >= {least}")
+    return numbers.astype(np.int64)

@@ -1,0 +1,143 @@
+"""The queueing formulas against textbook values, direct sums, their limits, and a simulation without SimPy."""
+
+import heapq
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c, mg1, mgc, mmc, mmc_patience
+
+
+def test_textbook_values():
+    assert erlang_b(2, 1.0) == pytest.approx(0.2)
+    assert erlang_c(3, 2.0) == pytest.approx(4 / 9)
+    found = mmc_patience(2.0, 1.0, 2, 0.5)
+    assert found.left == pytest.approx(2 / 7)
+    assert found.wait_probability == pytest.approx(4 / 7)
+
+
+@pytest.mark.parametrize("load", [0.3, 1.0, 4.7])
+def test_erlang_b_by_its_sum(load):
+    for servers in range(8):
+        terms = [load**n / math.factorial(n) for n in range(servers + 1)]
+        assert erlang_b(servers, load) == pytest.approx(terms[-1] / sum(terms))
+
+
+def test_erlang_b_of_thousands_of_servers_by_the_gamma_function():
+    servers, load = np.array([900, 1000, 1100, 5000]), 1000.0
+    poisson = stats.poisson.pmf(servers, load) / special.gammaincc(servers + 1, load)
+    assert erlang_b(servers, load) == pytest.approx(poisson, rel=1e-9)
+    assert erlang_b(10, 1e6) == pytest.approx(1 - 10 / 1e6, rel=1e-6)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.99])
+def test_one_server_is_m_m_1(load):
+    found = mmc(load, 1.0, 1)
+    assert found.wait_probability == pytest.approx(load)
+    assert found.wait_s == pytest.approx(load / (1 - load))
+    assert mg1(load, 1.0, 0.0).wait_s == pytest.approx(load / (1 - load) / 2)  # M/D/1 waits half as long
+    assert mgc(load, 1.0, 1, 2.0).wait_s == pytest.approx(2.5 * load / (1 - load))
+
+
+def test_without_a_steady_state_the_wait_is_infinite():
+    found = mmc(2.0, 1.0, [1, 2, 3])
+    assert found.wait_s.tolist()[:2] == [math.inf, math.inf]
+    assert found.wait_s[2] < math.inf
+    assert found.wait_probability[:2].tolist() == [1, 1]
+    assert found.utilisation[:2].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("load", [1.2, 2.0, 2.9])
+def test_without_patience_customers_are_lost_and_with_enough_of_it_all_wait(load):
+    servers = 3
+    none, much = mmc_patience(load, 1.0, servers, 0.0), mmc_patience(load, 1.0, servers, 1e4)
+    assert none.left == pytest.approx(erlang_b(servers, load))
+    assert none.wait_s == 0
+    assert much.left == pytest.approx(0, abs=1e-12)
+    assert much.wait_s == pytest.approx(mmc(load, 1.0, servers).wait_s)
+    assert much.wait_probability == pytest.approx(erlang_c(servers, load))
+
+
+def test_overloaded_and_patient_what_leaves_is_the_excess():
+    found = mmc_patience(3.0, 1.0, 2, 500.0)
+    assert found.left == pytest.approx(1 - 2 / 3)
+    assert found.utilisation == pytest.approx(1)
+    assert found.wait_s == pytest.approx(500, rel=0.01)  # those who stay wait almost as long as those who leave
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 3e-5])
+def test_near_a_load_of_one_the_formula_is_smooth(gap):
+    at, near = mmc_patience(2.0, 1.0, 2, 3.0), mmc_patience(2.0 + gap, 1.0, 2, 3.0)
+    assert near.left == pytest.approx(at.left, rel=3 * abs(gap) + 1e-12)
+    assert near.wait_s == pytest.approx(at.wait_s, rel=3 * abs(gap) + 1e-12)
+
+
+@pytest.mark.parametrize(("rate", "servers", "patience"), [(1.5, 2, 0.7), (2.6, 2, 1.3), (9.0, 10, 0.2)])
+def test_patience_by_numerical_integration(rate, servers, patience):
+    """The density of the offered wait is proportional to e^(d x) up to b and falls as e^(-c mu x) beyond (mu = 1)."""
+    d, b = rate - servers, patience
+    j = integrate.quad(lambda x: math.exp(d * x), 0, b)[0] + math.exp(d * b) / servers
+    e = sum(rate**n / math.factorial(n) for n in range(servers)) / (rate ** (servers - 1) / math.factorial(servers - 1))
+    tail = integrate.quad(lambda x: x * math.exp(d * x), 0, b)[0] + b * math.exp(d * b) / servers
+    found = mmc_patience(rate, 1.0, servers, patience)
+    assert found.wait_probability == pytest.approx(rate * j / (e + rate * j))
+    assert found.left == pytest.approx((1 + d * j) / (e + rate * j))
+    assert found.wait_s == pytest.approx(rate * tail / (e + rate * j))
+
+
+def test_thousands_of_servers_in_one_call():
+    found = mmc_patience(0.2, 0.002, np.arange(1, 2001), 900.0)
+    assert np.isfinite(found.wait_s).all()
+    assert (np.diff(found.left) <= 0).all()
+    assert (np.diff(found.wait_s) <= 0).all()
+    assert found.left[100] == pytest.approx(0.0017, abs=5e-5)  # 101 servers
+    assert (found.left[-1], found.wait_s[-1]) == (0, 0)
+
+
+def simulated(rate, servers, patience, customers, seed):
+    """Share that leaves, and mean wait: first come, first served, by the times at which servers fall free."""
+    rng = np.random.default_rng(seed)
+    arrivals, services = np.cumsum(rng.exponential(1 / rate, customers)), rng.exponential(1.0, customers)
+    free = [0.0] * servers
+    left, waits = 0, []
+    for arrival, service in zip(arrivals, services):
+        wait = max(0.0, free[0] - arrival)
+        if wait > patience:
+            left += 1
+            waits.append(patience)
+        else:
+            waits.append(wait)
+            heapq.heapreplace(free, arrival + wait + service)
+    return left / customers, float(np.mean(waits))
+
+
+@pytest.mark.parametrize(("rate", "servers", "patience"), [(1.8, 2, 1.0), (2.5, 2, 0.5)])
+def test_patience_against_simulation(rate, servers, patience):
+    runs = np.array([simulated(rate, servers, patience, 20_000, seed) for seed in range(20)])
+    error = runs.std(axis=0, ddof=1) / math.sqrt(len(runs))
+    found = mmc_patience(rate, 1.0, servers, patience)
+    assert abs(runs[:, 0].mean() - found.left) < 4 * error[0]
+    assert abs(runs[:, 1].mean() - found.wait_s) < 4 * error[1]
+    wrong = mmc_patience(rate, 1.0, servers, 1.3 * patience)  # more patience: another queue
+    assert abs(runs[:, 0].mean() - wrong.left) > 4 * error[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: erlang_b(-1, 1.0), ["servers", "-1", ">= 0"]),  # fewer than none
+        (lambda: erlang_c(0, 1.0), ["servers", "0", ">= 1"]),  # nobody serves
+        (lambda: mmc(1.0, 1.0, 1.5), ["servers", "1.5", "whole"]),  # half a server
+        (lambda: mmc(0.0, 1.0, 1), ["arrival_rate", "0"]),  # nobody comes
+        (lambda: mmc(1.0, -1.0, 1), ["service_rate", "-1"]),  # negative
+        (lambda: mmc_patience(1.0, 1.0, 1, -1.0), ["patience_s", "-1"]),  # negative
+        (lambda: mgc(1.0, 1.0, 2, -0.5), ["service_cv", "-0.5"]),  # negative
+    ],
+)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(cg.InputError) as caught:
+        call()
+    assert all(word in str(caught.value) for word in words)

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis import figure_data as data
 from cgrsp_simpy.thesis.experiments import TABLES
 from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
@@ -205,3 +207,9 @@ def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     status, _, err = command(f"figure 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2
     assert "lacks the runs of Table 4.1" in err
+
+
+def test_the_architecture_in_figures_is_that_of_today():
+    """`cgrsp thesis figure 5.2` draws it anew where a module has come or gone."""
+    committed = Path(__file__).parents[2] / "figures" / "figure_5_2.csv"
+    assert committed.read_text(encoding="utf-8") == csv_text(data.architecture())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["CANNOT", "CHANCE", "KNOWN", "STANDARDISED", "STANDARDISED_NOTE", "TABLE_NOTES"]
 
-_COST = "within a cent or two of the long-run mean; the printed cost of these 30 seeds lies about two standard errors below"
-_CADR = "known: on the normal day CADR's printed wait and miss lie 2.5 standard errors above every reading that fits the rest"
+_COST = "known: the printed mean of these 30 seeds lies about two standard errors below the long-run mean"
+_CADR = "known: on the normal day CADR's printed figure lies two to two and a half standard errors from the long-run mean"
 _RH = "known: neither a reservation of 0 nor of 1 slots explains RH's printed miss, tardiness and cost of the month together"
 
 # (table, row, column, part) -> what is known.

@@ -139,7 +139,7 @@ def rounding(printed: str) -> float:
 
 
 def _note(table: str, cell: Cell) -> str:
-    if cell.column in STANDARDISED:
+    if cell.column in STANDARDISED and any(source.policy == "fifo" for source in cell.measure.sources):
         return STANDARDISED_NOTE
     return KNOWN.get((table, cell.row, cell.column, cell.part), CHANCE)
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
+from cgrsp_simpy import waiting
 from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.tracing import Event
 from cgrsp_simpy.experiments.compare import Comparison, compare
@@ -76,6 +77,7 @@ __all__ = [
     "statistics",
     "sweep",
     "trace",
+    "waiting",
 ]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn, cast
 
-from cgrsp_simpy.cli import compare, month, policies, run, sweep, thesis
+from cgrsp_simpy.cli import compare, month, policies, run, sweep, thesis, waiting
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.model.checks import InputError
@@ -22,7 +22,15 @@ from cgrsp_simpy.model.decision import PolicyError
 
 __all__ = ["main"]
 
-VERBS = {"compare": compare, "sweep": sweep, "month": month, "run": run, "policies": policies, "thesis": thesis}
+VERBS = {
+    "compare": compare,
+    "sweep": sweep,
+    "month": month,
+    "run": run,
+    "policies": policies,
+    "thesis": thesis,
+    "waiting": waiting,
+}
 
 
 class Parser(argparse.ArgumentParser):

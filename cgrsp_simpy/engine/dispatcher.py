@@ -17,7 +17,7 @@ from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.scenario import Scenario
 
-__all__ = ["Dispatcher", "Grant", "delay_until", "policy_name"]
+__all__ = ["Bell", "Dispatcher", "Grant", "delay_until", "policy_name"]
 
 AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
 MOST_WAKES = 100_000  # decisions asked for by a Wake with no assignment in between

@@ -13,8 +13,9 @@ __all__ = ["stream", "uniforms"]
 def stream(seed: int, name: str) -> Generator:
     """The stream `name` of a seed. It depends on these two alone, never on the order of calls.
 
-    Names in use: arrivals, complexity, deadlines, status, delay, service (the jobs' draws), seen (the statuses that the
-    scheduler sees), policy (a random policy's own), days (a month's kinds of days and their seeds) and bootstrap.
+    Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws), seen (the statuses that the
+    scheduler sees), "wait predictions" and "run predictions" (which of these fail), policy (a random policy's own), days (a
+    month's kinds of days and their seeds) and bootstrap.
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
 

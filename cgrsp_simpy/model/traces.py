@@ -8,12 +8,13 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
+from cgrsp_simpy.model.reading import listed, note, timestamp
 from cgrsp_simpy.model.workload import DeadlineClasses, LoggedWorkload
 
 __all__ = ["FORMATS", "read_log"]
@@ -41,12 +42,12 @@ def _gentd26(line: int, row: dict[str, str]) -> _Row:
     """The image-generation log of Alibaba's cluster-trace-v2026-GenAI."""
     if row["predict_status"] != "SUCCEED":
         raise _LeftOut(f"predict_status {row['predict_status']}")
-    return _Row(line, _timestamp(row["gmt_create"]), _number("exec_time_seconds", row["exec_time_seconds"], above=0))
+    return _Row(line, timestamp(row["gmt_create"]), _number("exec_time_seconds", row["exec_time_seconds"], above=0))
 
 
 def _any_csv(line: int, row: dict[str, str]) -> _Row:
     """Columns submit_s or timestamp, service_s, and optionally deadline_s, gpus, weight, job_id."""
-    read: Callable[[str], datetime | float] = _timestamp if "timestamp" in row else _seconds
+    read: Callable[[str], datetime | float] = timestamp if "timestamp" in row else _seconds
     submit = read(row["timestamp" if "timestamp" in row else "submit_s"])
     deadline = read(row["deadline_s"]) if row.get("deadline_s") else None
     if deadline is not None and deadline < submit:  # type: ignore[operator]
@@ -78,14 +79,6 @@ def _seconds(text: str) -> float:
     return _number("submission, deadline or window in seconds", text, least=0)
 
 
-def _timestamp(text: str) -> datetime:
-    try:
-        stamp = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS") from None
-    return stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp
-
-
 def read_log(
     path: str | Path,
     format: str = "csv",
@@ -112,7 +105,7 @@ def read_log(
     try:
         rows, bad = _rows(path, format)
         if bad:
-            _note(path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {_listed(bad)}", "left out")
+            note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(bad)}", "left out")
         rows = _in_order(path, rows, strict)
         start, stop = _bounds(rows, window)
     except InputError as error:
@@ -186,24 +179,12 @@ def _filled(cells: dict[str, Any]) -> int:
     return sum(value is not None for key, value in cells.items() if key != EXTRA) + len(cells.get(EXTRA, ()))
 
 
-def _listed(bad: list[str], most: int = 10) -> str:
-    """What is wrong with the first bad rows, and the line numbers of all others."""
-    others = ", ".join(fault.partition(":")[0].removeprefix("line ") for fault in bad[most:])
-    return "; ".join(bad[:most]) + (f"; and {len(bad) - most} more, at lines {others}" if others else "")
-
-
-def _note(path: Path, strict: bool, what: str, remedy: str) -> None:
-    if strict:
-        raise InputError(f"{what} (refused, being strict)")
-    log.warning("%s: %s (%s)", path, what, remedy)
-
-
 def _in_order(path: Path, rows: list[_Row], strict: bool) -> list[_Row]:
     times = [row.submit for row in rows]
     ordered = sorted(rows, key=lambda row: row.submit)
     if [row.submit for row in ordered] != times:
         late = next(b.line for a, b in pairwise(rows) if b.submit < a.submit)  # type: ignore[operator]
-        _note(path, strict, f"submissions out of order, first at line {late}", "sorted")
+        note(log, path, strict, f"submissions out of order, first at line {late}", "sorted")
     return ordered
 
 
@@ -214,7 +195,7 @@ def _bounds(rows: list[_Row], window: str | None) -> tuple[Any, Any]:
     stamped = isinstance(rows[0].submit, datetime)
     if window is None:
         return (rows[0].submit, datetime.max) if stamped else (0.0, math.inf)
-    read = _timestamp if stamped else _seconds
+    read = timestamp if stamped else _seconds
     for place in (i for i, char in enumerate(window) if char == ":"):  # a timestamp may hold colons of its own
         try:
             start, stop = read(window[:place]), read(window[place + 1 :])

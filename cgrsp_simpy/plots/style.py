@@ -66,6 +66,14 @@ _LOOKS = {
     "cadr": Look("#009E73", "h", "-"),
     "cadr-oo": Look("#004733", ">", (0, (3, 1.5))),
 }
+_WAITING = {
+    "ajw": Look("#000000", "o", "-"),
+    "njw": Look("#E69F00", "s", (0, (5, 1.5))),
+    "ajw-t": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
+    "sww": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
+    "ljw": Look("#C04A00", "D", (0, (9, 2))),
+    "compound": Look("#009E73", "h", "-"),
+}
 _OWN = (  # for a user's policies
     Look("#7B3294", "p", "-"),
     Look("#A6761D", "8", (0, (7, 2))),
@@ -73,6 +81,7 @@ _OWN = (  # for a user's policies
     Look("#C51B7D", "H", (0, (3, 1, 1, 1))),
 )
 POLICY = {name: look.colour for name, look in _LOOKS.items()}
+_NAMED = {**_LOOKS, **_WAITING}
 COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
 DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
@@ -123,12 +132,12 @@ def colour_of(policy: str) -> str | None:
 
 def marker_of(policy: str) -> str | None:
     """The marker of a policy by its name without parameters; None for a user's own."""
-    return look.marker if (look := _LOOKS.get(_base(policy))) else None
+    return look.marker if (look := _NAMED.get(_base(policy))) else None
 
 
 def line_of(policy: str) -> LineStyle | None:
     """The line style of a policy by its name without parameters; None for a user's own."""
-    return look.line if (look := _LOOKS.get(_base(policy))) else None
+    return look.line if (look := _NAMED.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:
@@ -137,8 +146,8 @@ def looks(policies: Iterable[str]) -> list[Look]:
     bases: list[str] = []
     for policy in policies:
         base = _base(policy)
-        own = [name for name in dict.fromkeys(bases) if name not in _LOOKS and name != base]
-        look = _LOOKS.get(base, _OWN[len(own) % len(_OWN)])
+        own = [name for name in dict.fromkeys(bases) if name not in _NAMED and name != base]
+        look = _NAMED.get(base, _OWN[len(own) % len(_OWN)])
         found.append(_shade(look, bases.count(base)))
         bases.append(base)
     return found
@@ -156,7 +165,7 @@ def _shade(look: Look, number: int) -> Look:
     share = min(0.8, 0.35 * number)
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
     colour = _mixed(look.colour, target, share)
-    others = [each for each in (*_OWN, *_LOOKS.values()) if each.line != look.line]
+    others = [each for each in (*_OWN, *_NAMED.values()) if each.line != look.line]
     return Look(colour, others[number % len(others)].marker, others[number % len(others)].line)
 
 

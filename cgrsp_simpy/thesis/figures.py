@@ -6,17 +6,15 @@ import csv
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.plots import STYLE, styled
+from cgrsp_simpy.plots import STYLE
+from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import figure_data as data
 from cgrsp_simpy.thesis import panels
 from cgrsp_simpy.thesis.experiments import COUNTED
@@ -26,8 +24,6 @@ from cgrsp_simpy.thesis.runs import Results, known_directory
 __all__ = ["FIGURES", "Figure", "draw_figures"]
 
 Row = dict[str, Any]
-DPI = 200
-BASE_WIDTH = 6.3  # inches, of a page
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ FIGURES = {
             panels.data_set,
         ),
         Figure(
-            "5.2", "The architecture, from the package's own imports", (6.3, 5.8), _alone(data.architecture), panels.architecture
+            "5.2", "The architecture, from the package's own imports", (6.3, 6.8), _alone(data.architecture), panels.architecture
         ),
         Figure(
             "5.3",
@@ -187,7 +183,11 @@ def draw_figures(
         results, _ = run_tables(tables, replications, executor, runs_from)
     else:
         results, _ = run_tables(list(dict.fromkeys(id for figure in chosen for id in figure.tables)), None, executor)
-    paths = [path for figure in chosen for path in _drawn(figure, results, Path(folder), style)]
+    paths = [
+        path
+        for figure in chosen
+        for path in write_figure(Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style)
+    ]
     if list(ids) == list(FIGURES):
         paths.append(Path(folder) / "README.md")
         write_whole(paths[-1], _index(Path(folder)).encode())
@@ -223,25 +223,3 @@ def _compared(rows: list[dict[str, str]]) -> str:
         f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling noise; the largest, {name}, is"
         f" published as {most['published']} and comes out as {ours}. "
     )
-
-
-def _drawn(figure: Figure, results: Results, folder: Path, style: str) -> list[Path]:
-    rows = figure.rows(results)
-    paths = [folder / f"{figure.stem}.{ending}" for ending in ("csv", "png", "svg")]
-    write_whole(paths[0], csv_text(rows).encode())
-    with styled(style):
-        scale = STYLE[style]["figure.figsize"][0] / BASE_WIDTH
-        canvas = Canvas(figsize=(figure.size[0] * scale, figure.size[1] * scale), layout="constrained")
-        FigureCanvasAgg(canvas)
-        figure.draw(canvas, rows)
-        for path in paths[1:]:
-            write_whole(path, _saved(canvas, path.suffix[1:]))
-    return paths
-
-
-def _saved(canvas: Canvas, ending: str) -> bytes:
-    """The picture as bytes: the same each time, without a date."""
-    place = BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
-    canvas.savefig(place, format=ending, dpi=DPI, metadata=metadata)
-    return place.getvalue()

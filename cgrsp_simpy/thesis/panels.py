@@ -397,15 +397,15 @@ def architecture(canvas: Canvas, rows: list[Row]) -> None:
     for row in _where(rows, what="import"):
         (x, y, width), (to_x, to_y, to_width) = places[row["room"]], places[row["to"]]
         if y - to_y == 1:
-            ends = ((to_x + to_width / 2, to_y + 0.33), (x + width / 2, y - 0.33))
+            ends = ((to_x + to_width / 2, to_y + 0.4), (x + width / 2, y - 0.4))
             ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 0.8, "color": "0.45"})
     for room, (x, y, width) in places.items():
         style = "round,pad=0.02,rounding_size=0.1"
-        ax.add_patch(FancyBboxPatch((x, y - 0.33), width, 0.66, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"))
-        ax.text(x + width / 2, y + 0.28, room, ha="center", va="top", fontweight="bold")
-        ax.text(x + width / 2, y + 0.08, _wrapped(rooms[room], width), ha="center", va="top", fontsize="small")
-    ax.text(0.15, -0.42, "an arrow: imports from (shown to the next level)", va="top", fontsize="small", color="0.35")
-    ax.set(xlim=(0, 12), ylim=(-0.6, len(levels) - 0.55))
+        ax.add_patch(FancyBboxPatch((x, y - 0.4), width, 0.8, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"))
+        ax.text(x + width / 2, y + 0.36, room, ha="center", va="top", fontweight="bold")
+        ax.text(x + width / 2, y + 0.18, _wrapped(rooms[room], width), ha="center", va="top", fontsize="small")
+    ax.text(0.15, -0.47, "an arrow: imports from (shown to the next level)", va="top", fontsize="small", color="0.35")
+    ax.set(xlim=(0, 12), ylim=(-0.65, len(levels) - 0.55))
     ax.axis("off")
 
 

@@ -22,7 +22,7 @@ ARROWS = {
     "analysis": {"model"},
     "experiments": {"engine", "analysis", "policies", "model"},
     "plots": {"model", "analysis"},
-    **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
+    **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS | {"plots"}),
     "thesis": BELOW_THESIS | {"__init__"},
     "cli": BELOW_THESIS | {"thesis", "__init__"},
     "__init__": BELOW_THESIS,
@@ -108,7 +108,7 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 @every_module
 def test_matplotlib_only_where_figures_are_drawn(module, tree):
-    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem == "figures"
+    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem in ("figures", "panels")
     assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing
 
 

@@ -61,6 +61,6 @@ def test_scripts_are_those_of_the_scenarios():
     assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
 
 
-def test_three_commands_three_outputs():
-    assert len(SHOWN) == 3
+def test_four_commands_four_outputs():
+    assert len(SHOWN) == 4
     assert all(SHOWN.values())

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-LOG = Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
-ARGUMENTS = {"real_log.py": [str(LOG)]}
+DATA = Path(__file__).parents[3] / "shared" / "data"
+LOGS = {
+    "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
+}
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
 
 
 def output(script, folder):
     (Path(folder) / "figures").mkdir()
-    command = [sys.executable, str(script), *ARGUMENTS.get(script.name, [])]
+    command = [sys.executable, str(script), *([str(LOGS[script.name])] if script.name in LOGS else [])]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
@@ -25,7 +28,7 @@ def output(script, folder):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_script_prints_its_out_file(script, tmp_path):
-    if script.name in ARGUMENTS and not LOG.is_file():
+    if script.name in LOGS and not LOGS[script.name].is_file():
         pytest.skip("the log is not here")
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
 

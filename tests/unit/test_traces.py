@@ -463,3 +463,10 @@ def test_every_bad_row_is_reported_with_its_line(read, caplog):
     named = [int(word) for word in re.findall(r"line (\d+):", note)]
     named += [int(word) for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")]
     assert named == [second + 2 for second in range(30) if second % 2]
+
+
+def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
+    path = tmp_path / "log.csv"
+    path.write_text("timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n", encoding="utf-8")
+    assert cg.trace(path).workload.jobs == 1
+    assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text

@@ -1,0 +1,41 @@
+"""Waiting policies: which jobs wait for fixed machines, which run on machines rented on demand, and how many to own.
+
+By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Case` of jobs, policy and machines is simulated (`simulate`),
+followed without events (`follow`), or run several times (`estimate`). Source: Ambati, Bashir, Irwin and Shenoy, "Modeling and
+Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as waiting-policies.txt.
+"""
+
+from cgrsp_simpy.waiting.bursty import BurstyJobs
+from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, simulate
+from cgrsp_simpy.waiting.formulas import ClosedForm, analyze, closed_form, optimum
+from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
+from cgrsp_simpy.waiting.logs import describe, read_jobs
+from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
+from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
+
+__all__ = [
+    "M5",
+    "POLICIES",
+    "BurstyJobs",
+    "Case",
+    "ClosedForm",
+    "ExponentialJobs",
+    "ListedJobs",
+    "Mispredictions",
+    "Outcome",
+    "Prices",
+    "Size",
+    "WaitingPolicy",
+    "analyze",
+    "best_number",
+    "closed_form",
+    "describe",
+    "estimate",
+    "follow",
+    "optimum",
+    "read_jobs",
+    "read_sizes",
+    "scenario_jobs",
+    "simulate",
+    "waiting_policy",
+]

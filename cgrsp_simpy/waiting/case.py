@@ -1,0 +1,276 @@
+"""A case: which jobs meet which policy on which machines. It is simulated, or followed by the recursion, once or many times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import simpy
+from tqdm import tqdm
+
+from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.experiments.executors import as_they_come
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
+from cgrsp_simpy.waiting.jobs import CHUNK, Chunk, JobSource
+from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
+from cgrsp_simpy.waiting.outcome import Columns, Tally
+from cgrsp_simpy.waiting.policies import GOES, NO_ERRORS, Kinds, Mispredictions, WaitingPolicy, foreseen
+from cgrsp_simpy.waiting.recursion import recursion
+from cgrsp_simpy.waiting.resources import Machines, Plan, SharedMachines, SharedPlan, WholeMachines, WholePlan
+from cgrsp_simpy.waiting.simulation import ORDERS, Dispatcher, Row, arrivals, source
+
+__all__ = ["Case", "Outcome", "best_number", "estimate", "follow", "of_trials", "simulate"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a trial is about.
+
+    machines: number of fixed machines that execute one job at a time, whatever it needs; or the sizes of fixed machines that
+    jobs share by their cores and memory. order: "fcfs", first come first served, or "sjf", shortest job first of those that
+    find room; running times are known. sizes: those for rent, where machines are shared; a job rents the cheapest that it fits
+    on, and a fixed machine costs prices.fixed / prices.on_demand of what renting it costs. work_conserving: a job that is to go
+    on demand without waiting takes an idle fixed machine if there is one.
+
+    Raises InputError for what is not allowed.
+    """
+
+    jobs: JobSource
+    policy: WaitingPolicy
+    machines: int | tuple[Size, ...]
+    order: str = "fcfs"
+    prices: Prices = PAPER_PRICES
+    sizes: tuple[Size, ...] = M5
+    errors: Mispredictions = NO_ERRORS
+    work_conserving: bool = False
+
+    def __post_init__(self) -> None:
+        check_one_of("order", self.order, ORDERS)
+        if isinstance(self.machines, int):
+            check_whole("machines", self.machines, least=1)
+            return
+        machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
+        require(len(machines) > 0, "machines", machines, "at least one")
+        object.__setattr__(self, "machines", machines)
+        require(self.prices.on_demand > 0, "on-demand price", self.prices.on_demand, "above 0 where a table has the prices")
+        require(math.isfinite(self.fixed_per_h), "machines", machines, "of sizes that the price table covers")
+
+    @property
+    def shared(self) -> bool:
+        """Whether jobs share the machines."""
+        return not isinstance(self.machines, int)
+
+    @property
+    def fixed_per_h(self) -> float:
+        """What renting all fixed machines would cost per hour; whole machines count as 1 each."""
+        if isinstance(self.machines, int):
+            return float(self.machines)
+        cores, memory_gb = (np.array(column) for column in zip(*((size.cores, size.memory_gb) for size in self.machines)))
+        return float(rent_per_h(cores, memory_gb, self.sizes).sum())
+
+    def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
+        """The jobs with what is foreseen for them; a job that no fixed machine could take goes on demand.
+
+        Raises InputError, naming the job, if it may not, or if no machine for rent is large enough.
+        """
+        first = 0
+        for chunk, kinds in foreseen(self.jobs, self.policy, self.errors, seed):
+            if not isinstance(self.machines, int):
+                chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
+                self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
+                unfit = ~_fits(chunk, self.machines)
+                if self.policy.short_s == 0 and self.policy.wait_s == math.inf:
+                    self._require_fit(first, chunk, self.machines, "no fixed machine, and under ajw every job waits for one")
+                kinds[unfit] = GOES
+            yield chunk, kinds
+            first += len(kinds)
+
+    @staticmethod
+    def _require_fit(first: int, chunk: Chunk, sizes: Sequence[Size], where: str) -> None:
+        for row in np.flatnonzero(~_fits(chunk, sizes))[:1]:
+            most = max(sizes, key=lambda size: (size.cores, size.memory_gb))
+            raise InputError(
+                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB) fits on {where}; the largest"
+                f" has {most.cores} cores and {most.memory_gb:g} GB"
+            )
+
+
+def _fits(chunk: Chunk, sizes: Sequence[Size]) -> npt.NDArray[np.bool_]:
+    return np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, sizes))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one trial leaves. jobs: what became of each, in order of submission, if that was to be kept."""
+
+    case: Case
+    seed: int
+    tally: Tally
+    jobs: Columns | None = None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Those of `Tally.figures` over the middle 80 % of the jobs; cost_per_h of shared machines in the money of the sizes."""
+        return {name: values[0].item() for name, values in self._by_batch().items()}
+
+    @property
+    def means(self) -> dict[str, Mean]:
+        """The same with 95 % intervals from batch means, for a single long run."""
+        return {name: _batched(values) for name, values in self._by_batch().items()}
+
+    def _by_batch(self) -> dict[str, npt.NDArray[np.float64]]:
+        found = self.tally.figures(self.case.fixed_per_h, self.case.prices)
+        unit = self.case.prices.on_demand if self.case.shared else 1.0
+        return {**found, "cost_per_h": found["cost_per_h"] / unit}
+
+
+def _batched(values: npt.NDArray[np.float64]) -> Mean:
+    """The mean of a whole run, with the half width that its batches have."""
+    found, centre = mean(values[1:]), values[0].item()
+    return replace(found, mean=centre, low=centre - found.half_width, high=centre + found.half_width)
+
+
+def simulate(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
+    """Simulate a case in SimPy until its last job has ended.
+
+    keep: keep what became of each job; without it memory does not grow with the number of jobs. Raises InputError for a job
+    that fits on no machine.
+    """
+    check_whole("seed", seed, least=0)
+    env = simpy.Environment()
+    plan: Plan | None = None
+    if isinstance(case.machines, int):
+        machines: Machines = WholeMachines(env, case.machines)
+    else:
+        machines = SharedMachines(env, case.machines)
+    if case.policy.balks and case.order == "fcfs":
+        plan = WholePlan(case.machines) if isinstance(case.machines, int) else SharedPlan(case.machines)
+    desk = Dispatcher(env, machines, ORDERS[case.order](), case.policy, plan, case.work_conserving)
+    ledger = _Ledger(case, keep)
+    env.process(source(desk, arrivals(case.foreseen(seed)), ledger.record))
+    env.run()
+    ledger.flush()
+    return Outcome(case, seed, ledger.tally, _sorted(ledger.kept) if keep else None)
+
+
+def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
+    """The same without events, by the recursion: for whole machines, first come, first served; a job takes about a microsecond.
+
+    Raises InputError for another order or shared machines.
+    """
+    check_whole("seed", seed, least=0)
+    if not isinstance(case.machines, int) or case.order != "fcfs":
+        raise InputError("the recursion is for machines that a job takes as a whole, first come, first served; simulate instead")
+    tally, kept = Tally(case.jobs.jobs), []
+    for done in recursion(case.foreseen(seed), case.policy, case.machines, case.work_conserving):
+        tally.add(done)
+        if keep:
+            kept.append(done)
+    return Outcome(case, seed, tally, _sorted(kept) if keep else None)
+
+
+class _Ledger:
+    """Takes down what becomes of jobs, and counts them by the thousand."""
+
+    def __init__(self, case: Case, keep: bool) -> None:
+        self.tally = Tally(case.jobs.jobs, case.sizes if case.shared else None)
+        self.kept: list[Columns] = []
+        self._keep, self._rows = keep, list[Row]()
+
+    def record(self, row: Row) -> None:
+        """Take down a job."""
+        self._rows.append(row)
+        if len(self._rows) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count what has been taken down."""
+        if not self._rows:
+            return
+        place, *job, start_s, on_demand = (np.array(column) for column in zip(*self._rows))
+        done = Columns(place, Chunk(*job), start_s, on_demand)
+        self.tally.add(done)
+        self._rows.clear()
+        if self._keep:
+            self.kept.append(done)
+
+
+def _sorted(kept: Sequence[Columns]) -> Columns:
+    """All jobs in order of submission."""
+    place = np.concatenate([done.place for done in kept])
+    order = np.argsort(place)
+
+    def joined(columns: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return np.concatenate(list(columns))[order]
+
+    jobs = Chunk(*(joined(columns) for columns in zip(*(done.jobs for done in kept))))
+    return Columns(place[order], jobs, joined(done.start_s for done in kept), joined(done.on_demand for done in kept))
+
+
+# ---- several trials ----
+
+
+def estimate(
+    cases: Sequence[Case],
+    trials: int = 5,
+    seed: int = 0,
+    executor: Executor | int | None = None,
+    run: Callable[[Case, int], Outcome] = simulate,
+) -> list[dict[str, Mean]]:
+    """Means with 95 % intervals for each case: wait_s, price, on_demand_fraction, load, opportunity.
+
+    trials: replications of seeds seed, seed + 1, ..., the same for all cases; with one the interval is from batch means.
+    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. run: `simulate` or `follow`.
+    """
+    check_whole("trials", trials, least=1)
+    tasks = dict(enumerate((case, seed + trial, run) for case in cases for trial in range(trials)))
+    done: dict[int, Outcome] = {}
+    with tqdm(total=len(tasks), unit=" runs", delay=1, disable=None, leave=False) as bar:
+        for number, outcome in as_they_come(_carry_out, tasks, executor):
+            done[number] = outcome
+            bar.update()
+    runs = [[done[first + trial] for trial in range(trials)] for first in range(0, len(tasks), trials)]
+    return [of_trials(outcomes) for outcomes in runs]
+
+
+def _carry_out(task: tuple[Case, int, Callable[[Case, int], Outcome]]) -> Outcome:
+    case, seed, run = task
+    return run(case, seed)
+
+
+def of_trials(outcomes: Sequence[Outcome]) -> dict[str, Mean]:
+    """Means with 95 % intervals over trials, or from the batches of a single one."""
+    if len(outcomes) == 1:
+        return outcomes[0].means
+    figures = [outcome.figures for outcome in outcomes]
+    return {name: mean([each[name] for each in figures]) for name in figures[0]}
+
+
+# ---- the best number ----
+
+
+def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
+    """The outcome of the best number of fixed machines, of those that cost no more, idle, than the best does, or than renting.
+
+    case: its machines name the kind; 1, 2, ... of them are tried. by: as of `formulas.optimum`. Raises InputError for a fixed
+    price of 0, of which no number is the best.
+    """
+    check_one_of("objective", by, OBJECTIVES)
+    require(case.prices.fixed > 0, "fixed price", case.prices.fixed, "above 0 for an optimum: free machines are never too many")
+    tried: list[tuple[float, int, Outcome]] = []
+    idle_price = limit = -math.inf
+    while idle_price <= limit:
+        number = len(tried) + 1
+        machines = number if isinstance(case.machines, int) else (case.machines[0],) * number
+        outcome = simulate(replace(case, machines=machines), seed)
+        figures = outcome.figures
+        tried.append((figures["price"] * waited_s(by, figures["wait_s"], figures["service_s"]), number, outcome))
+        idle_price = case.prices.fixed * outcome.case.fixed_per_h / figures["load"]
+        limit = min(tried)[0] if by == "price" else max(case.prices.on_demand, tried[0][2].figures["price"])
+    return min(tried)[2]

@@ -1,0 +1,157 @@
+"""Fixed machines and those for rent: their sizes and prices, and the packing of jobs onto them."""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.waiting.jobs import Floats, Ints
+
+__all__ = ["M5", "PAPER_PRICES", "Prices", "Room", "Size", "exact_gb", "read_sizes", "rent_per_h", "size_for"]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a machine costs per hour, in any unit of money: p_f fixed, whether it works or not, and p_o on demand.
+
+    The defaults are the paper's m5.large, in US cents (waiting-policies.txt Table 1 and Section 3.1).
+    """
+
+    fixed: float = 3.84
+    on_demand: float = 9.6
+
+    def __post_init__(self) -> None:
+        check_number("fixed price", self.fixed, least=0)
+        check_number("on-demand price", self.on_demand, least=0)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the prices, though allowed."""
+        odd = {
+            "the fixed price is 0: owning costs nothing, so more machines are never worse": self.fixed == 0,
+            "the on-demand price is 0: renting costs nothing, so no machine pays": self.on_demand == 0,
+            "the fixed price exceeds the on-demand price: no machine pays, however busy it is": self.fixed > self.on_demand > 0,
+        }
+        return [note for note, applies in odd.items() if applies]
+
+
+PAPER_PRICES = Prices()
+
+
+def exact_gb(memory_gb: Floats) -> Floats:
+    """Memory rounded to whole kilobytes, so that floating point adds and subtracts it exactly."""
+    return np.rint(memory_gb * 2.0**20) / 2.0**20
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of machine. price_per_h: on demand, any unit of money."""
+
+    name: str
+    cores: int
+    memory_gb: float
+    price_per_h: float
+
+    def __post_init__(self) -> None:
+        check_whole(f"cores of {self.name}", self.cores, least=1)
+        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
+        check_number(f"price_per_h of {self.name}", self.price_per_h, least=0)
+        object.__setattr__(self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb))))
+
+
+# The m5 family at US$ 0.048 a core and hour, 4 GB a core (waiting-policies.txt Section 5). One core, half an m5.large, is for
+# sale nowhere, but in the authors' own program.
+M5 = tuple(
+    Size(name, cores, 4.0 * cores, 0.048 * cores)
+    for name, cores in (
+        ("half m5.large", 1),
+        ("m5.large", 2),
+        ("m5.xlarge", 4),
+        ("m5.2xlarge", 8),
+        ("m5.4xlarge", 16),
+        ("m5.8xlarge", 32),
+        ("m5.12xlarge", 48),
+        ("m5.16xlarge", 64),
+    )
+)
+
+
+def read_sizes(path: str | Path) -> tuple[Size, ...]:
+    """A price table from a CSV file with the columns name, cores, memory_gb, price_per_h.
+
+    Raises InputError with the file's name, and the line where there is one.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file)
+            missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
+            require(not missing, "columns", ",".join(table.fieldnames or ()), "name,cores,memory_gb,price_per_h")
+            sizes = tuple(_size(table.line_num, row) for row in table)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if not sizes:
+        raise InputError(f"{path}: no size of machine")
+    return sizes
+
+
+def _size(line: int, row: dict[str, str]) -> Size:
+    try:
+        return Size(row["name"], int(row["cores"]), float(row["memory_gb"]), float(row["price_per_h"]))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"line {line}: {error}") from None
+
+
+def size_for(cores: int, memory_gb: float, sizes: Sequence[Size] = M5) -> Size | None:
+    """The cheapest size that a job fits on (waiting-policies.txt Section 5); None if there is none."""
+    sufficient = (size for size in sizes if size.cores >= cores and size.memory_gb >= memory_gb)
+    return min(sufficient, key=lambda size: (size.price_per_h, size.cores), default=None)
+
+
+def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
+    """Price per hour of renting each job's machine; infinite where a job fits on none. Shapes (jobs,)."""
+    rent = np.full(len(cores), np.inf)
+    for size in sizes:
+        rent[(cores <= size.cores) & (memory_gb <= size.memory_gb) & (rent > size.price_per_h)] = size.price_per_h
+    return rent
+
+
+class Room:
+    """What is free on machines that jobs share: the book of cores and memory.
+
+    Best fit: of the machines with room for a job, the one with the fewest free cores, then the least free memory.
+    """
+
+    def __init__(self, machines: Sequence[Size]) -> None:
+        self.free: list[tuple[int, float]] = [(size.cores, size.memory_gb) for size in machines]
+        self._ranked = sorted((cores, memory, index) for index, (cores, memory) in enumerate(self.free))
+
+    def copy(self) -> Room:
+        """The same book once more."""
+        other = Room(())
+        other.free, other._ranked = self.free.copy(), self._ranked.copy()
+        return other
+
+    def best(self, cores: int, memory_gb: float) -> int:
+        """Index of the machine that fits best; -1 if none has room."""
+        ranked = self._ranked
+        for place in range(bisect_left(ranked, (cores, memory_gb, -1)), len(ranked)):
+            if ranked[place][1] >= memory_gb:
+                return ranked[place][2]
+        return -1
+
+    def change(self, index: int, cores: int, memory_gb: float) -> None:
+        """Give back cores and memory to a machine; negative numbers take them."""
+        had = (*self.free[index], index)
+        del self._ranked[bisect_left(self._ranked, had)]
+        now = self.free[index] = (had[0] + cores, had[1] + memory_gb)
+        insort(self._ranked, (*now, index))

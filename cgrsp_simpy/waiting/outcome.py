@@ -1,0 +1,105 @@
+"""What became of the jobs, and what it costs: sums by batch, from which price, wait and share on demand follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.waiting.jobs import Chunk, Floats, Ints
+from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
+
+__all__ = ["BATCHES", "Columns", "Tally"]
+
+BATCHES = 20
+TRIM = 0.1  # share of the jobs at either end that is left out (waiting-policies.txt Section 3.1)
+
+
+class Columns(NamedTuple):
+    """What became of some jobs, each column of shape (jobs,).
+
+    place: in the order of submission. jobs: the jobs. start_s: when each started, on a fixed machine or on demand.
+    on_demand: whether on demand.
+    """
+
+    place: Ints
+    jobs: Chunk
+    start_s: Floats
+    on_demand: npt.NDArray[np.bool_]
+
+    @property
+    def wait_s(self) -> Floats:
+        """Seconds from submission to start."""
+        return self.start_s - self.jobs.submit_s
+
+
+@dataclass
+class Tally:
+    """Sums over the jobs in the middle of a run, by batch of jobs that follow each other; its size does not grow with the jobs.
+
+    jobs: number of jobs to come. sizes: price table of shared machines, or None where a job takes a whole machine, whose rent
+    then counts as 1 an hour.
+
+    sums: one row a batch, of the jobs, their waits and running times in s, jobs on demand, rents of all jobs' running times
+    (price per hour times seconds), and rents of those on demand.
+    """
+
+    jobs: int
+    sizes: Sequence[Size] | None = None
+    sums: Floats = field(init=False)
+    _edges: Ints = field(init=False)
+    _edges_s: Floats = field(init=False)  # submissions at the edges
+
+    def __post_init__(self) -> None:
+        trim = int(TRIM * self.jobs)
+        batches = max(1, min(BATCHES, self.jobs - 2 * trim))
+        self._edges = np.linspace(trim, self.jobs - trim, batches + 1).astype(np.int64)
+        self._edges_s = np.full(batches + 1, np.nan)
+        self.sums = np.zeros((batches, 6))
+
+    def add(self, done: Columns) -> None:
+        """Count jobs, in any order."""
+        self._note_times(done)
+        batch = np.searchsorted(self._edges, done.place, side="right") - 1
+        inside = (batch >= 0) & (batch < len(self.sums))
+        rent = self._rent_per_h(done.jobs) * done.jobs.run_s
+        columns = (np.ones(len(batch)), done.wait_s, done.jobs.run_s, done.on_demand, rent, rent * done.on_demand)
+        for sums, column in zip(self.sums.T, columns):
+            sums += np.bincount(batch[inside], column[inside], len(self.sums))
+
+    def _note_times(self, done: Columns) -> None:
+        """Where no job is left behind the last edge, its time is that of the last job."""
+        edges = np.minimum(self._edges, self.jobs - 1)
+        for row in np.flatnonzero(np.isin(done.place, edges)):
+            self._edges_s[edges == done.place[row]] = done.jobs.submit_s[row]
+
+    def _rent_per_h(self, jobs: Chunk) -> Floats:
+        if self.sizes is None:
+            return np.ones(len(jobs.run_s))
+        return rent_per_h(jobs.cores, jobs.memory_gb, self.sizes)
+
+    def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
+        """Figures of the whole first, then of each batch; arrays of shape (1 + batches,).
+
+        fixed_per_h: what all fixed machines would cost to rent, in the money of `sizes`. wait_s, service_s: means. price: of an
+        hour's work, P in the unit of the prices (Eq. 5 over the work done). on_demand_fraction: share of the jobs. opportunity:
+        P w, the price of the mean wait (Section 4.2.1). load: rent per hour of all jobs; without `sizes`, machines at work.
+        cost_per_h: in the unit of the prices, per unit of rent.
+        """
+        jobs, wait_s, run_s, on_demand, rent, rented = np.vstack([self.sums.sum(axis=0), self.sums]).T
+        span_s = np.concatenate([[self._edges_s[-1] - self._edges_s[0]], np.diff(self._edges_s)])
+        with np.errstate(divide="ignore", invalid="ignore"):  # jobs that come all at once, or run for no time
+            cost = prices.fixed * fixed_per_h * span_s + prices.on_demand * rented
+            price = cost / rent
+            return {
+                "wait_s": wait_s / jobs,
+                "price": price,
+                "on_demand_fraction": on_demand / jobs,
+                "opportunity": price * wait_s / jobs / 3600,
+                "service_s": run_s / jobs,
+                "load": rent / span_s,
+                "cost_per_h": cost / span_s,
+            }

@@ -1,0 +1,128 @@
+"""The six waiting policies: each says which jobs wait for a fixed machine, and how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.model.checks import check_fraction, check_number, check_one_of, require
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.waiting.jobs import Chunk, JobSource
+
+__all__ = [
+    "BASELINE_SHORT_S",
+    "BASELINE_WAIT_S",
+    "GOES",
+    "MISLED",
+    "NO_ERRORS",
+    "POLICIES",
+    "WAITS",
+    "Mispredictions",
+    "WaitingPolicy",
+    "foreseen",
+    "waiting_policy",
+]
+
+BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.txt Sections 3 and 4
+
+
+@dataclass(frozen=True)
+class WaitingPolicy:
+    """Who waits. A job that does not, or no longer, runs on a machine rented on demand.
+
+    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t, seconds; a job that runs shorter goes
+    on demand without waiting. balks: a job that would have to wait longer than wait_s goes on demand at once, not after wait_s.
+    """
+
+    name: str
+    wait_s: float = math.inf
+    short_s: float = 0.0
+    balks: bool = False
+
+    def __post_init__(self) -> None:
+        if self.wait_s != math.inf:
+            check_number("wait_s", self.wait_s, least=0)
+        check_number("short_s", self.short_s, least=0)
+
+
+# Name -> policy, with the paper's baseline for b and t (waiting-policies.txt Sections 3.1 to 4.3).
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        WaitingPolicy("ajw"),
+        WaitingPolicy("njw", wait_s=0.0),
+        WaitingPolicy("ajw-t", wait_s=BASELINE_WAIT_S),
+        WaitingPolicy("sww", wait_s=BASELINE_WAIT_S, balks=True),
+        WaitingPolicy("ljw", short_s=BASELINE_SHORT_S),
+        WaitingPolicy("compound", wait_s=BASELINE_WAIT_S, short_s=BASELINE_SHORT_S, balks=True),
+    )
+}
+
+
+def waiting_policy(name: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
+    """A policy by its name: ajw, njw, ajw-t, sww, ljw or compound.
+
+    wait_s: b, for ajw-t, sww and compound. short_s: t, for ljw and compound. Both in seconds. Raises InputError for another
+    name, or a number below 0.
+    """
+    check_one_of("waiting policy", name, POLICIES)
+    check_number("wait_s", wait_s, least=0)
+    check_number("short_s", short_s, least=0)
+    usual = POLICIES[name]
+    if 0 < usual.wait_s < math.inf:
+        usual = replace(usual, wait_s=wait_s)
+    return replace(usual, short_s=short_s) if usual.short_s > 0 else usual
+
+
+@dataclass(frozen=True)
+class Mispredictions:
+    """How often predictions fail (waiting-policies.txt Sections 4.1.1 and 4.2.1); over + under is at most 1 of each kind.
+
+    wait_over: share of the jobs that a balking policy sends on demand though they would not wait too long. wait_under: share
+    of those that would, and are let wait, in vain. run_over: share of the short jobs that are taken for long. run_under: share
+    of the long jobs that are taken for short.
+    """
+
+    wait_over: float = 0.0
+    wait_under: float = 0.0
+    run_over: float = 0.0
+    run_under: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("wait_over", "wait_under", "run_over", "run_under"):
+            check_fraction(name, getattr(self, name))
+        both = self.wait_over + self.wait_under
+        require(both <= 1, "wait_over + wait_under", both, "at most 1")
+
+
+NO_ERRORS = Mispredictions()
+WAITS, GOES, MISLED = 0, 1, 2  # what is foreseen for a job: it may wait, goes on demand, or waits though it should balk
+Kinds = npt.NDArray[np.int8]
+
+
+def foreseen(
+    source: JobSource, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS, seed: int = 0
+) -> Iterator[tuple[Chunk, Kinds]]:
+    """The jobs of a seed, each with what is foreseen for it on arrival: WAITS, GOES or MISLED.
+
+    The draws of mistaken jobs are the jobs' own: they are the same under every policy and with every share of errors.
+    """
+    waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
+    for chunk in source.chunks(seed):
+        number = len(chunk.run_s)
+        kinds = np.zeros(number, np.int8)
+        if policy.balks and (errors.wait_over or errors.wait_under):
+            draws = waits.random(number)
+            kinds[draws >= 1 - errors.wait_under] = MISLED
+            kinds[draws < errors.wait_over] = GOES
+        if policy.short_s > 0:
+            short = chunk.run_s < policy.short_s
+            if errors.run_over or errors.run_under:
+                draws = runs.random(number)
+                short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
+            kinds[short] = GOES
+        yield chunk, kinds

@@ -1,0 +1,59 @@
+"""First come, first served without events: who starts when follows from when each machine next falls free.
+
+The same jobs start at the same times as in the simulation, to the last bit; this is its check, and its fast path. A machine is
+taken as a whole by one job at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from heapq import heapreplace
+
+import numpy as np
+
+from cgrsp_simpy.waiting.jobs import Chunk, Floats
+from cgrsp_simpy.waiting.outcome import Columns
+from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
+
+__all__ = ["recursion"]
+
+
+def recursion(
+    foreseen: Iterable[tuple[Chunk, Kinds]], policy: WaitingPolicy, servers: int, work_conserving: bool = False
+) -> Iterator[Columns]:
+    """What becomes of the jobs, chunk by chunk; memory does not grow with their number.
+
+    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F becomes S(n) + run time; unless
+    S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and Wolfowitz's recursion, with patience.)
+    """
+    ends = [0.0] * servers  # a heap: when each machine falls free
+    first = 0
+    for chunk, kinds in foreseen:
+        starts = _starts(chunk, kinds, ends, policy.wait_s, work_conserving)
+        yield _columns(first, chunk, kinds, starts, policy)
+        first += len(starts)
+
+
+def _starts(chunk: Chunk, kinds: Kinds, ends: list[float], wait_s: float, work_conserving: bool) -> Floats:
+    """When each job starts on a fixed machine; NaN if it does not."""
+    patience = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, wait_s)
+    starts: list[float] = []
+    add = starts.append
+    for submit, run, latest in zip(chunk.submit_s.tolist(), chunk.run_s.tolist(), (chunk.submit_s + patience).tolist()):
+        start = ends[0]
+        if start < submit:
+            start = submit
+        if start <= latest:
+            heapreplace(ends, start + run)
+            add(start)
+        else:
+            add(math.nan)
+    return np.array(starts)
+
+
+def _columns(first: int, chunk: Chunk, kinds: Kinds, starts: Floats, policy: WaitingPolicy) -> Columns:
+    on_demand = np.isnan(starts)
+    in_vain = on_demand & (kinds != GOES) & ((kinds == MISLED) | (not policy.balks))
+    gone = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
+    return Columns(np.arange(first, first + len(starts)), chunk, np.where(on_demand, gone, starts), on_demand)

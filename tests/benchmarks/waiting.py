@@ -1,0 +1,115 @@
+"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw on jobs of the same kind. Asserts nothing.
+
+    python tests/benchmarks/waiting.py [--jobs 200000] [--repeats 5] [--memory]
+
+CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines), the fastest of several that take turns.
+Bare SimPy is an M/M/108 with one Resource of 108 and a process a job, without policy, dispatcher or records. Ciw is measured
+where it is installed. --memory simulates 2 million jobs and follows 14 million, without records, and prints the peaks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import sys
+import time
+
+import numpy as np
+import simpy
+
+import cgrsp_simpy as cg
+
+w = cg.waiting
+SERVERS = 108
+
+
+def cpu_s(call):
+    gc.collect()
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+def bare(jobs):
+    """M/M/108 in SimPy and nothing else."""
+    env = simpy.Environment()
+    machines = simpy.Resource(env, SERVERS)
+
+    def life(run_s):
+        with machines.request() as request:
+            yield request
+            yield env.timeout(run_s)
+
+    def source():
+        for gap_s, run_s in jobs:
+            yield env.timeout(gap_s)
+            env.process(life(run_s))
+
+    env.process(source())
+    env.run()
+
+
+def ciw_model(jobs):
+    """M/M/108 in Ciw, until about as many jobs have come; None where Ciw is not installed."""
+    try:
+        import ciw
+    except ImportError:
+        return None
+
+    def run():
+        network = ciw.create_network(
+            arrival_distributions=[ciw.dists.Exponential(0.2)],
+            service_distributions=[ciw.dists.Exponential(0.002)],
+            number_of_servers=[SERVERS],
+        )
+        ciw.seed(0)
+        ciw.Simulation(network).simulate_until_max_time(jobs / 0.2)
+
+    return run
+
+
+def speeds(jobs, repeats):
+    source = w.ExponentialJobs(jobs)
+    chunks = list(source.chunks(0))
+    submit_s, run_s = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("submit_s", "run_s"))
+    listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
+    calls = {"bare SimPy": lambda: bare(listed)}
+    for name in w.POLICIES:
+        case = w.Case(source, w.waiting_policy(name), SERVERS)
+        calls[f"simulate {name}"] = lambda case=case: w.simulate(case)
+        calls[f"follow {name}"] = lambda case=case: w.follow(case)
+    if other := ciw_model(jobs):
+        calls["Ciw M/M/108"] = other
+    times = {name: min(column) for name, column in zip(calls, zip(*(map(cpu_s, calls.values()) for _ in range(repeats))))}
+    for name, seconds in times.items():
+        print(f"{name:18} {jobs / seconds:10,.0f} jobs/s {times['bare SimPy'] / seconds:7.2f} x bare SimPy", flush=True)
+    for name in w.POLICIES:
+        print(f"{name:9} recursion / simulation {times[f'simulate {name}'] / times[f'follow {name}']:6.1f}")
+
+
+def formulas():
+    servers = np.arange(1, 2001)
+    for name in w.POLICIES:
+        seconds = min(cpu_s(lambda name=name: w.closed_form(w.waiting_policy(name), 0.2, 500.0, servers)) for _ in range(5))
+        print(f"{name:9} formula for 1 to 2000 servers {1000 * seconds:5.1f} ms")
+
+
+def memory():
+    for jobs, run in ((2_000_000, w.simulate), (14_000_000, w.follow)):
+        begin = time.perf_counter()
+        run(w.Case(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{run.__name__:9} {jobs:11,} jobs: {time.perf_counter() - begin:6.1f} s, peak {peak:.0f} MB so far", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=200_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--memory", action="store_true")
+    given = parser.parse_args()
+    if given.memory:
+        sys.exit(memory())
+    speeds(given.jobs, given.repeats)
+    formulas()

@@ -1,0 +1,145 @@
+"""What holds for all waiting policies, on any jobs: the recursion and the simulation agree, machines hold what they can hold."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.waiting.case import Case, follow, simulate
+from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
+from cgrsp_simpy.waiting.machines import Size
+from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
+
+MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
+every_policy = pytest.mark.parametrize("name", POLICIES)
+
+
+@st.composite
+def job_lists(draw, most_cores=1):
+    """Jobs in whole seconds, so that many things fall on the same instant, some of them with no running time."""
+    number = draw(st.integers(1, 40))
+    gaps = draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))
+    runs = draw(st.lists(st.integers(0, 12), min_size=number, max_size=number))
+    cores = draw(st.lists(st.integers(1, most_cores), min_size=number, max_size=number))
+    memory_gb = draw(st.lists(st.sampled_from([0.0, 0.1, 1.0, 2.5]), min_size=number, max_size=number))
+    return ListedJobs(np.cumsum(gaps), runs, cores, memory_gb)
+
+
+def small(name):
+    return waiting_policy(name, wait_s=5, short_s=3)
+
+
+def assert_same(one, other):
+    np.testing.assert_array_equal(one.jobs.on_demand, other.jobs.on_demand)
+    np.testing.assert_array_equal(one.jobs.start_s, other.jobs.start_s)
+
+
+@every_policy
+@given(jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(name, jobs, servers, mistaken, conserving):
+    errors = MISTAKEN if mistaken else Mispredictions()
+    case = Case(jobs, small(name), servers, errors=errors, work_conserving=conserving)
+    assert_same(simulate(case, keep=True), follow(case, keep=True))
+
+
+@every_policy
+@pytest.mark.parametrize("errors", [Mispredictions(), MISTAKEN], ids=["exact", "mistaken"])
+def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name, errors):
+    case = Case(ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors)
+    assert_same(simulate(case, seed=3, keep=True), follow(case, seed=3, keep=True))
+
+
+@every_policy
+@given(jobs=job_lists(), servers=st.integers(1, 4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
+    errors = MISTAKEN if mistaken else Mispredictions()
+    whole = Case(jobs, small(name), servers, order, errors=errors)
+    shared = replace(whole, machines=(Size("one core", 1, 4.0, 1.0),) * servers)
+    assert_same(simulate(whole, keep=True), simulate(shared, keep=True))
+
+
+@every_policy
+@given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans(), conserving=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken, conserving):
+    machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
+    errors = MISTAKEN if mistaken else Mispredictions()
+    done = simulate(Case(jobs, small(name), machines, order, errors=errors, work_conserving=conserving), keep=True).jobs
+    fixed = ~done.on_demand
+    for needs, most in ((done.jobs.cores, 10), (done.jobs.memory_gb, 10.0)):
+        for at in done.start_s[fixed]:
+            running = fixed & (done.start_s <= at) & (at < done.start_s + done.jobs.run_s)
+            assert needs[running].sum() <= most
+    assert (done.wait_s >= 0).all()
+
+
+@every_policy
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+@given(jobs=job_lists(most_cores=4))
+@settings(max_examples=40, deadline=None)
+def test_each_policy_does_what_its_name_says(name, order, jobs):
+    machines = (Size("a", 4, 4.0, 1.0),)
+    done = simulate(Case(jobs, small(name), machines, order), keep=True).jobs
+    wait_s, short = done.wait_s, done.jobs.run_s < 3
+    if name == "ajw":
+        assert not done.on_demand.any()
+    if name == "njw":
+        assert (wait_s == 0).all()
+    if name in ("ajw-t", "sww", "compound"):
+        assert (wait_s <= 5).all()
+    if name == "ajw-t":
+        assert (wait_s[done.on_demand] == 5).all()
+    if name in ("sww", "compound"):
+        assert (wait_s[done.on_demand] == 0).all()
+    if name == "ljw":
+        np.testing.assert_array_equal(done.on_demand, short)
+    if name == "compound":
+        assert done.on_demand[short].all()
+
+
+@given(jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"]))
+@settings(max_examples=60, deadline=None)
+def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
+    """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the others; under both orders."""
+    gave_up, balked = (simulate(Case(jobs, small(name), servers, order), keep=True).jobs for name in ("ajw-t", "sww"))
+    np.testing.assert_array_equal(gave_up.on_demand, balked.on_demand)
+    np.testing.assert_array_equal(gave_up.start_s[~gave_up.on_demand], balked.start_s[~gave_up.on_demand])
+
+
+@given(jobs=job_lists(most_cores=4), mistaken=st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken):
+    """First come, first served: whoever does not balk, and is not misled, starts on a fixed machine within the longest wait."""
+    errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
+    done = simulate(Case(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors), keep=True).jobs
+    waits_in_vain = done.on_demand & (done.wait_s > 0)
+    assert (done.wait_s[waits_in_vain] == 5).all()
+    assert mistaken or not waits_in_vain.any()
+    assert (done.wait_s[~done.on_demand] <= 5).all()
+
+
+def test_order_is_kept_first_come_first_served_and_short_jobs_overtake_under_sjf():
+    jobs = ListedJobs([0, 1, 2, 3], [10, 9, 5, 1], [1] * 4, [0] * 4)
+    starts = {order: simulate(Case(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs.start_s for order in ("fcfs", "sjf")}
+    assert starts["fcfs"].tolist() == [0, 10, 19, 24]
+    assert starts["sjf"].tolist() == [0, 16, 11, 10]
+
+
+def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave():
+    jobs = ListedJobs([0, 1], [10, 1], [1] * 2, [0] * 2)
+    for b, start, on_demand in ((9, 10, False), (math.nextafter(9, 0), math.nextafter(10, 0), True)):
+        done = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True).jobs
+        assert (done.start_s[1], done.on_demand[1]) == (start, on_demand)
+
+
+@every_policy
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
+    case = Case(ExponentialJobs(2_000), waiting_policy(name), 101)
+    one, again, other = simulate(case, seed=1, keep=True), simulate(case, seed=1, keep=True), simulate(case, seed=2, keep=True)
+    assert_same(one, again)
+    assert one.figures == again.figures != other.figures

@@ -1,0 +1,244 @@
+"""`cgrsp waiting`: what it prints, to whom, and with what status."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.waiting.case import Case, estimate, follow
+from cgrsp_simpy.waiting.formulas import analyze, optimum
+from cgrsp_simpy.waiting.jobs import ExponentialJobs
+from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
+
+NASA = Path(__file__).parents[3] / "shared" / "data" / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
+SMALL = ["--jobs", "2000", "--trials", "3"]
+LOG = "; Computer: none\n" + "".join(
+    f"{job} {10 * job} -1 {run} {cores} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n"
+    for job, (run, cores) in enumerate(
+        [(100, 1), (5, 2), (300, 4), (40, 1), (60, 8), (200, 2), (7, 1), (90, 4), (30, 1), (10, 1)]
+    )
+)
+
+
+def told(capsys, *words):
+    """Status, stdout and stderr of a command."""
+    try:
+        status = main(["waiting", *words])
+    except SystemExit as left:
+        status = left.code
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    path = tmp_path / "small.swf"
+    path.write_text(LOG, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_analyze_prints_the_formula(capsys, name):
+    options = ["--rate", ".2", "--service", "500", "--servers", "101", "--policy", name, "--wait", "900", "--short", "180"]
+    status, out, _ = told(capsys, "analyze", *options, "--format", "json")
+    found = json.loads(out)
+    assert status == 0
+    assert list(found) == ["wait_s", "price", "on_demand_fraction", "servers"]
+    assert found == analyze(name, 0.2, 500, 101)
+
+
+def test_analyze_over_a_duration_costs(capsys):
+    _, out, _ = told(capsys, "analyze", "--policy", "njw", "--servers", "108", "--duration", "26280", "--format", "json")
+    found = json.loads(out)
+    assert list(found) == ["wait_s", "price", "on_demand_fraction", "cost", "servers"]
+    assert found["cost"] == pytest.approx(found["price"] * 100 * 26280)
+
+
+def test_analyze_without_servers_is_at_the_cheapest_number(capsys):
+    _, out, _ = told(capsys, "analyze", "--policy", "njw", "--format", "json")
+    assert json.loads(out) == optimum("njw", 0.2, 500)
+
+
+def test_optimize_one_policy_and_all(capsys):
+    _, out, _ = told(capsys, "optimize", "--policy", "sww", "--by", "total", "--format", "json")
+    assert json.loads(out) == optimum("sww", 0.2, 500, by="total")
+    _, out, _ = told(capsys, "optimize")
+    assert [line.split()[0] for line in out.splitlines()] == ["policy", *POLICIES]
+
+
+def test_prices_count_in_their_own_unit(capsys):
+    _, out, _ = told(capsys, "analyze", "--policy", "ajw", "--servers", "200", "--fixed-price", "1", "--format", "json")
+    assert json.loads(out)["price"] == pytest.approx(2)
+
+
+def test_simulate_prints_means_and_intervals(capsys):
+    status, out, _ = told(capsys, "simulate", "--policy", "sww", "--servers", "95", *SMALL, "--keep", "none", "--format", "json")
+    found = json.loads(out)
+    assert status == 0
+    assert list(found) == ["wait_s", "price", "on_demand_fraction", "servers"]
+    (expected,) = estimate([Case(ExponentialJobs(2000), waiting_policy("sww"), 95)], 3, run=follow)
+    for name in ("wait_s", "price", "on_demand_fraction"):
+        assert found[name]["mean"] == pytest.approx(expected[name].mean)
+        assert found[name]["ci95"] == pytest.approx([expected[name].low, expected[name].high])
+    assert found["servers"] == {"mean": 95, "ci95": [95, 95]}
+
+
+def test_the_recursion_and_two_processes_print_the_same(capsys):
+    options = ["simulate", "--policy", "compound", "--servers", "95", *SMALL, "--duration", "24"]
+    one, *others = (told(capsys, *options, *more)[1] for more in ([], ["--recursion"], ["--workers", "2"]))
+    assert others == [one, one]
+
+
+def test_kept_jobs_are_a_table(capsys, tmp_path):
+    path = tmp_path / "jobs.csv"
+    options = ["--policy", "ajw-t", "--servers", "95", "--jobs", "500", "--trials", "2", "--keep", str(path)]
+    assert told(capsys, "simulate", *options)[0] == 0
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 1000
+    assert list(rows[0]) == ["seed", "job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "wait_s", "on_demand"]
+    assert {row["seed"] for row in rows} == {"0", "1"}
+
+
+def test_compare_has_the_formula_beside(capsys):
+    status, out, err = told(capsys, "compare", "--servers", "101", *SMALL, "--format", "json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert list(found["policies"]) == list(POLICIES)
+    assert found["policies"]["ajw"]["formula"]["wait_s"] == pytest.approx(441.66, abs=0.01)
+    assert set(found["policies"]["ajw"]["price"]) == {"mean", "ci95"}
+
+
+def test_compare_leaves_out_what_has_no_steady_state_and_says_so(capsys, caplog):
+    status, out, _ = told(capsys, "compare", "--servers", "95", *SMALL)
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == ["policy", "njw", "ajw-t", "sww", "ljw", "compound"]
+    assert "ajw is left out" in caplog.text
+
+
+@pytest.mark.parametrize("action", ["analyze", "simulate", "compare"])
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_every_format_of_every_action(capsys, action, form):
+    policy = [] if action == "compare" else ["--policy", "njw"]
+    small = [] if action == "analyze" else SMALL
+    status, out, _ = told(capsys, action, *policy, "--servers", "100", *small, "--format", form)
+    assert status == 0
+    if form == "json":
+        json.loads(out)
+    elif form == "csv":
+        assert all(None not in row.values() for row in csv.DictReader(io.StringIO(out)))
+    else:
+        assert "price" in out
+
+
+def test_odd_prices_are_allowed_and_said_once(capsys, caplog):
+    status, out, _ = told(capsys, "analyze", "--policy", "njw", "--servers", "108", "--fixed-price", "0")
+    assert status == 0
+    assert caplog.text.count("owning costs nothing") == 1
+    assert "price" in out
+
+
+# ---- logs ----
+
+
+def test_a_log_is_simulated_on_shared_machines(capsys, caplog, log_file):
+    caplog.set_level("INFO")
+    options = ["--trace", log_file, "--servers", "1", "--machine-cores", "8"]
+    status, out, _ = told(capsys, "compare", *options, "--format", "json")
+    assert status == 0
+    assert "10 jobs" in caplog.text
+    found = json.loads(out)["policies"]
+    assert found["njw"]["wait_s"]["mean"] == 0
+    assert found["njw"]["formula"] is None
+    assert found["ajw"]["on_demand_fraction"]["mean"] == 0
+
+
+def test_the_best_number_of_machines_for_a_log(capsys, log_file):
+    status, out, _ = told(capsys, "optimize", "--trace", log_file, "--machine-cores", "8", "--policy", "njw", "--format", "json")
+    assert status == 0
+    assert json.loads(out)["servers"] >= 1
+
+
+def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
+    table = tmp_path / "sizes.csv"
+    table.write_text("name,cores,memory_gb,price_per_h\neight,8,32,1\n", encoding="utf-8")
+    options = ["--trace", log_file, "--policy", "njw", "--servers", "2", "--format", "json"]
+    whole = json.loads(told(capsys, "simulate", *options, "--whole", "--recursion")[1])
+    shared = json.loads(told(capsys, "simulate", *options, "--prices", str(table), "--machine-cores", "8")[1])
+    assert whole["on_demand_fraction"]["mean"] > shared["on_demand_fraction"]["mean"]
+
+
+@pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
+    """One machine of 128 processors is owned, as it was; what does not wait rents sizes up to that."""
+    caplog.set_level("INFO")
+    table = tmp_path / "sizes.csv"
+    sizes = [f"{cores} cores,{cores},{4 * cores},{0.048 * cores:.3f}" for cores in (1, 2, 4, 8, 16, 32, 64, 128)]
+    table.write_text("name,cores,memory_gb,price_per_h\n" + "\n".join(sizes) + "\n", encoding="utf-8")
+    options = ["--trace", str(NASA), "--prices", str(table), "--order", order, "--servers", "1", "--machine-cores", "128"]
+    status, out, _ = told(capsys, "compare", *options, "--wait", "3600", "--format", "json")
+    assert status == 0
+    assert "18,239 jobs" in caplog.text
+    found = json.loads(out)["policies"]
+    assert list(found) == list(POLICIES)
+    assert found["ajw"]["price"]["mean"] / 9.6 == pytest.approx(0.768, abs=0.001)  # 0.4 of 1 / 0.52, the load of the middle
+    assert found["sww"]["wait_s"]["mean"] <= found["ajw-t"]["wait_s"]["mean"] <= found["ajw"]["wait_s"]["mean"]
+    cost = {name: found[name]["opportunity"]["mean"] for name in POLICIES}
+    if order == "fcfs":  # under sjf nobody waits long
+        assert cost["compound"] <= min(cost["ajw"], cost["ajw-t"], cost["ljw"])
+    assert max(cost.values()) < (0.03 if order == "fcfs" else 0.002)
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("words", "told_words"),
+    [
+        (["analyze", "--policy", "ajw", "--servers", "100"], ["no steady state", "at least 101"]),
+        (["simulate", "--policy", "ajw", "--servers", "90"], ["no steady state"]),
+        (["analyze", "--policy", "njw", "--servers", "0"], ["servers(=0)"]),
+        (["simulate", "--policy", "njw", "--servers", "0"], ["--servers(=0)"]),
+        (["analyze", "--policy", "fifo", "--servers", "9"], ["'fifo'", "ajw, njw"]),
+        (["analyze", "--policy", "njw", "--servers", "9", "--rate", "-1"], ["rate_per_s(=-1.0)"]),
+        (["analyze", "--policy", "njw", "--servers", "9", "--service", "0"], ["service_s(=0.0)"]),
+        (["analyze", "--policy", "sww", "--servers", "9", "--wait", "-5"], ["wait_s(=-5.0)"]),
+        (["analyze", "--policy", "njw", "--servers", "9", "--fixed-price", "-1"], ["fixed price(=-1.0)"]),
+        (["analyze", "--policy", "njw", "--servers", "9", "--duration", "0"], ["--duration(=0.0)"]),
+        (["analyze", "--policy", "ljw", "--servers", "101", "--over", ".1"], ["mispredictions", "simulate"]),
+        (["optimize", "--policy", "njw", "--fixed-price", "0"], ["fixed price(=0.0)"]),
+        (["optimize", "--by", "luck"], ["'luck'"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--jobs", "0"], ["jobs(=0)"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--trials", "0"], ["--trials(=0)"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--order", "lifo"], ["'lifo'"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--order", "sjf", "--recursion"], ["recursion"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--over", "2"], ["wait_over(=2.0)"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--trace", "none.swf"], ["none.swf", "No such file"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--strict"], ["--strict", "--trace"]),
+        (["compare", "--servers", "9", "--policies", "njw,njw"], ["names that differ"]),
+        (["compare", "--servers", "90", "--policies", "ajw"], ["none of ajw"]),
+        (["simulate", "--servers", "9"], ["--policy"]),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
+    status, out, err = told(capsys, *words)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert all(word in err for word in told_words), err
+
+
+def test_a_log_goes_with_no_rate_and_a_job_that_fits_nowhere_is_named(capsys, log_file):
+    status, _, err = told(capsys, "simulate", "--policy", "njw", "--servers", "1", "--trace", log_file, "--rate", "1")
+    assert (status, "--rate" in err) == (2, True)
+    status, _, err = told(capsys, "simulate", "--policy", "ajw", "--servers", "1", "--trace", log_file, "--machine-cores", "4")
+    assert status == 2
+    assert "job 5 (8 cores, 0 GB)" in err
+
+
+def test_nothing_is_written_when_the_input_is_bad(capsys, tmp_path):
+    path = tmp_path / "jobs.csv"
+    assert told(capsys, "simulate", "--policy", "ajw", "--servers", "90", "--keep", str(path))[0] == 2
+    assert list(tmp_path.iterdir()) == []

@@ -290,7 +290,8 @@ def _index(rows: dict[str, list[Row]], workload: str) -> str:
         links = f"[SVG]({figure.stem}.svg), [CSV]({figure.stem}.csv)"
         lines += [f"## {figure.name}. {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
         lines += [_table(rows["table1"])] if figure.id == "table1" else []
-        command = f"`cgrsp waiting figures --only {figure.id} --out figures/waiting`"
+        own = " --trace FILE" if workload != GENERATED and "{workload}" in figure.note else ""
+        command = f"`cgrsp waiting figures --only {figure.id} --out figures/waiting{own}`"
         lines += [f"{figure.seen(rows[figure.id])} {command}; {links}"]
     return "\n\n".join(lines) + "\n"
 

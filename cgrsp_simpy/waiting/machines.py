@@ -141,6 +141,11 @@ class Room:
         other.free, other._ranked = self.free.copy(), self._ranked.copy()
         return other
 
+    @property
+    def most_cores(self) -> int:
+        """The most free cores that a machine has."""
+        return self._ranked[-1][0]
+
     def best(self, cores: int, memory_gb: float) -> int:
         """Index of the machine that fits best; -1 if none has room."""
         ranked = self._ranked

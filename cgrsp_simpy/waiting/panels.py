@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import told, whole_numbers
+from cgrsp_simpy.plots.parts import no_flat_axis, told, whole_numbers
 from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.waiting.figure_data import LONG_CV, TIGHT, Row, half
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
@@ -208,6 +208,7 @@ def _needs(ax: Axes, rows: Sequence[Row]) -> None:
         ax.set_yscale("log", base=2)
         ax.yaxis.set_major_formatter("{x:g}")
     ax.margins(0.12)
+    no_flat_axis(ax, y=memory_gb)
 
 
 # ---- What is seen ----
@@ -345,8 +346,8 @@ def seen_errors(rows: list[Row]) -> str:
     at_101 = {line: _measured(rows, line, "error_pct", TIGHT) for line in ("compound", "ljw")}
     return (
         f"Up to s = 93, where the long jobs alone would keep more machines busy than there are, Eq. 26 errs by"
-        f" {told(min(small))} to {told(max(small))} %: there b bounds the wait, which the factor (CV² + 1)/2 ="
-        f" {(LONG_CV**2 + 1) / 2:.2f} then lowers in vain."
+        f" {told(min(small))} to {told(max(small))} %: there b bounds the wait whatever the running times, yet Eq. 26"
+        f" multiplies it by (CV² + 1)/2 = {(LONG_CV**2 + 1) / 2:.2f}."
         f" At s = {TIGHT} it errs by {at_101['compound']} %, Eq. 23 (ljw) by {at_101['ljw']} %."
     )
 

@@ -109,13 +109,16 @@ class SharedMachine:
 
 
 class SharedMachines:
-    """Machines of given sizes, which jobs share by best fit. full: they may have room for some job."""
-
-    full = False
+    """Machines of given sizes, which jobs share by best fit."""
 
     def __init__(self, env: simpy.Environment, sizes: Sequence[Size]) -> None:
         self._machines = [SharedMachine(env, index, size) for index, size in enumerate(sizes)]
         self._room = Room(sizes)
+
+    @property
+    def full(self) -> bool:
+        """Whether no machine has a free core."""
+        return self._room.most_cores == 0
 
     def place(self, job: Arriving) -> SharedMachine | None:
         """Promise a job room on the machine that fits best; None if no machine has room."""

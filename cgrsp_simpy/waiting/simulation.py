@@ -64,9 +64,15 @@ class ShortestFirst:
 
     def next(self, machines: Machines) -> tuple[Claim, Any] | None:
         """The next claim that can be met, and its machine."""
-        place = 0
+        if machines.full:
+            return None
+        place, refused = 0, set[tuple[int, float]]()  # needs that find no room now
         while place < len(self._line):
             claim = self._line[place][2]
+            needs = (claim.job.cores, claim.job.memory_gb)
+            if needs in refused:
+                place += 1
+                continue
             if claim.triggered:  # has given up
                 del self._line[place]
                 continue
@@ -74,6 +80,7 @@ class ShortestFirst:
             if machine is not None:
                 del self._line[place]
                 return claim, machine
+            refused.add(needs)
             place += 1
         return None
 

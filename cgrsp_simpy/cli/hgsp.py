@@ -1,0 +1,230 @@
+"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances; LLM inference requests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
+from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
+from cgrsp_simpy.hgsp.llm import simulate as simulate_llm
+from cgrsp_simpy.hgsp.llm import table_two
+from cgrsp_simpy.hgsp.llm_requests import WEIGHTS, LlmCluster, read_requests
+from cgrsp_simpy.hgsp.solve import SCHEDULERS, Solution, solve
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.model.table import aligned, csv_text
+
+log = logging.getLogger(__name__)
+
+COMPARED = ("weighted_tardiness", "dmr_pct", "act_s", "makespan_s", "utilisation_pct", "gap_pct", "seconds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
+    one = actions.add_parser("solve", help="one instance by one scheduler")
+    every = actions.add_parser("compare", help="schedulers on the same instances")
+    requests = actions.add_parser("llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log")
+    make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
+    one.add_argument("--scheduler", required=True, metavar="NAME", help=", ".join(SCHEDULERS))
+    every.add_argument(
+        "--schedulers", default="fifo,greedy,sagreedy,annealing,atc", metavar="NAME,NAME", help="default: %(default)s"
+    )
+    every.add_argument("--instances", type=int, default=1, metavar="N", help="generated ones, of seeds --seed on (default: 1)")
+    for action in (make, one, every):
+        _add_level(action)
+    for action in (one, every):
+        _add_instance(action)
+        _add_search(action)
+    one.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="figures; csv: where and when each task runs"
+    )
+    for action in (every, requests):
+        action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    _add_llm(requests)
+
+
+def _add_llm(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trace", metavar="FILE", help="a CSV of TIMESTAMP, ContextTokens, GeneratedTokens")
+    parser.add_argument("--weight", metavar="LAW", help=f"of a log's requests: {' or '.join(WEIGHTS)} (default: equal)")
+    parser.add_argument("--gpus", type=int, metavar="N", help="of a log's cluster (default: 16)")
+    parser.add_argument("--tensor", type=int, metavar="N", help="GPUs that a log's request claims at once (default: 2)")
+    parser.add_argument("--strict", action="store_true", help="refuse a log with bad rows")
+
+
+def _add_level(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("a generated instance")
+    group.add_argument("--level", metavar="NAME", help=f"{', '.join(LEVELS)}; its parts can be replaced by these:")
+    group.add_argument("--tasks", type=int, metavar="N", help="number of tasks")
+    group.add_argument("--load", type=float, metavar="R", help="offered work over the speed of all GPUs")
+    group.add_argument("--slack", metavar="A:B", help="least and greatest time to the deadline, in times on an A30")
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the instance and of the search (default: %(default)s)"
+    )
+    parser.add_argument("--cluster", metavar="NAME", help=f"{', '.join(CLUSTERS)} (default: the level's, else small)")
+
+
+def _add_instance(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("an instance from a file")
+    group.add_argument("--instance", metavar="FILE", help="CSV of workload, memory_gb, deadline_s, weight, arrival_s")
+    group.add_argument("--skip-unfit", action="store_true", help="leave out tasks that fit on no GPU instead of refusing them")
+    group.add_argument("--orlib", metavar="FILE", help="a weighted tardiness file of the OR-Library")
+    group.add_argument("--index", type=int, default=1, metavar="N", help="of the instance in it, from 1 (default: %(default)s)")
+    group.add_argument("--machines", type=int, default=1, metavar="N", help="identical; due dates are divided by it (default: 1)")
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("search")
+    group.add_argument("--moves", type=int, metavar="N", help="moves of the annealing; the same answer each time")
+    group.add_argument("--time-budget", type=float, metavar="S", help="seconds of the annealing (default: 10) or the MILP (60)")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """What the action answers, in the format asked for."""
+    return ACTIONS[given.action](given)
+
+
+# ---- instances ----
+
+
+def _level(given: argparse.Namespace) -> Level | str:
+    check_one_of("load level", given.level, LEVELS)
+    usual = LEVELS[given.level]
+    own = {name: getattr(given, name) for name in ("tasks", "load", "cluster") if getattr(given, name) is not None}
+    if given.slack is not None:
+        own["slack"] = _slack(given.slack)
+    return Level(**{**vars(usual), **own}) if own else str(given.level)
+
+
+def _slack(text: str) -> tuple[float, float]:
+    try:
+        least, greatest = map(float, text.split(":"))
+    except ValueError:
+        raise InputError(f"--slack(={text!r}) must be two numbers, such as 1:2") from None
+    return least, greatest
+
+
+def _instance(given: argparse.Namespace, seed: int) -> Instance:
+    sources = [name for name in ("level", "instance", "orlib") if getattr(given, name) is not None]
+    require(len(sources) == 1, "sources of the instance", sources, "one of --level, --instance and --orlib")
+    if given.orlib is not None:
+        return read_orlib(given.orlib, given.index, given.machines)
+    if given.instance is not None:
+        return read_instance(given.instance, cluster(given.cluster or "small"), skip_unfit=given.skip_unfit)
+    return generate(_level(given), seed)
+
+
+# ---- answers ----
+
+
+def _generate(given: argparse.Namespace) -> Answer:
+    require(given.level is not None, "--level", None, f"one of {', '.join(LEVELS)}")
+    instance = generate(_level(given), given.seed)
+    write_instance(instance, given.out)
+    gpus = ", ".join(gpu.name for gpu in instance.gpus)
+    log.info("%d tasks over %.1f h for %s", instance.tasks, instance.arrival_s[-1] / 3600, gpus)
+    return Answer(given.out)
+
+
+def _solve(given: argparse.Namespace) -> Answer:
+    solution = _solved(given, given.scheduler, _instance(given, given.seed), given.seed)
+    if given.format == "json":
+        return Answer(json.dumps(solution.figures, indent=2))
+    if given.format == "csv":
+        return Answer(csv_text(_rows(solution)).rstrip("\n"))
+    return Answer("\n".join(f"{name:18} {_told(value):>14}" for name, value in solution.figures.items()))
+
+
+def _solved(given: argparse.Namespace, scheduler: str, instance: Instance, seed: int) -> Solution:
+    return solve(instance, scheduler, seed=seed, moves=given.moves, time_budget_s=given.time_budget)
+
+
+def _rows(solution: Solution) -> list[dict[str, Any]]:
+    schedule, instance = solution.schedule, solution.schedule.instance
+    columns = (schedule.gpu, instance.arrival_s, schedule.start_s, schedule.finish_s, instance.deadline_s, instance.weight)
+    names = ("gpu", "arrival_s", "start_s", "finish_s", "deadline_s", "weight")
+    return [{"task": task, **dict(zip(names, row))} for task, row in enumerate(zip(*(c.tolist() for c in columns)), start=1)]
+
+
+def _compare(given: argparse.Namespace) -> Answer:
+    names = given.schedulers.split(",")
+    for name in names:
+        check_one_of("scheduler", name, SCHEDULERS)
+    require(len(set(names)) == len(names), "--schedulers", given.schedulers, "names that differ")
+    check_whole("--instances", given.instances, least=1)
+    require(given.instances == 1 or given.level is not None, "--instances", given.instances, "1, unless --level generates them")
+    seeds = range(given.seed, given.seed + given.instances)
+    rows = []
+    for seed in seeds:
+        instance = _instance(given, seed)
+        rows += [{"seed": seed, **_solved(given, name, instance, seed).figures} for name in names]
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    columns = {name: {key: [row[key] for row in rows if row["scheduler"] == name] for key in COMPARED} for name in names}
+    return _compared(given, columns)
+
+
+def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list[float]]]) -> Answer:
+    if given.format == "json":
+        means = {name: {key: mean(values).mean for key, values in each.items()} for name, each in columns.items()}
+        return Answer(json.dumps({"instances": given.instances, "schedulers": means}, indent=2))
+    lines = [["scheduler", *COMPARED]]
+    lines += [[name, *(_told(mean(values).mean) for values in each.values())] for name, each in columns.items()]
+    text = aligned(lines)
+    if given.instances > 1:
+        first, *others = columns
+        text += ["", f"weighted tardiness, difference from {first}, paired by instance (95 %)"]
+        for name in others:
+            found = paired_difference(columns[name]["weighted_tardiness"], columns[first]["weighted_tardiness"])
+            text.append(f"{name:10} {_told(found.mean)} ± {_told(found.half_width)}, p = {found.p:.2g}")
+    return Answer("\n".join(text))
+
+
+def _llm(given: argparse.Namespace) -> Answer:
+    rows = table_two() if given.trace is None else _served(given)
+    if given.trace is None:
+        for option in ("weight", "gpus", "tensor", "strict"):
+            require(not getattr(given, option), f"--{option}", getattr(given, option), "given with --trace")
+    if given.format == "json":
+        return Answer(json.dumps({"rows": rows}, indent=2))
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [[_told(row[key]) if row.get(key) is not None else "-" for key in columns] for row in rows]
+    return Answer("\n".join(aligned([columns, *lines])))
+
+
+def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
+    gpus = 2 if given.tensor is None else given.tensor
+    requests = read_requests(given.trace, weight=given.weight or "equal", gpus=gpus, strict=given.strict)
+    cluster = LlmCluster(16 if given.gpus is None else given.gpus)
+    modes = [(name, waves) for waves in (False, True) for name in LLM_SCHEDULERS]
+    return [
+        {
+            "scheduler": name,
+            "mode": "waves" if waves else "work-conserving",
+            **simulate_llm(requests, cluster, name, waves=waves).metrics,
+        }
+        for name, waves in modes
+    ]
+
+
+def _told(value: Any) -> str:
+    if not isinstance(value, (int, float)):
+        return str(value)
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+    "generate": _generate,
+    "solve": _solve,
+    "compare": _compare,
+    "llm": _llm,
+}

@@ -1,0 +1,198 @@
+"""Simulated annealing of ours: tasks are moved and swapped within and between the sequences of the GPUs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from random import Random
+
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.sagreedy import Iteration
+from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.streams import stream
+
+__all__ = ["Sequences", "anneal"]
+
+ROUNDS = 3  # each after the first starts from the best so far, reheated
+HOT, REHEATED, COLD = 0.1, 0.03, 0.01  # temperatures: of the median worsening at the start, and last over first of a round
+REACH = 40  # positions between what is moved or swapped, at most
+BATCH = 100  # moves at one temperature
+SAMPLE = 200  # moves that are tried to find the first temperature
+MOST_STEPS = 1000  # of the course that is reported
+
+Change = tuple[int, int, list[int], int]
+"""On a GPU, from a position on: these tasks come instead of as many, more (if the last is 1) or fewer (-1)."""
+
+
+class Sequences:
+    """The tasks of each GPU in order, each as early as it can be, with finish times and weighted tardiness up to each position.
+
+    finish_s[j][k], late[j][k]: of the first k tasks of GPU j; so the first entries are 0.
+    """
+
+    def __init__(self, instance: Instance, sequences: Sequence[Sequence[int]]) -> None:
+        self._tasks = list(zip(instance.arrival_s.tolist(), instance.deadline_s.tolist(), instance.weight.tolist()))
+        self.times_s = instance.times_s.T.tolist()
+        self.tasks = [list(sequence) for sequence in sequences]
+        self.finish_s = [[0.0] for _ in sequences]
+        self.late = [[0.0] for _ in sequences]
+        for j in range(len(self.tasks)):
+            self._time(j, 0)
+
+    @property
+    def objective(self) -> float:
+        """Total weighted tardiness (hgsp.txt Eq. 1)."""
+        return sum(late[-1] for late in self.late)
+
+    def _time(self, j: int, first: int) -> None:
+        """Work out finish times and tardiness of a GPU from a position on."""
+        finish_s, late, times_s = self.finish_s[j], self.late[j], self.times_s[j]
+        del finish_s[first + 1 :], late[first + 1 :]
+        now_s, sum_late = finish_s[first], late[first]
+        for task in self.tasks[j][first:]:
+            arrival_s, deadline_s, weight = self._tasks[task]
+            now_s = (now_s if now_s > arrival_s else arrival_s) + times_s[task]
+            if now_s > deadline_s:
+                sum_late += weight * (now_s - deadline_s)
+            finish_s.append(now_s)
+            late.append(sum_late)
+
+    def worsening(self, change: Change) -> float:
+        """By how much a change raises the objective; only what it moves in time is looked at."""
+        j, first, new, longer = change
+        finish_s, late, times_s, tasks = self.finish_s[j], self.late[j], self.times_s[j], self._tasks
+        now_s, sum_late = finish_s[first], 0.0
+        for task in new:
+            arrival_s, deadline_s, weight = tasks[task]
+            now_s = (now_s if now_s > arrival_s else arrival_s) + times_s[task]
+            if now_s > deadline_s:
+                sum_late += weight * (now_s - deadline_s)
+        place = first + len(new) - longer
+        if now_s != finish_s[place]:
+            for task in self.tasks[j][place:]:
+                arrival_s, deadline_s, weight = tasks[task]
+                now_s = (now_s if now_s > arrival_s else arrival_s) + times_s[task]
+                if now_s > deadline_s:
+                    sum_late += weight * (now_s - deadline_s)
+                place += 1
+                if now_s == finish_s[place]:
+                    break  # from here on all is as it was
+        return sum_late - (late[place] - late[first])
+
+    def make(self, change: Change) -> None:
+        """Carry out a change."""
+        j, first, new, longer = change
+        self.tasks[j][first : first + len(new) - longer] = new
+        self._time(j, first)
+
+
+class _Moves:
+    """Random moves: a task to another position, or two tasks swapped; on the same GPU or on two."""
+
+    def __init__(self, state: Sequences, rng: Random) -> None:
+        self._state, self._random, self._gpus = state, rng.random, len(state.tasks)
+
+    def __call__(self) -> list[Change]:
+        """The changes that a move is made of; none if what was drawn is no move."""
+        random, tasks = self._random, self._state.tasks
+        j = int(random() * self._gpus)
+        own = tasks[j]
+        if not own:
+            return []
+        place = int(random() * len(own))
+        if self._gpus == 1 or random() < 0.5:
+            return self._within(j, own, place)
+        other = (j + 1 + int(random() * (self._gpus - 1))) % self._gpus
+        return self._between(j, place, other)
+
+    def _near(self, place: int, most: int) -> int:
+        """A position from 0 to `most`, not far from a place."""
+        least = max(0, place - REACH)
+        return least + int(self._random() * (min(most, place + REACH) - least + 1))
+
+    def _within(self, j: int, own: list[int], place: int) -> list[Change]:
+        to = self._near(place, len(own) - 1)
+        if to == place:
+            return []
+        first, last = (place, to) if place < to else (to, place)
+        new = own[first : last + 1]
+        if self._random() < 0.5:
+            new[0], new[-1] = new[-1], new[0]
+        elif place < to:
+            new.append(new.pop(0))
+        else:
+            new.insert(0, new.pop())
+        return [(j, first, new, 0)]
+
+    def _between(self, j: int, place: int, other: int) -> list[Change]:
+        tasks, times_s = self._state.tasks, self._state.times_s
+        task, theirs = tasks[j][place], tasks[other]
+        if times_s[other][task] == math.inf:
+            return []
+        middle = place * len(theirs) // len(tasks[j])
+        if not theirs or self._random() < 0.5:
+            return [(j, place, [], -1), (other, self._near(middle, len(theirs)), [task], 1)]
+        to = self._near(middle, len(theirs) - 1)
+        if times_s[j][theirs[to]] == math.inf:
+            return []
+        return [(j, place, [theirs[to]], 0), (other, to, [task], 0)]
+
+
+def anneal(
+    instance: Instance, seed: int = 0, *, moves: int | None = None, time_budget_s: float | None = None
+) -> tuple[Schedule, list[Iteration]]:
+    """The best schedule found, and the course of the search; never worse than Greedy or a dispatch rule, from which it starts.
+
+    moves: how many are tried, for an answer that is the same each time. time_budget_s: seconds until it stops. Of both, what
+    comes first. Raises InputError if neither is given.
+    """
+    if moves is None and time_budget_s is None:
+        raise InputError("the annealing needs moves or a time budget")
+    begin = time.perf_counter()
+    starts = [greedy_assignment(instance, range(instance.tasks)), *(dispatch(instance, rule) for rule in RULES.values())]
+    start = min(starts, key=lambda schedule: schedule.weighted_tardiness)
+
+    def spent(done: int) -> float:
+        by_moves = done / moves if moves else 0.0
+        return max(by_moves, (time.perf_counter() - begin) / time_budget_s if time_budget_s else 0.0)
+
+    rng = Random(int.from_bytes(stream(seed, "annealing").bytes(16)))
+    sequences, course = _search(instance, start.sequences(), rng, spent)
+    found = from_sequences(instance, sequences)
+    return min(found, start, key=lambda schedule: schedule.weighted_tardiness), course
+
+
+def _search(
+    instance: Instance, start: list[list[int]], rng: Random, spent: Callable[[int], float]
+) -> tuple[list[list[int]], list[Iteration]]:
+    state = Sequences(instance, start)
+    typical = _typical_worsening(state, _Moves(state, rng))
+    best, least = start, state.objective
+    course, done, share = [Iteration(0, HOT * typical, least, least)], 0, 0.0
+    for number in range(ROUNDS):
+        state = Sequences(instance, best)
+        move, value = _Moves(state, rng), least
+        while least > 0 and (share := spent(done)) < (number + 1) / ROUNDS:
+            temperature = typical * (REHEATED if number else HOT) * COLD ** (share * ROUNDS - number)
+            for _ in range(BATCH):
+                changes = move()
+                worsening = sum([state.worsening(change) for change in changes])
+                if worsening <= 0 or rng.random() < math.exp(-worsening / temperature):
+                    for change in changes:
+                        state.make(change)
+                    value += worsening
+                    if value < least - 1e-9 * (1 + least):
+                        best, least = [tasks.copy() for tasks in state.tasks], value
+            done += BATCH
+            course.append(Iteration(done, temperature, value, least))
+    return best, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
+
+
+def _typical_worsening(state: Sequences, move: _Moves) -> float:
+    """The median of what random moves worsen; 1 where none does."""
+    tried = (sum(state.worsening(change) for change in move()) for _ in range(SAMPLE))
+    worse = sorted(worsening for worsening in tried if worsening > 0)
+    return worse[len(worse) // 2] if worse else 1.0

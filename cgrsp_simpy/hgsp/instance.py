@@ -1,0 +1,189 @@
+"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each takes on which (hgsp.txt Section I)."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.table import csv_text
+
+__all__ = ["CLUSTERS", "COLUMNS", "Gpu", "Instance", "cluster", "read_instance", "read_orlib", "write_instance"]
+
+log = logging.getLogger(__name__)
+Floats = npt.NDArray[np.float64]
+COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU. memory_gb: M_j. speed: v_j, workload per second."""
+
+    name: str
+    memory_gb: float
+    speed: float
+
+    def __post_init__(self) -> None:
+        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
+        check_number(f"speed of {self.name}", self.speed, above=0)
+
+
+_MODELS = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))  # hgsp.txt Section IV
+CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2), ("large", 3))}
+
+
+def cluster(name: str) -> tuple[Gpu, ...]:
+    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt Section IV)."""
+    check_one_of("cluster", name, CLUSTERS)
+    return CLUSTERS[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Tasks in order of arrival, and the GPUs that they run on.
+
+    Columns of shape (tasks,): workload L_i, memory_gb m_i, deadline_s d_i, weight w_i, arrival_s a_i (hgsp.txt Section I.B).
+    All are numbers >= 0, the workload above 0; a deadline before the arrival is allowed, the task is late then.
+
+    Raises InputError, naming the task (numbered from 1 in the order given), for what is not allowed, and for a task that fits on
+    no GPU. Tasks are put in order of arrival, those that arrive together in the order given.
+    """
+
+    workload: Floats = field(repr=False)
+    memory_gb: Floats = field(repr=False)
+    deadline_s: Floats = field(repr=False)
+    weight: Floats = field(repr=False)
+    arrival_s: Floats = field(repr=False)
+    gpus: tuple[Gpu, ...]
+    name: str = "instance"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
+        require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU")
+        for column in COLUMNS:
+            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
+        if self.tasks == 0:
+            raise InputError(f"{self.name} holds no task")
+        for column in COLUMNS:
+            self._check(column, getattr(self, column))
+        self._check_fit()
+        order = np.argsort(self.arrival_s, kind="stable")
+        for column in COLUMNS:
+            object.__setattr__(self, column, getattr(self, column)[order])
+        late = int((self.deadline_s < self.arrival_s).sum())
+        if late:
+            log.warning(
+                "%s: %d of %d tasks have their deadline before they arrive; they count as late", self.name, late, self.tasks
+            )
+
+    def _check(self, column: str, values: Floats) -> None:
+        require(values.shape == (self.tasks,), f"shape of {column}", values.shape, f"({self.tasks},), one a task")
+        bad = ~(np.isfinite(values) & (values >= 0))
+        if column == "workload":
+            bad |= values == 0
+        for index in np.flatnonzero(bad)[:1]:
+            allowed = "a number > 0" if column == "workload" else "a number >= 0"
+            require(False, f"{column} of task {index + 1}", values[index].item(), allowed)
+
+    def _check_fit(self) -> None:
+        most = max(gpu.memory_gb for gpu in self.gpus)
+        for index in np.flatnonzero(self.memory_gb > most)[:1]:
+            raise InputError(
+                f"memory_gb of task {index + 1}(={self.memory_gb[index].item()!r}) fits on no GPU; the largest has {most:g} GB"
+            )
+
+    @property
+    def tasks(self) -> int:
+        """Number of tasks, n."""
+        return len(self.workload)
+
+    @cached_property
+    def times_s(self) -> Floats:
+        """p_ij = L_i / v_j, seconds, of shape (tasks, GPUs); infinite where a task does not fit (Eq. 3)."""
+        speeds = np.array([gpu.speed for gpu in self.gpus])
+        memory_gb = np.array([gpu.memory_gb for gpu in self.gpus])
+        return np.where(self.memory_gb[:, None] <= memory_gb, self.workload[:, None] / speeds, np.inf)
+
+    @cached_property
+    def least_time_s(self) -> Floats:
+        """Time of each task on the fastest GPU that it fits on, seconds, of shape (tasks,)."""
+        return np.asarray(self.times_s.min(axis=1))
+
+
+# ---- files ----
+
+
+def write_instance(instance: Instance, path: str | Path) -> None:
+    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s, weight, arrival_s."""
+    columns = [getattr(instance, column).tolist() for column in COLUMNS]
+    rows = [{"task": task, **dict(zip(COLUMNS, values))} for task, values in enumerate(zip(*columns), start=1)]
+    write_whole(Path(path), csv_text(rows).encode())
+
+
+def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
+    """Read tasks from a CSV file with the columns of `write_instance`; task and other columns are not looked at.
+
+    skip_unfit: leave out tasks that fit on no GPU, with a logged note, instead of refusing them. Raises InputError with the
+    file's name, and the line where there is one.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file)
+            missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
+            require(not missing, "columns", ",".join(table.fieldnames or ()), f"among others {','.join(COLUMNS)}")
+            rows = [[_number(table.line_num, column, row[column]) for column in COLUMNS] for row in table]
+        if skip_unfit:
+            rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
+        columns = np.array(rows).T if rows else np.empty((len(COLUMNS), 0))
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _number(line: int, column: str, text: str | None) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise InputError(f"line {line}: {column}(={text!r}) must be a number") from None
+
+
+def _fitting(path: Path, rows: list[list[float]], most_gb: float) -> list[list[float]]:
+    unfit = [number for number, row in enumerate(rows, start=1) if row[1] > most_gb]
+    if unfit:
+        log.warning("%s: %d tasks fit on no GPU and are left out, the first of them task %d", path, len(unfit), unfit[0])
+    return [row for row in rows if not row[1] > most_gb]
+
+
+def read_orlib(path: str | Path, index: int, machines: int = 1, tasks: int = 40) -> Instance:
+    """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n weights, n due dates.
+
+    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n of the file.
+    Raises InputError with the file's name for a file of another shape, or an index beyond its end.
+    """
+    check_whole("index", index, least=1)
+    check_whole("machines", machines, least=1)
+    try:
+        numbers = np.array(Path(path).read_text(encoding="ascii").split(), dtype=np.float64)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except ValueError:
+        raise InputError(f"{path}: not a list of numbers") from None
+    held = len(numbers) // (3 * tasks)
+    require(len(numbers) > 0 and len(numbers) % (3 * tasks) == 0, f"{path}: numbers", len(numbers), f"a multiple of {3 * tasks}")
+    require(index <= held, f"{path}: index", index, f"a number from 1 to {held}")
+    times, weights, due = numbers.reshape(held, 3, tasks)[index - 1]
+    none = np.zeros(tasks)
+    gpus = tuple(Gpu(f"machine {number + 1}", 0.0, 1.0) for number in range(machines))
+    return Instance(times, none, due / machines, weights, none, gpus, f"{Path(path).stem} {index}")

@@ -1,0 +1,220 @@
+"""LLM inference requests and the cluster that serves them (hgsp.txt Section VI.A), and the reader of a log of requests."""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from cgrsp_simpy.hgsp.instance import Floats
+from cgrsp_simpy.hgsp.schedule import Ints
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.reading import listed, note, timestamp
+
+__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "Requests", "read_requests"]
+
+log = logging.getLogger(__name__)
+WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}  # columns of whole numbers, and the least of each
+MOST = 1e15  # of a whole number: up to here floats are exact
+EXTRA = "\n"  # under which cells beyond the header are put; no column can have this name
+
+
+@dataclass(frozen=True)
+class LlmModel:
+    """A language model. memory_gb: what it needs in all, m_i; each of tau GPUs holds m_i / tau of it."""
+
+    name: str
+    memory_gb: float
+
+    def __post_init__(self) -> None:
+        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
+
+
+QWEN3 = LlmModel("Qwen3", 30.0)  # Section VI.C: 15 GB per GPU with tau = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """Requests in order of arrival. Columns of shape (requests,).
+
+    arrival_s: a_i, seconds, >= 0. prompt_tokens, output_tokens: tokens of the phases PREFILL and DECODE, whole numbers >= 0 that
+    are not both 0; a request of one phase has 0 tokens of the other. weight: w_i, >= 0. gpus: tau_i, the GPUs that it holds at
+    once. models: one a request. Source: hgsp.txt Section VI.A.2.
+
+    Requests are put in order of arrival, those that arrive together in the order given. Raises InputError, naming the request
+    (numbered from 1 in the order given), for what is not allowed.
+    """
+
+    arrival_s: Floats = field(repr=False)
+    prompt_tokens: Ints = field(repr=False)
+    output_tokens: Ints = field(repr=False)
+    weight: Floats = field(repr=False)
+    gpus: Ints = field(repr=False)
+    models: tuple[LlmModel, ...] = field(repr=False)
+    name: str = "requests"
+
+    def __post_init__(self) -> None:
+        columns = {name: np.array(getattr(self, name), np.float64) for name in ("arrival_s", "weight", *WHOLE)}
+        number = columns["arrival_s"].size
+        if number == 0:
+            raise InputError(f"{self.name}: no request")
+        for name, values in columns.items():
+            require(values.shape == (number,), f"shape of {name}", values.shape, f"({number},), one a request")
+            _check(name, values)
+        for index in np.flatnonzero(columns["prompt_tokens"] + columns["output_tokens"] == 0)[:1]:
+            require(False, f"prompt_tokens + output_tokens of request {index + 1}", 0, "at least 1")
+        models = entries_of("models", self.models, "a list of models, one a request")
+        require(len(models) == number, "number of models", len(models), f"{number}, one a request")
+        order = np.argsort(columns["arrival_s"], kind="stable")
+        for name, values in columns.items():
+            object.__setattr__(self, name, values[order].astype(np.int64 if name in WHOLE else np.float64))
+        object.__setattr__(self, "models", tuple(models[index] for index in order))
+
+    @property
+    def requests(self) -> int:
+        """Number of requests, n."""
+        return len(self.arrival_s)
+
+
+def _check(name: str, values: Floats) -> None:
+    least, most = WHOLE.get(name, 0), MOST if name in WHOLE else np.inf
+    bad = ~(np.isfinite(values) & (values >= least) & (values <= most))
+    if name in WHOLE:
+        bad |= values != np.floor(values)
+    for index in np.flatnonzero(bad)[:1]:
+        allowed = f"a whole number from {least} to {MOST:g}" if name in WHOLE else "a number >= 0"
+        require(False, f"{name} of request {index + 1}", values[index].item(), allowed)
+
+
+@dataclass(frozen=True)
+class LlmCluster:
+    """GPUs of one type. gpus: their number. memory_gb: M_j of each.
+
+    prefill_tokens_per_s, decode_tokens_per_s: lambda_j of the two phases; one request has it whatever its tau. The defaults are
+    printed (hgsp.txt Sections VI.A.2 and VI.C).
+    """
+
+    gpus: int = 16
+    gpu: str = "H100"
+    memory_gb: float = 80.0
+    prefill_tokens_per_s: float = 1000.0
+    decode_tokens_per_s: float = 5000.0
+
+    def __post_init__(self) -> None:
+        check_whole("gpus of the cluster", self.gpus, least=1)
+        check_number(f"memory_gb of {self.gpu}", self.memory_gb, least=0)
+        check_number(f"prefill_tokens_per_s of {self.gpu}", self.prefill_tokens_per_s, above=0)
+        check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
+
+    def times_s(self, requests: Requests) -> Floats:
+        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds, of shape (requests,)."""
+        return requests.prompt_tokens / self.prefill_tokens_per_s + requests.output_tokens / self.decode_tokens_per_s
+
+    def check(self, requests: Requests) -> None:
+        """Raise InputError, naming the request, for one that can never run here: too many GPUs, or too much memory on each."""
+        for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
+            raise InputError(
+                f"request {index + 1} needs {requests.gpus[index]} GPUs at once; the cluster has {self.gpus} {self.gpu} in all"
+            )
+        for number, (model, gpus) in enumerate(zip(requests.models, requests.gpus.tolist()), start=1):
+            if model.memory_gb / gpus > self.memory_gb:
+                raise InputError(
+                    f"request {number} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
+                    f" {self.gpu} has {self.memory_gb:g} GB"
+                )
+
+
+# ---- a log of requests ----
+
+LOG_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0  # the printed workload weighs prompts of 500 tokens 10, of 2000 tokens 1
+
+# Name of a law -> weights from the columns prompt_tokens and output_tokens. Logs hold no weights: these laws are ours.
+WEIGHTS: dict[str, Callable[[Ints, Ints], Floats]] = {
+    "equal": lambda prompt, output: np.ones(len(prompt)),  # noqa: ARG005, as of every law
+    "short": lambda prompt, output: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),  # noqa: ARG005
+}
+
+
+def read_requests(
+    path: str | Path, *, weight: str = "equal", gpus: int = 2, model: LlmModel = QWEN3, strict: bool = False
+) -> Requests:
+    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of 2023.
+
+    TIMESTAMP is the arrival (time 0 is the first), ContextTokens and GeneratedTokens are the prompt's and the output's tokens;
+    other columns are not looked at. A log knows nothing else: gpus (tau) and model are the same for all requests, and weight
+    names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). For columns of one's own:
+    `dataclasses.replace(requests, weight=...)`.
+    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
+
+    Raises InputError with the file's name, and the line where there is one.
+    """
+    check_one_of("law of weights", weight, WEIGHTS)
+    check_whole("gpus", gpus, least=1)
+    check_bool("strict", strict)
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows, bad = _rows(file)
+        if bad:
+            note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(bad)}", "left out")
+        if not rows:
+            raise InputError("no usable request")
+        _check_order(path, rows, strict)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    first = min(row[1] for row in rows)
+    arrival_s = np.array([(row[1] - first).total_seconds() for row in rows])
+    prompt, output = np.array([row[2:] for row in rows]).T
+    return Requests(
+        arrival_s, prompt, output, WEIGHTS[weight](prompt, output), np.full(len(rows), gpus), (model,) * len(rows), path.stem
+    )
+
+
+_Row = tuple[int, datetime, int, int]  # line, arrival, prompt and output tokens
+
+
+def _rows(file: TextIO) -> tuple[list[_Row], list[str]]:
+    """The usable rows, and what is wrong with each of the others."""
+    table = csv.DictReader(file, strict=True, restkey=EXTRA)
+    missing = [column for column in LOG_COLUMNS if column not in (table.fieldnames or ())]
+    require(not missing, "columns", ",".join(table.fieldnames or ())[:100], f"among others {','.join(LOG_COLUMNS)}")
+    rows: list[_Row] = []
+    bad: list[str] = []
+    for cells in table:
+        try:
+            if None in cells.values() or EXTRA in cells:
+                raise ValueError("not as many fields as the header")
+            rows.append(_row(table.line_num, cells))
+        except ValueError as error:
+            bad.append(f"line {table.line_num}: {error}")
+    return rows, bad
+
+
+def _row(line: int, cells: dict[str, str]) -> _Row:
+    time, *tokens = (cells[column] for column in LOG_COLUMNS)
+    prompt, output = (_tokens(name, text) for name, text in zip(LOG_COLUMNS[1:], tokens))
+    require(prompt + output > 0, "ContextTokens + GeneratedTokens", 0, "at least 1")
+    return line, timestamp(time), prompt, output
+
+
+def _tokens(name: str, text: str) -> int:
+    require(text.isdecimal() and len(text) <= 15, name, text[:20], f"a whole number from 0 to {MOST:g}")
+    return int(text)
+
+
+def _check_order(path: Path, rows: list[_Row], strict: bool) -> None:
+    late = [later[0] for earlier, later in pairwise(rows) if later[1] < earlier[1]]
+    if late:
+        note(log, path, strict, f"arrivals out of order, first at line {late[0]}", "sorted")

@@ -1,0 +1,117 @@
+"""Schedules and what they are worth: equations 1 to 12 of hgsp.txt, each in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.hgsp.instance import Floats, Instance
+
+__all__ = ["Schedule", "from_sequences", "greedy_assignment", "weighted_tardiness"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Where and when each task runs; columns of shape (tasks,). gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i."""
+
+    instance: Instance
+    gpu: Ints = field(repr=False)
+    start_s: Floats = field(repr=False)
+    finish_s: Floats = field(repr=False)
+
+    @property
+    def tardiness_s(self) -> Floats:
+        """max(0, c_i - d_i), seconds."""
+        return np.maximum(0.0, self.finish_s - self.instance.deadline_s)
+
+    @property
+    def weighted_tardiness(self) -> float:
+        """Eq. 1, the objective."""
+        return float(self.instance.weight @ self.tardiness_s)
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10), makespan_s (11), utilisation_pct (12)."""
+        jobs, flow_s = self.instance, self.finish_s - self.instance.arrival_s
+        late = int((self.finish_s > jobs.deadline_s).sum())
+        makespan_s = float(self.finish_s.max())
+        busy_s = float((self.finish_s - self.start_s).sum())
+        return {
+            "weighted_tardiness": self.weighted_tardiness,
+            "act_s": float(flow_s.mean()),
+            "twct": float(jobs.weight @ flow_s),
+            "dmc": late,
+            "dmr_pct": 100 * late / jobs.tasks,
+            "makespan_s": makespan_s,
+            "utilisation_pct": 100 * busy_s / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
+        }
+
+    def sequences(self) -> list[list[int]]:
+        """The tasks of each GPU in the order in which they run."""
+        order = np.lexsort((self.finish_s, self.start_s))
+        return [[int(task) for task in order if self.gpu[task] == j] for j in range(len(self.instance.gpus))]
+
+    def fault(self) -> str:
+        """Which of equations 2 to 6 the schedule breaks, and where; "" if none."""
+        jobs = self.instance
+        times_s = jobs.times_s[np.arange(jobs.tasks), self.gpu]
+        for broken, what in (
+            (~np.isfinite(times_s), "runs on a GPU whose memory it exceeds (Eq. 3)"),
+            (
+                np.abs(self.finish_s - self.start_s - times_s) > 1e-9 * np.maximum(1, self.finish_s),
+                "runs too long or short (Eq. 4)",
+            ),
+            (self.start_s < jobs.arrival_s, "starts before it arrives (Eq. 5)"),
+        ):
+            for task in np.flatnonzero(broken)[:1]:
+                return f"task {task + 1} {what}"
+        for sequence in self.sequences():
+            for one, other in pairwise(sequence):
+                if self.start_s[other] < self.finish_s[one]:
+                    return f"tasks {one + 1} and {other + 1} overlap (Eq. 6)"
+        return ""
+
+
+def weighted_tardiness(instance: Instance, finish_s: Sequence[float]) -> float:
+    """Eq. 1 of completion times of shape (tasks,)."""
+    return float(instance.weight @ np.maximum(0.0, np.asarray(finish_s) - instance.deadline_s))
+
+
+def greedy_assignment(instance: Instance, order: Iterable[int], least_start: bool = False) -> Schedule:
+    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT), or that starts it first.
+
+    order: indices of all tasks. A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is the
+    first. Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
+    """
+    arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
+    free_s = [0.0] * len(instance.gpus)
+    gpu, start, finish = ([0] * instance.tasks, [0.0] * instance.tasks, [0.0] * instance.tasks)
+    inf = float("inf")
+    for task in order:
+        arrival, best, chosen, began, ended = arrivals[task], inf, 0, 0.0, 0.0
+        for j, time in enumerate(times[task]):
+            start_s = free_s[j] if free_s[j] > arrival else arrival
+            finish_s = start_s + time
+            value = start_s if least_start and finish_s < inf else finish_s
+            if value < best:
+                best, chosen, began, ended = value, j, start_s, finish_s
+        gpu[task], start[task], finish[task] = chosen, began, ended
+        free_s[chosen] = ended
+    return Schedule(instance, np.array(gpu), np.array(start), np.array(finish))
+
+
+def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
+    """The schedule in which each GPU runs its tasks in a given order, each as early as it can."""
+    gpu, start, finish = np.zeros(instance.tasks, np.int64), np.zeros(instance.tasks), np.zeros(instance.tasks)
+    for j, sequence in enumerate(sequences):
+        now_s = 0.0
+        for task in sequence:
+            gpu[task], start[task] = j, max(now_s, instance.arrival_s[task])
+            now_s = finish[task] = start[task] + instance.times_s[task, j]
+    return Schedule(instance, gpu, start, finish)

@@ -1,0 +1,120 @@
+"""One instance, one scheduler: the schedule, what it is worth, and how far from the best it can be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from cgrsp_simpy.hgsp.annealing import anneal
+from cgrsp_simpy.hgsp.bounds import lower_bound
+from cgrsp_simpy.hgsp.exact import solve_exact
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.rules import RULES, Priority, dispatch
+from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
+
+__all__ = ["SCHEDULERS", "Solution", "solve"]
+
+
+ANNEALING_S, MILP_S = 10.0, 60.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search may spend. moves: of the annealing. seconds: of the annealing and of the MILP."""
+
+    seed: int = 0
+    moves: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a scheduler answers. bound: a lower bound that it has proven, if any. course: of a search, step by step."""
+
+    schedule: Schedule
+    bound: float = 0.0
+    course: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A scheduler's answer. seconds: that the scheduler took. lower_bound: on the weighted tardiness of any schedule."""
+
+    scheduler: str
+    schedule: Schedule
+    seconds: float
+    lower_bound: float
+    course: Sequence[Any] = field(repr=False, default=())
+
+    @property
+    def gap_pct(self) -> float:
+        """By how much the optimum can be below, in % of the weighted tardiness found."""
+        value = self.schedule.weighted_tardiness
+        return 100 * max(0.0, value - self.lower_bound) / value if value else 0.0
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The metrics (hgsp.txt equations 1, 7 to 12) with lower_bound, gap_pct, scheduler and seconds."""
+        bounds = {"lower_bound": self.lower_bound, "gap_pct": self.gap_pct}
+        return {**self.schedule.metrics, **bounds, "scheduler": self.scheduler, "seconds": self.seconds}
+
+
+def _in_order(instance: Instance, limits: Limits, least_start: bool) -> Found:  # noqa: ARG001, one signature for all
+    return Found(greedy_assignment(instance, range(instance.tasks), least_start))
+
+
+def _by_rule(instance: Instance, limits: Limits, priority: Priority) -> Found:  # noqa: ARG001
+    return Found(dispatch(instance, priority))
+
+
+def _sagreedy(instance: Instance, limits: Limits) -> Found:
+    schedule, course = sagreedy(instance, limits.seed)
+    return Found(schedule, course=course)
+
+
+def _annealing(instance: Instance, limits: Limits) -> Found:
+    budget_s = ANNEALING_S if limits.moves is None and limits.seconds is None else limits.seconds
+    schedule, course = anneal(instance, limits.seed, moves=limits.moves, time_budget_s=budget_s)
+    return Found(schedule, course=course)
+
+
+def _milp(instance: Instance, limits: Limits) -> Found:
+    found = solve_exact(instance, MILP_S if limits.seconds is None else limits.seconds)
+    return Found(found.schedule, found.lower_bound)
+
+
+# Name -> scheduler, in the order of hgsp.txt Section III, then the others.
+SCHEDULERS: dict[str, Callable[[Instance, Limits], Found]] = {
+    "fifo": partial(_in_order, least_start=True),
+    "greedy": partial(_in_order, least_start=False),
+    "sagreedy": _sagreedy,
+    "annealing": _annealing,
+    **{name: partial(_by_rule, priority=priority) for name, priority in RULES.items()},
+    "milp": _milp,
+}
+
+
+def solve(
+    instance: Instance, scheduler: str, *, seed: int = 0, moves: int | None = None, time_budget_s: float | None = None
+) -> Solution:
+    """Schedule an instance.
+
+    scheduler: a name of SCHEDULERS. seed: of the searches sagreedy and annealing. moves: those that the annealing makes; with
+    them its answer is the same each time. time_budget_s: seconds that the annealing (10 unless it has moves) or the MILP (60)
+    may take. Raises InputError for what is not allowed.
+    """
+    check_one_of("scheduler", scheduler, SCHEDULERS)
+    check_whole("seed", seed, least=0)
+    if moves is not None:
+        check_whole("moves", moves, least=1)
+    if time_budget_s is not None:
+        check_number("time_budget_s", time_budget_s, above=0)
+    begin = time.perf_counter()
+    found = SCHEDULERS[scheduler](instance, Limits(seed, moves, time_budget_s))
+    seconds = time.perf_counter() - begin
+    return Solution(scheduler, found.schedule, seconds, max(found.bound, lower_bound(instance)), found.course)

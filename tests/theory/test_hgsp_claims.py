@@ -1,0 +1,86 @@
+"""The claims of hgsp.txt Section IV, on generated instances of each load level: ten seeds, paired by instance."""
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
+
+SEEDS = range(10)
+SCHEDULERS = {
+    "fifo": lambda instance, seed: greedy_assignment(instance, range(instance.tasks), least_start=True),
+    "greedy": lambda instance, seed: greedy_assignment(instance, range(instance.tasks)),
+    "sagreedy": lambda instance, seed: sagreedy(instance, seed)[0],
+    **{name: lambda instance, seed, rule=rule: dispatch(instance, rule) for name, rule in RULES.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Metrics by level and scheduler, one entry a seed."""
+    instances = {level: [generate(level, seed) for seed in SEEDS] for level in LEVELS}
+    return {
+        (level, name): [run(instance, seed).metrics for seed, instance in zip(SEEDS, some)]
+        for level, some in instances.items()
+        for name, run in SCHEDULERS.items()
+        if level == "tasks1" or name not in RULES
+    }
+
+
+def column(results, level, name, key="weighted_tardiness"):
+    return np.array([each[key] for each in results[level, name]])
+
+
+def gain_pct(results, level):
+    """By how much SAGreedy is below Greedy, in % of Greedy's, by instance."""
+    greedy, searched = column(results, level, "greedy"), column(results, level, "sagreedy")
+    return 100 * (greedy - searched) / greedy
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_sagreedy_is_never_worse_than_greedy(results, level):
+    assert (column(results, level, "sagreedy") <= column(results, level, "greedy")).all()
+
+
+def test_sagreedy_gains_under_high_load_and_more_under_extreme_load(results):
+    """Claim 3, as far as it holds.
+
+    At medium load the printed neighbour, which puts tasks before others that arrived long before them, gains nothing on most
+    instances; under high and extreme load it gains, significantly, and more under the latter.
+    """
+    gains = {level: gain_pct(results, level) for level in LEVELS}
+    assert np.median(gains["tasks1"]) == np.median(gains["tasks2"]) == 0
+    assert np.median(gains["tasks3"]) > 10
+    difference = paired_difference(column(results, "tasks3", "sagreedy"), column(results, "tasks3", "greedy"))
+    assert difference.high < 0
+    more = paired_difference(gains["tasks4"], gains["tasks3"])
+    assert more.low > 0
+
+
+def test_the_gain_grows_with_load_on_the_same_cluster():
+    gains = []
+    for load in (0.7, 5.0, 20.0):
+        instance = generate(Level(400, "small", load, (1.0, 2.0)), seed=1)
+        greedy = greedy_assignment(instance, range(400)).weighted_tardiness
+        gains.append(1 - sagreedy(instance)[0].weighted_tardiness / greedy)
+    assert gains == sorted(gains)
+    assert gains[0] < 0.01 < 0.1 < gains[2]
+
+
+def test_utilisation_alone_does_not_rank_schedulers(results):
+    """Claim V.3: FIFO keeps the GPUs busiest, and is among the latest; EDD and WSPT are equally busy, and far apart."""
+    busy = {name: column(results, "tasks1", name, "utilisation_pct").mean() for name in SCHEDULERS}
+    late = {name: column(results, "tasks1", name).mean() for name in SCHEDULERS}
+    assert max(busy, key=busy.get) == "fifo"
+    assert late["fifo"] > 5 * late["atc"]
+    assert abs(busy["edd"] - busy["wspt"]) < 1
+    assert late["wspt"] > 5 * late["edd"]
+
+
+def test_greedy_is_better_than_fifo_where_there_is_room_and_a_slow_gpu_is_late(results):
+    """Table I, tasks2: FIFO takes whatever is idle, Greedy the GPU that ends first."""
+    difference = paired_difference(column(results, "tasks2", "greedy"), column(results, "tasks2", "fifo"))
+    assert difference.high < 0

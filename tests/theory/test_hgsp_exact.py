@@ -1,0 +1,192 @@
+"""The exact program and the lower bounds, against brute force and known optima; the annealing against both."""
+
+from itertools import permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.hgsp.annealing import Sequences, anneal
+from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
+from cgrsp_simpy.hgsp.exact import solve_exact
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
+from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
+from cgrsp_simpy.hgsp.solve import SCHEDULERS, solve
+from cgrsp_simpy.model.checks import InputError
+
+ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt"
+needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")
+
+
+def optimum_of(index):
+    return int((ORLIB / "wtopt40.txt").read_text().split()[index - 1])
+
+
+def orlib(index, machines=1):
+    return read_orlib(ORLIB / "wt40.txt", index, machines)
+
+
+def brute_force(instance):
+    """The least weighted tardiness over all assignments and orders."""
+    n, m = instance.times_s.shape
+    best = np.inf
+    for order in permutations(range(n)):
+        for gpus in product(range(m), repeat=n):
+            if all(np.isfinite(instance.times_s[i, j]) for i, j in zip(order, gpus)):
+                sequences = [[i for i, j in zip(order, gpus) if j == own] for own in range(m)]
+                best = min(best, from_sequences(instance, sequences).weighted_tardiness)
+    return best
+
+
+@st.composite
+def tiny(draw, most=5):
+    number = draw(st.integers(1, most))
+    row = st.tuples(st.integers(1, 9), st.sampled_from([0, 5, 20]), st.integers(0, 15), st.integers(0, 5), st.integers(0, 6))
+    rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
+    gpus = draw(st.lists(st.sampled_from([Gpu("fast", 10, 2.0), Gpu("odd", 10, 1.5), Gpu("slow", 40, 1.0)]), max_size=1))
+    return Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *gpus))
+
+
+@given(tiny())
+@settings(max_examples=25, deadline=None)
+def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance):
+    best = brute_force(instance)
+    exact = solve_exact(instance)
+    assert exact.optimal
+    assert exact.schedule.fault() == ""
+    assert exact.schedule.weighted_tardiness == pytest.approx(best, abs=1e-6)
+    assert exact.lower_bound <= best + 1e-6
+    assert lower_bound(instance) <= best + 1e-6
+
+
+def tight(tasks, seed, gpus=None):
+    """Tasks that come nearly at once, with hardly more time than they take."""
+    return generate(Level(tasks, "small", 5.0, (0.4, 1.0)), seed, gpus)
+
+
+def test_brute_force_agrees_on_six_tasks():
+    instance = tight(6, 1, (Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)))
+    assert solve_exact(instance).schedule.weighted_tardiness == pytest.approx(brute_force(instance), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nobody_beats_the_proven_optimum(seed):
+    instance = tight(6, seed)
+    exact = solve_exact(instance)
+    value = exact.schedule.weighted_tardiness
+    assert exact.optimal
+    assert exact.lower_bound == pytest.approx(value, rel=1e-4)
+    for name in SCHEDULERS:
+        assert solve(instance, name, moves=10_000).schedule.weighted_tardiness >= value * (1 - 1e-9), name
+
+
+def test_equal_gpus_are_solved_as_well():
+    instance = tight(6, 0, (Gpu("A100", 80, 57.0),) * 2)
+    exact = solve_exact(instance)
+    assert exact.optimal
+    assert exact.schedule.weighted_tardiness <= min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
+
+
+def test_a_time_limit_leaves_an_honest_answer():
+    instance = generate(Level(40, "small", 20.0, (0.5, 1.0)), 0)
+    exact = solve_exact(instance, 1.0)
+    assert not exact.optimal
+    assert exact.schedule.fault() == ""
+    assert exact.lower_bound <= exact.schedule.weighted_tardiness
+    with pytest.raises(InputError, match="time_limit_s"):
+        solve_exact(instance, 0)
+
+
+@needs_orlib
+@pytest.mark.parametrize("index", range(1, 126, 12))
+def test_bounds_are_below_the_known_optima(index):
+    assert lower_bound(orlib(index)) <= optimum_of(index) + 1e-6
+
+
+@pytest.mark.parametrize(("level", "most_gap"), [("tasks3", 0.08), ("tasks4", 0.12)])
+def test_bounds_are_tight_under_overload(level, most_gap):
+    instance = generate(level, 0)
+    best = min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
+    assert (1 - most_gap) * best < lower_bound(instance) <= best
+
+
+def test_alone_counts_what_no_schedule_can_avoid():
+    late = Instance([10.0], [0], [3.0], [2.0], [1.0], cluster("small"))
+    assert alone(late) == 0.0
+    slow = Instance([114.0], [0], [2.0], [5.0], [1.0], cluster("small"))
+    assert alone(slow) == pytest.approx(5 * (1 + 2 - 2))
+    assert by_capacity(slow) <= 5
+
+
+# ---- annealing ----
+
+
+@given(tiny(12), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_changes_are_worth_what_they_are_said_to_be(instance, rng):
+    """Incremental evaluation against the whole schedule, on random sequences and changes."""
+    from cgrsp_simpy.hgsp.annealing import _Moves
+
+    state = Sequences(instance, dispatch(instance, RULES["edd"]).sequences())
+    move = _Moves(state, rng)
+    for _ in range(30):
+        changes = move()
+        expected = state.objective + sum(state.worsening(change) for change in changes)
+        for change in changes:
+            state.make(change)
+        assert state.objective == pytest.approx(expected, abs=1e-9)
+        schedule = from_sequences(instance, state.tasks)
+        assert schedule.weighted_tardiness == pytest.approx(state.objective, abs=1e-9)
+        assert schedule.fault() == ""
+
+
+def test_the_same_seed_and_moves_give_the_same_answer():
+    instance = generate(Level(80, "medium", 8.0, (1, 2)), 3)
+    one, again, other = (anneal(instance, seed, moves=5_000) for seed in (1, 1, 2))
+    assert one[1] == again[1] != other[1]
+    np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_annealing_is_never_worse_than_what_it_starts_from(level):
+    instance = generate(level, 1)
+    starts = [greedy_assignment(instance, range(instance.tasks)), *(dispatch(instance, rule) for rule in RULES.values())]
+    found, course = anneal(instance, moves=3_000)
+    assert found.weighted_tardiness <= min(start.weighted_tardiness for start in starts)
+    assert [step.best for step in course] == sorted((step.best for step in course), reverse=True)
+
+
+def test_a_time_budget_is_kept():
+    assert solve(generate("tasks1", 0), "annealing", time_budget_s=0.5).seconds < 2
+    with pytest.raises(InputError, match="moves or a time budget"):
+        anneal(generate(Level(5, "small", 1, (1, 2)), 0))
+
+
+@needs_orlib
+def test_a_known_optimum_on_two_machines():
+    """Due dates divided by the machines: instance 1 on two reaches 606."""
+    assert anneal(orlib(1, 2), 1, moves=150_000)[0].weighted_tardiness <= 606
+
+
+@needs_orlib
+def test_most_single_machine_optima_are_found_soon():
+    """A ninth of the moves that two seconds allow, on every tenth instance; all 125: the long test."""
+    found = [anneal(orlib(index), index, moves=60_000)[0].weighted_tardiness for index in range(10, 126, 10)]
+    reached = sum(value < optimum_of(index) + 0.5 for value, index in zip(found, range(10, 126, 10)))
+    assert reached >= 0.75 * len(found)
+
+
+@needs_orlib
+@pytest.mark.long
+def test_at_least_92_percent_of_the_optima_are_found_and_97_percent_within_1_percent():
+    """All 125 instances with 550,000 moves, what two seconds on a core allow."""
+    ratios = []
+    for index in range(1, 126):
+        value, best = anneal(orlib(index), index, moves=550_000)[0].weighted_tardiness, optimum_of(index)
+        ratios.append(value / best if best else 1.0 + value)
+    assert np.mean(np.array(ratios) < 1 + 1e-9) >= 0.92
+    assert np.mean(np.array(ratios) <= 1.01) >= 0.97

@@ -1,15 +1,16 @@
-"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances; LLM inference requests."""
+"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances; LLM inference requests; figures."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, workers_of
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
 from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
@@ -49,6 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (every, requests):
         action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
     _add_llm(requests)
+    _add_figures(actions.add_parser("figures", help="the paper's figures and tables: PNG, SVG, and the CSV of what is plotted"))
+
+
+def _add_figures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", default="figures/hgsp", metavar="DIR", help="default: %(default)s")
+    ids = "gantt, gantt_window, comparison, table1, utilisation, annealing, table2"
+    parser.add_argument("--only", metavar="ID,ID", help=f"of {ids} (default: all)")
+    parser.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
 
 
 def _add_llm(parser: argparse.ArgumentParser) -> None:
@@ -216,6 +226,15 @@ def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
     ]
 
 
+def _figures(given: argparse.Namespace) -> Answer:
+    from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures  # matplotlib, for this command alone
+
+    ids = tuple(FIGURES) if given.only is None else tuple(given.only.split(","))
+    workers = workers_of(given) or os.cpu_count() or 1
+    executor = workers if workers > 1 else None
+    return Answer("\n".join(map(str, draw_figures(given.out, ids, style=given.style, executor=executor))))
+
+
 def _told(value: Any) -> str:
     if not isinstance(value, (int, float)):
         return str(value)
@@ -227,4 +246,5 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "solve": _solve,
     "compare": _compare,
     "llm": _llm,
+    "figures": _figures,
 }

@@ -16,15 +16,15 @@ from cgrsp_simpy.model.streams import stream
 
 __all__ = ["Sequences", "anneal"]
 
-ROUNDS = 3  # each after the first starts from the best so far, reheated
-HOT, REHEATED, COLD = 0.1, 0.03, 0.01  # temperatures: of the median worsening at the start, and last over first of a round
-REACH = 40  # positions between what is moved or swapped, at most
+ROUNDS = 10  # each after the first starts from the best so far, reheated
+HOT = 0.1  # first temperature of a round, of the mean weighted tardiness of the start's late tasks, unless that is far too hot
+COLD = 0.01  # its last temperature, of its first
+SAMPLE = 1000  # moves that are tried to see what is too hot
 BATCH = 100  # moves at one temperature
-SAMPLE = 200  # moves that are tried to find the first temperature
 MOST_STEPS = 1000  # of the course that is reported
 
 Change = tuple[int, int, list[int], int]
-"""On a GPU, from a position on: these tasks come instead of as many, more (if the last is 1) or fewer (-1)."""
+"""On a GPU, from a position on: these tasks come instead of the so many that are there."""
 
 
 class Sequences:
@@ -62,7 +62,7 @@ class Sequences:
 
     def worsening(self, change: Change) -> float:
         """By how much a change raises the objective; only what it moves in time is looked at."""
-        j, first, new, longer = change
+        j, first, new, old = change
         finish_s, late, times_s, tasks = self.finish_s[j], self.late[j], self.times_s[j], self._tasks
         now_s, sum_late = finish_s[first], 0.0
         for task in new:
@@ -70,7 +70,7 @@ class Sequences:
             now_s = (now_s if now_s > arrival_s else arrival_s) + times_s[task]
             if now_s > deadline_s:
                 sum_late += weight * (now_s - deadline_s)
-        place = first + len(new) - longer
+        place = first + old
         if now_s != finish_s[place]:
             for task in self.tasks[j][place:]:
                 arrival_s, deadline_s, weight = tasks[task]
@@ -84,13 +84,13 @@ class Sequences:
 
     def make(self, change: Change) -> None:
         """Carry out a change."""
-        j, first, new, longer = change
-        self.tasks[j][first : first + len(new) - longer] = new
+        j, first, new, old = change
+        self.tasks[j][first : first + old] = new
         self._time(j, first)
 
 
 class _Moves:
-    """Random moves: a task to another position, or two tasks swapped; on the same GPU or on two."""
+    """Random moves: a task to another position, or two swapped, on the same GPU; a task or a stretch between two GPUs."""
 
     def __init__(self, state: Sequences, rng: Random) -> None:
         self._state, self._random, self._gpus = state, rng.random, len(state.tasks)
@@ -108,13 +108,8 @@ class _Moves:
         other = (j + 1 + int(random() * (self._gpus - 1))) % self._gpus
         return self._between(j, place, other)
 
-    def _near(self, place: int, most: int) -> int:
-        """A position from 0 to `most`, not far from a place."""
-        least = max(0, place - REACH)
-        return least + int(self._random() * (min(most, place + REACH) - least + 1))
-
     def _within(self, j: int, own: list[int], place: int) -> list[Change]:
-        to = self._near(place, len(own) - 1)
+        to = int(self._random() * len(own))
         if to == place:
             return []
         first, last = (place, to) if place < to else (to, place)
@@ -125,20 +120,20 @@ class _Moves:
             new.append(new.pop(0))
         else:
             new.insert(0, new.pop())
-        return [(j, first, new, 0)]
+        return [(j, first, new, len(new))]
 
     def _between(self, j: int, place: int, other: int) -> list[Change]:
-        tasks, times_s = self._state.tasks, self._state.times_s
-        task, theirs = tasks[j][place], tasks[other]
-        if times_s[other][task] == math.inf:
+        tasks, times_s, random = self._state.tasks, self._state.times_s, self._random
+        own, theirs = tasks[j], tasks[other]
+        to = int(random() * (len(theirs) + 1))
+        if random() < 0.5:
+            out, back = 1, int(random() * 2)
+        else:  # a length of each order of magnitude is as likely
+            out, back = int((len(own) - place + 1) ** random()), int((len(theirs) - to + 1) ** random())
+        going, coming = own[place : place + out], theirs[to : to + back]
+        if any(times_s[other][task] == math.inf for task in going) or any(times_s[j][task] == math.inf for task in coming):
             return []
-        middle = place * len(theirs) // len(tasks[j])
-        if not theirs or self._random() < 0.5:
-            return [(j, place, [], -1), (other, self._near(middle, len(theirs)), [task], 1)]
-        to = self._near(middle, len(theirs) - 1)
-        if times_s[j][theirs[to]] == math.inf:
-            return []
-        return [(j, place, [theirs[to]], 0), (other, to, [task], 0)]
+        return [(j, place, coming, len(going)), (other, to, going, len(coming))]
 
 
 def anneal(
@@ -160,23 +155,20 @@ def anneal(
         return max(by_moves, (time.perf_counter() - begin) / time_budget_s if time_budget_s else 0.0)
 
     rng = Random(int.from_bytes(stream(seed, "annealing").bytes(16)))
-    sequences, course = _search(instance, start.sequences(), rng, spent)
+    sequences, course = _search(start, rng, spent)
     found = from_sequences(instance, sequences)
     return min(found, start, key=lambda schedule: schedule.weighted_tardiness), course
 
 
-def _search(
-    instance: Instance, start: list[list[int]], rng: Random, spent: Callable[[int], float]
-) -> tuple[list[list[int]], list[Iteration]]:
-    state = Sequences(instance, start)
-    typical = _typical_worsening(state, _Moves(state, rng))
-    best, least = start, state.objective
-    course, done, share = [Iteration(0, HOT * typical, least, least)], 0, 0.0
+def _search(start: Schedule, rng: Random, spent: Callable[[int], float]) -> tuple[list[list[int]], list[Iteration]]:
+    best, least = start.sequences(), start.weighted_tardiness
+    hot = min(HOT * least / max(1, (start.tardiness_s > 0).sum()), _small_worsening(start, rng))
+    course, done, share = [Iteration(0, hot, least, least)], 0, 0.0
     for number in range(ROUNDS):
-        state = Sequences(instance, best)
+        state = Sequences(start.instance, best)
         move, value = _Moves(state, rng), least
         while least > 0 and (share := spent(done)) < (number + 1) / ROUNDS:
-            temperature = typical * (REHEATED if number else HOT) * COLD ** (share * ROUNDS - number)
+            temperature = hot * COLD ** (share * ROUNDS - number)
             for _ in range(BATCH):
                 changes = move()
                 worsening = sum([state.worsening(change) for change in changes])
@@ -191,8 +183,10 @@ def _search(
     return best, course[:: 1 + len(course) // MOST_STEPS] + course[-1:]
 
 
-def _typical_worsening(state: Sequences, move: _Moves) -> float:
-    """The median of what random moves worsen; 1 where none does."""
+def _small_worsening(start: Schedule, rng: Random) -> float:
+    """What one in twenty of the random moves that worsen the start stays below."""
+    state = Sequences(start.instance, start.sequences())
+    move = _Moves(state, rng)
     tried = (sum(state.worsening(change) for change in move()) for _ in range(SAMPLE))
     worse = sorted(worsening for worsening in tried if worsening > 0)
-    return worse[len(worse) // 2] if worse else 1.0
+    return worse[len(worse) // 20] if worse else math.inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
@@ -14,8 +16,9 @@ MOST_VARIABLES, MOST_INTERVALS = 60_000, 200
 SOLVER_TOLERANCE = 1e-6
 
 
+@lru_cache(maxsize=1)
 def lower_bound(instance: Instance) -> float:
-    """The better of both bounds; below what any schedule of the instance can reach."""
+    """The better of both bounds; below what any schedule of the instance can reach. Worked out once for schedulers in turn."""
     return max(alone(instance), by_capacity(instance))
 
 

@@ -41,7 +41,7 @@ def sagreedy(instance: Instance, seed: int = 0, iterations: int = ITERATIONS) ->
         found = greedy_assignment(instance, neighbour.tolist())
         worse = found.weighted_tardiness - value
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
-            order, current, value = neighbour, found, value + worse
+            order, current, value = neighbour, found, found.weighted_tardiness
         if value < least:
             best, least = current, value
         course.append(Iteration(iteration, temperature, value, least))

@@ -14,6 +14,7 @@ from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, solve
 from cgrsp_simpy.model.checks import InputError
@@ -73,13 +74,13 @@ def test_brute_force_agrees_on_six_tasks():
     assert solve_exact(instance).schedule.weighted_tardiness == pytest.approx(brute_force(instance), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_nobody_beats_the_proven_optimum(seed):
-    instance = tight(6, seed)
+@pytest.mark.parametrize("seed", range(3))
+def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
+    instance = tight(8, seed)
     exact = solve_exact(instance)
     value = exact.schedule.weighted_tardiness
     assert exact.optimal
-    assert exact.lower_bound == pytest.approx(value, rel=1e-4)
+    assert exact.lower_bound == pytest.approx(value, rel=1e-6)
     for name in SCHEDULERS:
         assert solve(instance, name, moves=10_000).schedule.weighted_tardiness >= value * (1 - 1e-9), name
 
@@ -88,7 +89,7 @@ def test_equal_gpus_are_solved_as_well():
     instance = tight(6, 0, (Gpu("A100", 80, 57.0),) * 2)
     exact = solve_exact(instance)
     assert exact.optimal
-    assert exact.schedule.weighted_tardiness <= min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
+    assert exact.schedule.weighted_tardiness == pytest.approx(brute_force(instance), rel=1e-9)
 
 
 def test_a_time_limit_leaves_an_honest_answer():
@@ -151,6 +152,13 @@ def test_the_same_seed_and_moves_give_the_same_answer():
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
 
 
+def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
+    """Its first temperature is of what is late, not of what a random move does: those make a thousand times more late."""
+    instance = generate("tasks2", 0)
+    start = min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
+    assert anneal(instance, moves=50_000)[0].weighted_tardiness < 0.95 * start
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_annealing_is_never_worse_than_what_it_starts_from(level):
     instance = generate(level, 1)
@@ -173,6 +181,18 @@ def test_a_known_optimum_on_two_machines():
 
 
 @needs_orlib
+def test_a_known_value_on_four_machines():
+    """Instance 36 on four: 6420, or better; within 1 % in a tenth of the moves that ten seconds allow."""
+    assert anneal(orlib(36, 4), 1, moves=250_000)[0].weighted_tardiness <= 1.01 * 6420
+
+
+@needs_orlib
+@pytest.mark.long
+def test_a_known_value_on_four_machines_is_reached():
+    assert min(anneal(orlib(36, 4), seed, moves=2_500_000)[0].weighted_tardiness for seed in range(3)) <= 6420
+
+
+@needs_orlib
 def test_most_single_machine_optima_are_found_soon():
     """A ninth of the moves that two seconds allow, on every tenth instance; all 125: the long test."""
     found = [anneal(orlib(index), index, moves=60_000)[0].weighted_tardiness for index in range(10, 126, 10)]
@@ -183,10 +203,14 @@ def test_most_single_machine_optima_are_found_soon():
 @needs_orlib
 @pytest.mark.long
 def test_at_least_92_percent_of_the_optima_are_found_and_97_percent_within_1_percent():
-    """All 125 instances with 550,000 moves, what two seconds on a core allow."""
-    ratios = []
+    """All 125 instances with 550,000 moves, what two seconds on a core allow; the printed SAGreedy is far behind."""
+    ratios, printed = [], []
     for index in range(1, 126):
-        value, best = anneal(orlib(index), index, moves=550_000)[0].weighted_tardiness, optimum_of(index)
-        ratios.append(value / best if best else 1.0 + value)
+        best = optimum_of(index)
+        for found, of in ((anneal(orlib(index), index, moves=550_000), ratios), (sagreedy(orlib(index), index), printed)):
+            value = found[0].weighted_tardiness
+            of.append(value / best if best else 1.0 + value)
     assert np.mean(np.array(ratios) < 1 + 1e-9) >= 0.92
     assert np.mean(np.array(ratios) <= 1.01) >= 0.97
+    assert np.mean(np.array(printed) < 1 + 1e-9) < 0.2
+    assert np.median(printed) > 1.5

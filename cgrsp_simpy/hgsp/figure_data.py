@@ -1,0 +1,218 @@
+"""The data behind the figures of HGSP, from runs of our own: for each the rows that are plotted, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from typing import Any
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.experiments.executors import as_they_come
+from cgrsp_simpy.hgsp.bounds import lower_bound
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.llm import table_two
+from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.solve import SCHEDULERS, Found, Limits, Solution
+from cgrsp_simpy.model.checks import check_whole
+
+__all__ = [
+    "COMPARED",
+    "FIFTY",
+    "GANTT",
+    "HIGH",
+    "MOVES",
+    "PUBLISHED",
+    "UTILISED",
+    "Row",
+    "Rows",
+    "Runs",
+    "comparison",
+    "gantt",
+    "gantt_window",
+    "half",
+    "searches",
+    "table_one",
+    "table_two_rows",
+    "utilisation",
+]
+
+Row = dict[str, Any]
+COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "annealing")
+GANTT = ("fifo", "greedy", "sagreedy", "annealing")
+UTILISED = ("tasks1", "tasks3")  # medium and high load on the same three GPUs
+HIGH = "tasks3"
+FIFTY = Level(50, "small", 2.0, (1.0, 3.0))  # few enough to see each task, twice as much as three GPUs can do
+WINDOW_S = 1800.0
+MOVES = 100_000  # of the annealing
+METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
+
+# hgsp.txt Table I: weighted tardiness and miss rate in %, of the authors' instances, which are not ours.
+PUBLISHED = {
+    ("tasks1", "fifo"): (524.0, 5.7),
+    ("tasks1", "greedy"): (503.0, 5.2),
+    ("tasks1", "sagreedy"): (393.0, 4.9),
+    ("tasks2", "fifo"): (140.0, 1.9),
+    ("tasks2", "greedy"): (0.35, 0.1),
+    ("tasks2", "sagreedy"): (0.35, 0.1),
+    ("tasks3", "fifo"): (4.40e6, 99.5),
+    ("tasks3", "greedy"): (4.40e6, 99.6),
+    ("tasks3", "sagreedy"): (3.96e6, 56.7),
+    ("tasks4", "fifo"): (2.26e6, 99.1),
+    ("tasks4", "greedy"): (2.26e6, 99.1),
+    ("tasks4", "sagreedy"): (2.23e6, 91.3),
+}
+
+
+class Runs:
+    """Runs that figures share, each made once. instances: of each load level, with seeds from 0. moves: of the annealing."""
+
+    def __init__(self, instances: int, moves: int, executor: Executor | int | None = None) -> None:
+        check_whole("instances", instances, least=1)
+        check_whole("moves", moves, least=1)
+        self.instances, self.moves, self.executor = instances, moves, executor
+
+    @cached_property
+    def measured(self) -> dict[tuple[str, str], list[Row]]:
+        """Level and scheduler -> the figures of each instance, in order of their seeds."""
+        keys = [(level, seed, self.moves) for level in LEVELS for seed in range(self.instances)]
+        found = dict(as_they_come(_measure, dict(enumerate(keys)), self.executor))
+        table: dict[tuple[str, str], list[Row]] = {(level, name): [] for level in LEVELS for name in COMPARED}
+        for number, (level, _, _) in enumerate(keys):
+            for name, figures in found[number].items():
+                table[level, name].append(figures)
+        return table
+
+
+Rows = Callable[[Runs], list[Row]]
+
+
+def half(metric: str) -> str:
+    """The column with the half widths of the intervals of a metric."""
+    return f"{metric}_half_width_95"
+
+
+def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
+    """What every scheduler makes of an instance; its lower bound, which takes longest, is found once."""
+    level, seed, moves = task
+    instance = generate(level, seed)
+    bound, found = lower_bound(instance), {}
+    for name in COMPARED:
+        schedule = _found(instance, name, seed, moves).schedule
+        found[name] = Solution(name, schedule, 0.0, bound).figures | {"busy_pct": _busy_pct(schedule)}
+    return found
+
+
+def _found(instance: Instance, name: str, seed: int, moves: int) -> Found:
+    return SCHEDULERS[name](instance, Limits(seed, moves))
+
+
+def _busy_pct(schedule: Schedule) -> dict[str, float]:
+    """Share of the makespan, from the first arrival on, in which the GPUs of a model work."""
+    gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
+    span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
+    models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
+    return {
+        model: 100 * sum(float(busy_s[schedule.gpu == j].sum()) for j in own) / (len(own) * float(span_s))
+        for model, own in models.items()
+    }
+
+
+def _known(metric: str, values: Sequence[float]) -> Row:
+    known = mean(values)
+    return {metric: known.mean, half(metric): known.half_width}
+
+
+# ---- Table I, and what is compared over its instances ----
+
+
+def table_one(runs: Runs) -> list[Row]:
+    """Table I: each level and scheduler with 95 % half widths, the published values beside, of other instances."""
+    rows = []
+    for (level, name), found in runs.measured.items():
+        row: Row = {"level": level, "scheduler": name, "instances": len(found)}
+        for metric in METRICS:
+            row |= _known(metric, [each[metric] for each in found])
+        if (level, name) in PUBLISHED:
+            row |= dict(zip(("published_weighted_tardiness", "published_dmr_pct"), PUBLISHED[level, name]))
+        rows.append(row)
+    return rows
+
+
+def comparison(runs: Runs) -> list[Row]:
+    """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the published ratio beside."""
+    rows = []
+    for (level, name), found in runs.measured.items():
+        pairs = zip(found, runs.measured[level, "fifo"])
+        row: Row = {"level": level, "scheduler": name}
+        row |= _known("of_fifo", [own["weighted_tardiness"] / fifo["weighted_tardiness"] for own, fifo in pairs])
+        if (level, name) in PUBLISHED:
+            row["published_of_fifo"] = PUBLISHED[level, name][0] / PUBLISHED[level, "fifo"][0]
+        rows.append(row)
+    return rows
+
+
+def utilisation(runs: Runs) -> list[Row]:
+    """How busy the GPUs of each model are, by level and scheduler, with 95 % half widths."""
+    return [
+        {"level": level, "scheduler": name, "gpu": gpu, **_known("busy_pct", [each["busy_pct"][gpu] for each in found])}
+        for (level, name), found in runs.measured.items()
+        if level in UTILISED
+        for gpu in found[0]["busy_pct"]
+    ]
+
+
+# ---- single instances ----
+
+
+def gantt(runs: Runs) -> list[Row]:
+    """When each of fifty tasks runs where, by scheduler."""
+    return [row for name in GANTT for row in _bars(generate(FIFTY), name, runs.moves)]
+
+
+def gantt_window(runs: Runs) -> list[Row]:
+    """Of tasks1, the tasks that start in the half hour in which FIFO starts most of those that it ends late."""
+    by_name = {name: _bars(generate("tasks1"), name, runs.moves) for name in GANTT}
+    late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
+    begin_s = max(late_s, key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s))
+    return [row for rows in by_name.values() for row in rows if begin_s <= row["start_s"] < begin_s + WINDOW_S]
+
+
+def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
+    schedule = _found(instance, name, 0, moves).schedule
+    late = schedule.tardiness_s > 0
+    columns = (schedule.gpu, schedule.start_s, schedule.finish_s, instance.deadline_s, late)
+    return [
+        {
+            "scheduler": name,
+            "gpu": instance.gpus[j].name,
+            "task": task,
+            "start_s": start_s,
+            "finish_s": finish_s,
+            "deadline_s": deadline_s,
+            "late": int(is_late),
+            "late_of_all": int(late.sum()),
+            "tasks": instance.tasks,
+            "weighted_tardiness": schedule.weighted_tardiness,
+        }
+        for task, (j, start_s, finish_s, deadline_s, is_late) in enumerate(zip(*(c.tolist() for c in columns)), start=1)
+    ]
+
+
+def searches(runs: Runs) -> list[Row]:
+    """The course of both annealings under high load, and of ours on the fifty tasks; tardiness over FIFO's."""
+    rows = []
+    for name, level in (("sagreedy", HIGH), ("annealing", HIGH), ("annealing", FIFTY)):
+        instance = generate(level)
+        fifo = _found(instance, "fifo", 0, runs.moves).schedule.weighted_tardiness
+        bound = lower_bound(instance) / fifo
+        for step in _found(instance, name, 0, runs.moves).course:
+            row = {"search": name, "on": f"{instance.tasks} tasks", "move": step.iteration, "temperature": step.temperature}
+            rows.append({**row, "of_fifo": step.objective / fifo, "best_of_fifo": step.best / fifo, "bound_of_fifo": bound})
+    return rows
+
+
+def table_two_rows(runs: Runs) -> list[Row]:  # noqa: ARG001, as of every figure
+    """Table II in each mode, the printed values beside."""
+    return table_two()

@@ -1,0 +1,121 @@
+"""Jobs of a multi-GPU cluster, as columns, and the nodes that they run on (cluster-schedulers.txt Section IV.A)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
+
+__all__ = ["KINDS", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+KINDS = ("inference", "training", "research")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes with GPUs, which may differ in size. sizes: GPUs of each node. Raises InputError for no node, or one without GPUs."""
+
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", entries_of("sizes", self.sizes, "a list of GPUs by node"))
+        require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
+        for node, size in enumerate(self.sizes):
+            check_whole(f"GPUs of node {node}", size, least=1)
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs."""
+        return sum(self.sizes)
+
+    @cached_property
+    def node_of(self) -> tuple[int, ...]:
+        """The node of each GPU; GPUs are numbered node by node."""
+        return tuple(node for node, size in enumerate(self.sizes) for _ in range(size))
+
+    def holds(self, gpus: int) -> bool:
+        """Whether a job of so many GPUs fits when nothing runs: on one node, or, if it is too wide for any, on whole nodes."""
+        return gpus <= max(self.sizes) or gpus <= self.gpus
+
+
+PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.A
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs:
+    """Jobs in order of arrival; columns of shape (jobs,).
+
+    arrival_s, duration_s: seconds; a job holds its GPUs for its duration. gpus: whole numbers >= 1. estimate_s: what a scheduler
+    is told of the duration. iterations: work, for the efficiency of PBS and SBS. kind: index into KINDS. family, user: whole
+    numbers >= 0 that tell model families and users apart.
+
+    Raises InputError, naming column and job (numbered from 1 in the order given), for what is not allowed. Jobs are put in order
+    of arrival, those that arrive together in the order given.
+    """
+
+    arrival_s: Floats = field(repr=False)
+    gpus: Ints = field(repr=False)
+    duration_s: Floats = field(repr=False)
+    estimate_s: Floats = field(repr=False)
+    iterations: Floats = field(repr=False)
+    kind: Ints = field(repr=False)
+    family: Ints = field(repr=False)
+    user: Ints = field(repr=False)
+    name: str = "jobs"
+
+    def __post_init__(self) -> None:
+        for column in COLUMNS:
+            whole = column in ("gpus", "kind", "family", "user")
+            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.int64 if whole else np.float64))
+        if self.jobs == 0:
+            raise InputError(f"{self.name} holds no job")
+        for column in COLUMNS:
+            self._check(column, getattr(self, column))
+        order = np.argsort(self.arrival_s, kind="stable")
+        for column in COLUMNS:
+            object.__setattr__(self, column, getattr(self, column)[order])
+
+    def _check(self, column: str, values: npt.NDArray[Any]) -> None:
+        require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},), one a job")
+        positive = column in ("gpus", "duration_s", "estimate_s", "iterations")
+        bad = ~(np.isfinite(values) & (values > 0 if positive else values >= 0))
+        for index in np.flatnonzero(bad)[:1]:
+            allowed = "a number > 0" if positive else "a number >= 0"
+            require(False, f"{column} of job {index + 1}", values[index].item(), allowed)
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs."""
+        return len(self.arrival_s)
+
+    @property
+    def gpu_seconds(self) -> float:
+        """The work of all jobs, GPUs times duration."""
+        return float(self.gpus @ self.duration_s)
+
+    def load(self, cluster: Cluster) -> float:
+        """Offered load: work that arrives per second, from the first arrival to the last, over the GPUs there are."""
+        span_s = float(self.arrival_s[-1] - self.arrival_s[0])
+        return self.gpu_seconds / (span_s * cluster.gpus) if span_s else float("inf")
+
+    def check_fit(self, cluster: Cluster) -> None:
+        """Raise InputError for a job that the cluster cannot run, even when it is empty."""
+        for index in np.flatnonzero([not cluster.holds(int(gpus)) for gpus in self.gpus])[:1]:
+            raise InputError(
+                f"job {index + 1} needs {self.gpus[index]} GPUs; the cluster has {cluster.gpus} on {len(cluster.sizes)} nodes"
+            )
+
+    def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
+        """Some of the jobs."""
+        return Jobs(**{column: getattr(self, column)[index] for column in COLUMNS}, name=name)
+
+
+COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")

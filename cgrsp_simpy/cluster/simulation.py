@@ -1,0 +1,145 @@
+"""Jobs of a cluster on the engine: a GPU is a slot, a job claims all its GPUs at once, a scheduler is a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cgrsp_simpy.cluster.jobs import Cluster, Floats, Jobs
+from cgrsp_simpy.cluster.placement import Place, Placement, best_fit
+from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.model.decision import Assignment, View
+from cgrsp_simpy.model.gpu import GpuType
+from cgrsp_simpy.model.job import Draws, Job
+from cgrsp_simpy.model.market import Market
+from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.workload import JobList
+
+__all__ = ["Moment", "Outcome", "Running", "Scheduler", "simulate"]
+
+
+@dataclass(frozen=True)
+class Running:
+    """A job that runs. place: its nodes. end_s: when it ends by its estimate, seconds."""
+
+    job: int
+    place: Place
+    end_s: float
+
+
+class Moment:
+    """What a scheduler sees at a decision, and how it starts jobs. Jobs go by their index in `jobs`.
+
+    now_s: the clock. waiting: jobs in the queue, oldest first. running: by job. sizes, free: GPUs of each node, and those idle.
+    A scheduler may look at all columns of `jobs` but duration_s, and only at jobs that have arrived.
+    """
+
+    def __init__(self, jobs: Jobs, cluster: Cluster, placement: Placement) -> None:
+        self.jobs, self.sizes, self.placement = jobs, cluster.sizes, placement
+        self.now_s = 0.0
+        self.waiting: list[int] = []
+        self.free: list[int] = []
+        self.running: dict[int, Running] = {}
+        self.started: list[tuple[int, Place]] = []
+
+    def place(self, job: int) -> Place | None:
+        """Where a job could go now; None if it does not fit."""
+        return self.placement(self.free, self.sizes, int(self.jobs.gpus[job]))
+
+    def start(self, job: int) -> bool:
+        """Start a job if it fits now; whether it did."""
+        place = self.place(job)
+        if place is None:
+            return False
+        for node, gpus in place:
+            self.free[node] -= gpus
+        self.running[job] = Running(job, place, self.now_s + float(self.jobs.estimate_s[job]))
+        self.waiting.remove(job)
+        self.started.append((job, place))
+        return True
+
+
+Scheduler = Callable[[Moment], None]
+"""Starts what it chooses at a moment, `moment.start(job)`, and leaves the others waiting."""
+
+
+class _Gang:
+    """The policy that lets a scheduler decide, and gives each job it starts its GPUs on the nodes where it was placed."""
+
+    def __init__(self, jobs: Jobs, cluster: Cluster, scheduler: Scheduler, placement: Placement) -> None:
+        self.places: dict[int, Place] = {}
+        self._node_of, self._nodes = cluster.node_of, len(cluster.sizes)
+        self._scheduler, self._moment = scheduler, Moment(jobs, cluster, placement)
+        self._slots: dict[int, tuple[int, ...]] = {}
+
+    def decide(self, view: View) -> list[Assignment]:
+        """What the scheduler starts now, with its slots."""
+        moment, waiting = self._moment, {job.id: job for job in view.queue}
+        idle = {slot.index: slot for slot in view.idle}
+        for job in [job for job, slots in self._slots.items() if slots[0] in idle]:
+            del self._slots[job], moment.running[job]
+        by_node: list[list[int]] = [[] for _ in range(self._nodes)]
+        for index in idle:
+            by_node[self._node_of[index]].append(index)
+        moment.now_s, moment.waiting = view.now_s, list(waiting)
+        moment.free, moment.started = [len(slots) for slots in by_node], []
+        self._scheduler(moment)
+        answer: list[Assignment] = []
+        for job, place in moment.started:
+            slots = tuple(by_node[node].pop(0) for node, gpus in place for _ in range(gpus))
+            self._slots[job], self.places[job] = slots, place
+            answer.append((waiting[job], tuple(idle[slot] for slot in slots)))
+        return answer
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of jobs; columns of shape (jobs,) in their order. start_s, finish_s: seconds. places: nodes of each job."""
+
+    jobs: Jobs
+    cluster: Cluster
+    scheduler: str
+    start_s: Floats = field(repr=False)
+    finish_s: Floats = field(repr=False)
+    places: tuple[Place, ...] = field(repr=False)
+
+    @property
+    def wait_s(self) -> Floats:
+        """From arrival to start, seconds."""
+        return self.start_s - self.jobs.arrival_s
+
+
+def simulate(jobs: Jobs, cluster: Cluster, scheduler: Scheduler, placement: Placement = best_fit) -> Outcome:
+    """Simulate until the last job completes.
+
+    Raises InputError for a job that the cluster cannot run, PolicyError if the scheduler leaves jobs waiting for ever.
+    """
+    jobs.check_fit(cluster)
+    gang = _Gang(jobs, cluster, scheduler, placement)
+
+    def policy(view: View) -> list[Assignment]:  # a function, of which a run makes no copy: the places are kept in `gang`
+        return gang.decide(view)
+
+    policy.__name__ = name = getattr(scheduler, "__name__", type(scheduler).__name__)
+    scenario, listed = _scenario(jobs, cluster)
+    done = run_once(scenario, policy, jobs=listed).jobs
+    places = tuple(gang.places[job] for job in range(jobs.jobs))
+    return Outcome(jobs, cluster, name, done["start_s"].copy(), done["finish_s"].copy(), places)
+
+
+def _scenario(jobs: Jobs, cluster: Cluster) -> tuple[Scenario, list[tuple[Job, Draws]]]:
+    """The jobs for the engine: a complexity level for each estimate, and of each job's luck the duration over the estimate."""
+    levels_s, level = np.unique(jobs.estimate_s, return_inverse=True)
+    gpu = GpuType("GPU", 0.0, tuple(levels_s.tolist()), high_stock_probability=1.0)
+    columns = (jobs.arrival_s.tolist(), (level + 1).tolist(), jobs.gpus.tolist(), (jobs.duration_s / jobs.estimate_s).tolist())
+    listed = [
+        (Job(number, arrival_s, arrival_s, complexity, gpus=gpus), Draws(0.0, 0.0, share))  # no deadlines: none is looked at
+        for number, (arrival_s, complexity, gpus, share) in enumerate(zip(*columns))
+    ]
+    at_once, certain = Market(delay_s=((0.0, 0.0),) * 3), Service(sigma=(0.0,) * len(levels_s))
+    slots = (gpu,) * cluster.gpus
+    scenario = Scenario(jobs.name, JobList(tuple(job for job, _ in listed)), slots, (gpu,), market=at_once, service=certain)
+    return scenario, listed

@@ -3,9 +3,10 @@
     import cgrsp_simpy as cg
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
 
-`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `compare` several on the same seeds, `sweep` at
-every point of a grid, `month` over days drawn from a mix. A policy is a name of POLICIES, or any function of a `View`. `plots`
-needs matplotlib, which is imported when it is first used.
+`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `step_through` does so event by event, `compare`
+runs several on the same seeds, `sweep` at every point of a grid, `month` over days drawn from a mix. A policy is a name of
+POLICIES, or any function of a `View`. `exercises` checks answers to the lectures. `plots` needs matplotlib, imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import Any
 
 from cgrsp_simpy import waiting
 from cgrsp_simpy.analysis import queueing, statistics
+from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.engine.tracing import Event
 from cgrsp_simpy.experiments.compare import Comparison, compare
 from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.experiments.month import THESIS_MIX, Month, month
-from cgrsp_simpy.experiments.replicate import simulate
+from cgrsp_simpy.experiments.replicate import simulate, step_through
 from cgrsp_simpy.experiments.sweep import Sweep, sweep
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import Policy, PolicyError, SlotView, View, Wake
@@ -43,6 +45,7 @@ __all__ = [
     "Clock",
     "Comparison",
     "DeadlineClasses",
+    "Due",
     "Event",
     "GpuType",
     "InputError",
@@ -61,12 +64,14 @@ __all__ = [
     "Service",
     "SlotView",
     "Status",
+    "Step",
     "Sweep",
     "View",
     "Wake",
     "WorkerError",
     "compare",
     "day",
+    "exercises",
     "make_policy",
     "month",
     "plots",
@@ -75,6 +80,7 @@ __all__ = [
     "rules",
     "simulate",
     "statistics",
+    "step_through",
     "sweep",
     "trace",
     "waiting",
@@ -82,6 +88,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return import_module("cgrsp_simpy.plots")
+    if name in ("exercises", "plots"):
+        return import_module(f"cgrsp_simpy.{name}")
     raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")

@@ -123,7 +123,7 @@ class Dispatcher:
         self.desk.remove(job).succeed((slots, gpus, mean_s))
 
     def _set_alarm(self, at_s: float) -> None:
-        alarm = self._alarm = self.env.timeout(delay_until(self.env.now, at_s))
+        alarm = self._alarm = self.env.timeout(delay_until(self.env.now, at_s), ("wake", None))
         alarm.callbacks.append(self._wake_up)
 
     def _wake_up(self, alarm: simpy.Event) -> None:

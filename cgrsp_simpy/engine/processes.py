@@ -36,7 +36,7 @@ def source(run: Setting, jobs: Iterable[tuple[Job, Draws]]) -> Process:
     """Start the life of each job when it is submitted."""
     env = run.env
     for job, draws in jobs:
-        yield env.timeout(delay_until(env.now, job.submit_s))
+        yield env.timeout(delay_until(env.now, job.submit_s), ("submit", job.id))
         env.process(life(run, job, draws))
 
 
@@ -56,7 +56,7 @@ def life(run: Setting, job: Job, draws: Draws) -> Process:
     delay_s = market.provisioning_s(status, draws.delay)
     if run.listener:
         tell(run, "dispatch", job, slots, f"{'+'.join(gpu.name for gpu in gpus)}, {status.name.title()} stock")
-    yield env.timeout(delay_s)  # thesis Eq. 3.2
+    yield env.timeout(delay_s, ("start", job.id))  # thesis Eq. 3.2
 
     requests = [slot.request() for slot in slots]
     for request in requests:
@@ -65,7 +65,7 @@ def life(run: Setting, job: Job, draws: Draws) -> Process:
     if run.listener:
         tell(run, "start", job, slots, f"{delay_s:.2f} s of provisioning, {start_s - job.submit_s:.2f} s of wait in all")
     service_s = mean_s * draws.service  # thesis Eq. 3.12
-    yield env.timeout(service_s)
+    yield env.timeout(service_s, ("finish", job.id))
 
     finish_s = start_s + service_s
     for slot, request in zip(slots, requests):

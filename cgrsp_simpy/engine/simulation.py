@@ -17,7 +17,7 @@ from cgrsp_simpy.model.job import Draws, Job
 from cgrsp_simpy.model.record import Recorder, Run
 from cgrsp_simpy.model.scenario import Scenario
 
-__all__ = ["run_once"]
+__all__ = ["Simulation", "run_once"]
 
 
 def run_once(
@@ -38,17 +38,38 @@ def run_once(
     Raises PolicyError if the policy answers what cannot be carried out, or holds jobs for ever.
     """
     check_whole("seed", seed, least=0)
-    env = simpy.Environment()
-    fleet = Fleet(env, scenario.slots, scenario.gpus if scenario.free_types else ())
-    recorder = Recorder(keep=records)
-    dispatcher = Dispatcher(env, fleet, scenario, copy.deepcopy(policy), seed, listener)
-    gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
-    setting = Setting(env, dispatcher, scenario.market, recorder, gpu_index, listener)
-    if jobs is None:
-        jobs = scenario.workload.generate(seed, scenario.service)
-    env.process(source(setting, jobs))
-    env.run()
-    dispatcher.check_done()
-    kept = recorder.close()
-    held_s = tuple(slot.held_s for slot in fleet.slots)
-    return Run(scenario, policy_name(policy), seed, recorder.totals, held_s, dispatcher.decisions, kept)
+    simulation = Simulation(scenario, policy, seed, jobs, records, listener)
+    simulation.env.run()
+    return simulation.close()
+
+
+class Simulation:
+    """A run that has been set up, with its source of arrivals about to start, and has not been let go."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        policy: Policy,
+        seed: int,
+        jobs: Iterable[tuple[Job, Draws]] | None,
+        records: bool,
+        listener: Listener | None,
+    ) -> None:
+        self.scenario, self.policy, self.seed = scenario, policy, seed
+        env = self.env = simpy.Environment()
+        self.fleet = Fleet(env, scenario.slots, scenario.gpus if scenario.free_types else ())
+        self.recorder = Recorder(keep=records)
+        self.dispatcher = Dispatcher(env, self.fleet, scenario, copy.deepcopy(policy), seed, listener)
+        gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
+        setting = Setting(env, self.dispatcher, scenario.market, self.recorder, gpu_index, listener)
+        if jobs is None:
+            jobs = scenario.workload.generate(seed, scenario.service)
+        env.process(source(setting, jobs))
+
+    def close(self) -> Run:
+        """What the run leaves, once nothing is left to happen."""
+        self.dispatcher.check_done()
+        kept = self.recorder.close()
+        held_s = tuple(slot.held_s for slot in self.fleet.slots)
+        decisions = self.dispatcher.decisions
+        return Run(self.scenario, policy_name(self.policy), self.seed, self.recorder.totals, held_s, decisions, kept)

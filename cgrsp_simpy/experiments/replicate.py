@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from cgrsp_simpy.engine.dispatcher import policy_name
 from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.engine.tracing import Listener
 from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
 from cgrsp_simpy.experiments.store import Store
@@ -21,7 +22,17 @@ from cgrsp_simpy.model.record import Run, Totals, figures
 from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.policies import make_policy
 
-__all__ = ["Runs", "Wanted", "check_policies", "check_seeds", "checked_scenario", "label", "replicate", "simulate"]
+__all__ = [
+    "Runs",
+    "Wanted",
+    "check_policies",
+    "check_seeds",
+    "checked_scenario",
+    "label",
+    "replicate",
+    "simulate",
+    "step_through",
+]
 
 JOBS_PER_TASK = 20_000  # about half a second of work
 Outcome = Totals | str  # the sums of a run, or the error that ended it
@@ -43,6 +54,15 @@ def simulate(
     Raises InputError for a policy or seed that is not allowed, PolicyError if the policy answers what cannot be carried out.
     """
     return run_once(scenario, make_policy(policy), seed, records=records, listener=listener)
+
+
+def step_through(scenario: Scenario, policy: str | Policy, seed: int = 0) -> Iterator[Step]:
+    """The run that `simulate` makes, one event at a time: a Step after each, with the queue, the slots and the future events.
+
+    policy, seed, errors: as in `simulate`. `print(step)` prints the event and the state that it leaves.
+    """
+    check_whole("seed", seed, least=0)
+    return steps(scenario, make_policy(policy), seed)
 
 
 def label(policy: str | Policy) -> str:

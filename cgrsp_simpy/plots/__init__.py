@@ -2,6 +2,7 @@
 
 Of a run or several: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. Of a study: `policy_bars`, `pareto`, of a sweep
 `sweep_lines`, of a month `daily`, of the thesis's report `published_vs_reproduced`. Of plain data: `marks`.
+`animate` sets a run in motion, and saves as .gif or .html.
 
 Without `ax` they draw on a figure of their own, `ax.figure`, that needs neither a display nor to be closed. They do not simulate,
 save, show, nor change a setting; `styled("print")` and `styled("lecture")` set matplotlib's for a while.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.agreement import published_vs_reproduced
+from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.gantt import gantt
 from cgrsp_simpy.plots.month import daily
 from cgrsp_simpy.plots.studies import pareto, policy_bars, sweep_lines
@@ -20,6 +22,7 @@ from cgrsp_simpy.plots.waits import wait_histogram
 
 __all__ = [
     "STYLE",
+    "animate",
     "daily",
     "gantt",
     "marks",

@@ -24,8 +24,9 @@ ARROWS = {
     "plots": {"model", "analysis"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS | {"plots"}),
     "thesis": BELOW_THESIS | {"__init__"},
-    "cli": BELOW_THESIS | {"thesis", "__init__"},
-    "__init__": BELOW_THESIS,
+    "exercises": BELOW_THESIS | {"__init__"},
+    "cli": BELOW_THESIS | {"thesis", "exercises", "__init__"},
+    "__init__": BELOW_THESIS | {"exercises"},
     "__main__": {"cli"},
 }
 

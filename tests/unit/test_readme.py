@@ -21,26 +21,27 @@ LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
 def run(arguments, folder):
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    done = subprocess.run(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return (done.stderr + done.stdout).strip()
 
 
-def cgrsp(command):
-    """The part of a command line that calls cgrsp, for the Python that runs the tests."""
-    words = shlex.split(command.split("&&")[-1])
-    assert words[0].endswith("cgrsp")
-    return [sys.executable, "-m", "cgrsp_simpy", *words[1:]]
+def calls(command):
+    """What a command line calls after the set-up, for the Python that runs the tests."""
+    programs = {".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"], ".venv/bin/python": [sys.executable]}
+    lines = [shlex.split(part) for part in command.split("&&")]
+    return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if "pytest" not in command])
-def test_command(command):
+def test_command(command, tmp_path):
     if "--trace" in command and not LOGS.is_dir():
         pytest.skip("the log is not here")
-    printed = run(cgrsp(command), LOGS if "--trace" in command else ROOT)
-    assert printed
+    folder = LOGS if "--trace" in command else tmp_path if "--copy" in command else ROOT
+    printed = [run(arguments, folder) for arguments in calls(command)]
+    assert all(printed) and printed
     if command in SHOWN:
-        assert printed == SHOWN[command]
+        assert printed == [SHOWN[command]]
 
 
 def test_set_up_commands_install_and_run_in_one_line():

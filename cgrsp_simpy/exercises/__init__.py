@@ -1,0 +1,29 @@
+"""The exercises of the lectures, two each, which check themselves.
+
+    cg.exercises.check(3.1, 0.5)
+
+A right answer is worked out when it is needed, by a run or a formula; none is written down here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgrsp_simpy.exercises import basics, studies
+from cgrsp_simpy.exercises.exercise import Exercise, Verdict
+from cgrsp_simpy.model.checks import check_one_of
+
+__all__ = ["EXERCISES", "Exercise", "Verdict", "check"]
+
+# Number of lecture and exercise -> exercise.
+EXERCISES: dict[str, Exercise] = {**basics.EXERCISES, **studies.EXERCISES}
+
+
+def check(exercise: float | str, answer: Any) -> Verdict:
+    """Whether an answer is right, and if not, what is off; the right one is not given away.
+
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Raises InputError for an unknown exercise.
+    """
+    check_one_of("exercise", str(exercise), EXERCISES)
+    fault = EXERCISES[str(exercise)].judge(answer)
+    return Verdict(not fault, fault or "right")

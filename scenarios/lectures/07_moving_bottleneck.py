@@ -1,0 +1,130 @@
+"""Five GPUs with work for less than a third of their time make jobs wait ninety minutes: they take too long to come.
+
+(Lecture 7: a bottleneck that moves)
+"""
+
+# %% [markdown]
+# A cloud GPU is not there when you ask for it. It is provisioned first: within seconds while stock is High, in a minute or so
+# while it is Medium, in ten minutes to two hours while it is Low. Its slot is held meanwhile. The provider allows C_max slots
+# at once, here five. On the surge day jobs come for ten hours, and each needs little more than a minute of a GPU. Is that much?
+
+# %%
+from dataclasses import replace
+
+import numpy as np
+from matplotlib import pyplot as plt
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.metrics import queue_length
+
+day = cg.day("surge")
+arrivals = 3600 * day.workload.rate_per_s
+run = cg.simulate(day, "fifo", seed=0)
+print(f"{arrivals:.0f} jobs an hour on C_max = {len(day.slots)} slots; load by execution time {day.known().offered_load:.2f}")
+print(f"mean wait {run.summary()['wait_min']:.0f} min")
+
+# %% [markdown]
+# The load says that the fleet is idle two thirds of the time. The wait says that it is not. The load leaves out what else holds
+# the slots. So work out the **pace**: the most jobs that C_max slots can serve in an hour, when each is held for provisioning
+# and for execution. The chances of High, Medium and Low depend on the hour, and so does the pace.
+
+
+# %%
+def expected_s(gpu, hour):
+    """Mean provisioning delay and mean execution time of a job that is dispatched at an hour of the run."""
+    chances = day.market.probabilities(gpu, 3600 * hour)
+    delay_s = sum(chance * (least + most) / 2 for chance, (least, most) in zip(chances, day.market.delay_s))
+    return delay_s, sum(share * mean_s for share, mean_s in zip(day.workload.mix, gpu.mean_execution_s))
+
+
+def pace(hour):
+    """The most jobs an hour."""
+    return sum(3600 / sum(expected_s(gpu, hour)) for gpu in day.slots)
+
+
+def time_share(start, end, since_s, until_s):
+    """Share of the slots' time between two instants that lies between two events of each job."""
+    inside_s = np.clip(run.jobs[end], since_s, until_s) - np.clip(run.jobs[start], since_s, until_s)
+    return 100 * inside_s.sum() / (until_s - since_s) / len(day.slots)
+
+
+END_H = run.totals.end_s / 3600
+print("              expected delay,    pace,   share of the slots' time, %          jobs waiting")
+print("        hours    RTX 3090, s  jobs / h   executing  provisioning    idle      at the end")
+for since, until in ((0, 4), (4, 10), (10, END_H)):
+    shares = [time_share(*pair, 3600 * since, 3600 * until) for pair in (("start_s", "finish_s"), ("dispatch_s", "start_s"))]
+    times_s, waiting = queue_length(run)
+    queue = waiting[np.searchsorted(times_s, 3600 * until, "right") - 1]
+    row = f"{since:5} to {until:4.1f} {expected_s(day.gpus[0], since)[0]:14.0f} {pace(since):9.0f}"
+    print(f"{row} {shares[0]:11.0f} {shares[1]:13.0f} {100 - sum(shares):7.0f} {queue:15}")
+
+# %% [markdown]
+# Follow the bottleneck. In the first hours it is the demand: the slots are idle more than half of their time. Then stock runs
+# short, the pace falls far below the arrivals, and the queue grows by the difference, hour after hour. The GPUs do little work;
+# the slots are full of jobs whose GPU has not come yet. After the peak the pace is high again, but the queue is there: now the
+# backlog must be worked off. (The run does a little better than the formula, which holds for a peak that lasts: a delay that
+# begins late in the peak ends after it.)
+#
+# A remedy helps where the bottleneck is. Two days, the surge day and the hectic day, whose jobs all come before the peak, at
+# five times the rate. Four remedies each, ten seeds, FIFO:
+
+
+# %%
+def with_gpus(scenario, factor):
+    def faster(gpu):
+        return replace(gpu, mean_execution_s=tuple(mean_s / factor for mean_s in gpu.mean_execution_s))
+
+    return replace(scenario, slots=tuple(map(faster, scenario.slots)), gpus=tuple(map(faster, scenario.gpus)))
+
+
+def with_market(scenario, **changes):
+    return replace(scenario, market=replace(scenario.market, **changes))
+
+
+REMEDIES = {
+    "as it is": lambda name: cg.day(name),
+    "GPUs twice as fast": lambda name: with_gpus(cg.day(name), 2),
+    "two slots more": lambda name: cg.day(name, slots=7),
+    "start at 18:00, after the peak": lambda name: with_market(cg.day(name), clock=replace(day.market.clock, start_h=18)),
+    "GPUs that are there at once": lambda name: with_market(cg.day(name), delay_s=((0, 0),) * 3),
+}
+print(f"{'mean wait, min':32}" + "".join(f"{name:>16}" for name in ("surge", "hectic")))
+for remedy, scenario in REMEDIES.items():
+    waits = [cg.compare(scenario(name), ["fifo"], range(10)).means()["fifo"]["wait_min"] for name in ("surge", "hectic")]
+    print(f"{remedy:32}" + "".join(f"{wait.mean:9.1f} ± {wait.half_width:4.1f}" for wait in waits))
+
+# %% [markdown]
+# Faster GPUs are what the hectic day needs, and nearly wasted on the surge day. To start after the peak costs nothing and cures
+# the surge day; the hectic day's own demand is too much at any hour.
+
+# %%
+with cg.plots.styled("lecture"):
+    figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(14, 10), sharex=True, layout="constrained")
+    hours = np.arange(0, END_H, 0.05)
+    top.step(hours, [pace(hour) for hour in hours], where="post", color="#0B4F9C", label=f"pace of {len(day.slots)} slots")
+    top.step([0, day.workload.jobs / arrivals, END_H], [arrivals, 0, 0], where="post", color="#C04A00", ls="--", label="arrivals")
+    top.set(ylabel="jobs an hour", ylim=(0, None))
+    top.legend(frameon=False, loc="upper center")
+    cg.plots.slot_timeline(run, ax=middle).set(xlabel="")
+    middle.set_ylabel("slots")
+    cg.plots.queue_length(run, ax=bottom)
+    for ax in (top, bottom):
+        ax.axvspan(4, 10, color="#fff3cd", zorder=0)
+    top.text(9.9, 150, "stock is scarce", ha="right")
+    figure.savefig("lecture_7.png", dpi=150)
+
+# %% [markdown]
+# ## Key points
+# - A load must count everything that holds a slot, not only the work.
+# - A queue grows by arrivals minus pace. A pace that falls for some hours is enough, however low the load of the day.
+# - The bottleneck moves: demand, then provisioning, then the backlog. A mean over the day hides it.
+# - Find the bottleneck before you buy. What cures one day may be wasted on another.
+#
+# ## Exercises
+# **7.1** What is the least number of slots at which the pace in the peak keeps up with the surge day's arrivals? Slots have the
+# types in turn, as in `cg.day("surge", slots=n).slots`.
+# Check it: `cg.exercises.check(7.1, answer)`
+#
+# **7.2** On the surge day under FIFO, seeds 0 to 9: how much of all the waiting, in per cent, is a job's own provisioning
+# (`delay_s`)? The rest it spends in the queue.
+# Check it: `cg.exercises.check(7.2, answer)`

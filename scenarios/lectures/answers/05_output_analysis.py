@@ -1,0 +1,37 @@
+"""Answers to lecture 5: at a utilisation of 0.8 the honest interval is almost eight times as wide."""
+
+# %% [markdown]
+# **5.1** The run, as in the lecture, with a utilisation of 0.8. Both intervals have the same mean in the middle; only the width
+# differs.
+
+# %%
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis import statistics
+
+server = cg.GpuType("server", 1.0, (10.0,), 1.0)
+work = cg.PoissonWorkload(30_000, 0.8 / 10, complexity_mix=(1.0,))
+law = {"market": cg.Market(delay_s=((0, 0),) * 3), "service": cg.Service("exponential")}
+jobs = cg.simulate(cg.Scenario("queue", work, (server,), (server,), **law), "fifo", seed=1).jobs
+waits_s = (jobs["start_s"] - jobs["submit_s"])[1000:]
+
+independent, batched = statistics.mean(waits_s), statistics.batch_means(waits_s, 20)
+truth_s = float(cg.queueing.mmc(0.8 / 10, 1 / 10, 1).wait_s)
+for name, found in (("taken as independent", independent), ("20 batches", batched)):
+    print(f"{name:20} {found.mean:.1f} ± {found.half_width:.1f} s; the truth is {truth_s:.1f} s")
+answer = batched.half_width / independent.half_width
+print(f"{answer:.2f} times as wide")
+print("5.1:", cg.exercises.check(5.1, answer))
+
+# %% [markdown]
+# The fuller the queue, the longer a wait is remembered: at lower utilisations the factor is smaller.
+#
+# **5.2** The pilot gives mean and standard deviation; the function looks for the least number of days whose half width,
+# t times s over the root of n, is small enough.
+
+# %%
+waits_min = cg.compare(cg.day("hectic"), ["fifo"], range(20)).values("fifo", "wait_min")
+pilot = statistics.mean(waits_min)
+answer = statistics.replications_needed(waits_min, 0.02)
+print(f"pilot: {pilot.mean:.1f} ± {pilot.half_width:.1f} min, which is ± {100 * pilot.half_width / pilot.mean:.1f} %")
+print(f"{answer} days are needed")
+print("5.2:", cg.exercises.check(5.2, answer))

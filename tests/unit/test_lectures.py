@@ -1,0 +1,156 @@
+"""Each lecture prints its .out file and draws its figure; `python tests/unit/test_lectures.py` writes both anew."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from matplotlib.testing.compare import compare_images
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.exercises import EXERCISES
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
+LECTURES = sorted(FOLDER.glob("*.py"))
+ANSWERS = sorted((FOLDER / "answers").glob("*.py"))
+
+
+def lecture(script):
+    """The number of a lecture."""
+    return int(script.name[:2])
+
+
+def picture(script):
+    return f"lecture_{lecture(script)}.png"
+
+
+def output(script, folder):
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_there_are_eight_each_with_answers():
+    assert [lecture(script) for script in LECTURES] == list(range(1, 9))
+    assert [script.name for script in ANSWERS] == [script.name for script in LECTURES]
+
+
+@pytest.mark.parametrize("script", LECTURES, ids=lambda script: script.stem)
+def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
+    assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == [picture(script)]
+    expected = shutil.copy(FOLDER / picture(script), tmp_path / "expected.png")
+    assert compare_images(str(expected), str(tmp_path / picture(script)), tol=5) is None
+
+
+@pytest.mark.parametrize("script", LECTURES, ids=lambda script: script.stem)
+def test_a_lecture_is_short_and_has_its_parts(script):
+    text = script.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    code = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    assert len(code) <= (115 if lecture(script) == 2 else 80)  # the second builds a whole model, and breaks it three times
+    finds = ast.get_docstring(ast.parse(text)).splitlines()[0]
+    assert text.startswith('"""') and len(finds) > 40
+    assert text.count("# %% [markdown]") >= 2
+    assert sum(line == "# %%" or line.startswith("# %% ") for line in lines) >= 4
+    assert re.search(r"^# .*key points", text, re.IGNORECASE | re.MULTILINE)
+    for exercise in (1, 2):
+        assert f"{lecture(script)}.{exercise}" in text.split("ey points")[1]
+
+
+@pytest.mark.parametrize("script", ANSWERS, ids=lambda script: script.stem)
+def test_answers_are_right(script, tmp_path):
+    printed = output(script, tmp_path)
+    assert printed == script.with_suffix(".out").read_text(encoding="utf-8")
+    judged = [line for line in printed.splitlines() if line.endswith(": right")]
+    assert [line.split(":")[0] for line in judged] == [f"{lecture(script)}.{exercise}" for exercise in (1, 2)]
+    assert not list(tmp_path.iterdir())
+
+
+# ---- exercises ----
+
+
+def test_every_lecture_has_two_exercises():
+    assert list(EXERCISES) == [f"{number}.{exercise}" for number in range(1, 9) for exercise in (1, 2)]
+    for number, exercise in EXERCISES.items():
+        assert exercise.question.endswith(("?", ".")), number
+
+
+@pytest.mark.parametrize("number", EXERCISES)
+def test_a_wrong_answer_is_told_apart_and_no_number_given_away(number):
+    for answer in (-1e9, 1e9, "what?", None):
+        verdict = cg.exercises.check(number, answer)
+        assert not verdict
+        assert verdict.message not in ("", "right")
+
+
+def test_a_verdict_says_what_it_is():
+    right = cg.exercises.Verdict(True, "right")
+    assert right
+    assert str(right) == repr(right) == "right"
+    with pytest.raises(cg.InputError, match=r"unknown exercise '9\.1'"):
+        cg.exercises.check(9.1, 0)
+
+
+def test_a_usual_mistake_gets_its_hint():
+    from cgrsp_simpy.exercises.exercise import Mistake, number
+
+    judge = number(lambda: 4.0, "minutes", 0.05, Mistake(lambda: 8.0, "half of that"))
+    assert [judge(answer) for answer in (4.1, 8.2, 3.0, 5.0, True)] == [
+        "",
+        "half of that",
+        "too low (minutes)",
+        "too high (minutes)",
+        "the answer is a number (minutes), not True",
+    ]
+
+
+# ---- the command ----
+
+
+def test_the_command_lists_shows_and_copies(capsys, tmp_path):
+    assert main(["lectures"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line[0] for line in listed] == list("12345678")
+    assert main(["lectures", "3"]) == 0
+    assert capsys.readouterr().out == LECTURES[2].read_text(encoding="utf-8")
+    assert main(["lectures", "3", "--copy", str(tmp_path / "mine")]) == 0
+    copied = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(path.read_bytes() == (FOLDER / path.relative_to(tmp_path / "mine")).read_bytes() for path in copied)
+    assert [path.parent.name for path in copied] == ["mine"] * 3 + ["answers"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["9"], "lecture(=9) must be a number from 1 to 8"),
+        (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, message):
+    assert main(["lectures", *arguments]) == 2
+    assert capsys.readouterr().err.strip() == f"cgrsp lectures: {message}"
+
+
+def test_a_students_copy_is_not_overwritten(capsys, tmp_path):
+    mine = tmp_path / LECTURES[0].name
+    mine.write_text("my notes", encoding="utf-8")
+    assert main(["lectures", "1", "--copy", str(tmp_path)]) == 2
+    assert LECTURES[0].name in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    assert mine.read_text(encoding="utf-8") == "my notes"
+
+
+if __name__ == "__main__":
+    for each in (*LECTURES, *ANSWERS):
+        with tempfile.TemporaryDirectory() as place:
+            each.with_suffix(".out").write_text(output(each, place), encoding="utf-8")
+            for drawn in Path(place).iterdir():
+                shutil.copy(drawn, FOLDER / drawn.name)

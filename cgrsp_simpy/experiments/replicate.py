@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -145,32 +145,44 @@ def replicate(wanted: Iterable[Wanted], executor: Executor | int | None = None, 
     tasks = list(_tasks(_units(wanted)))
     if isinstance(executor, int):
         check_picklable(policy for task in tasks for unit in task for policy in unit.policies)
-    first = store.take_numbers(len(tasks)) if store else 0
     shapes = [[len(unit.policies) for unit in task] for task in tasks]
-    found = {number: store.load(first + number, shape) for number, shape in enumerate(shapes)} if store else {}
-    done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
-    with _bar(tasks) as bar:
-        bar.update(sum(_work(tasks[number]) for number in done))
-        left = {number: task for number, task in enumerate(tasks) if number not in done}
-        try:
-            for number, outcomes in as_they_come(_carry_out, left, executor):
-                if store:
-                    store.save(first + number, outcomes)
-                done[number] = outcomes
-                bar.update(_work(tasks[number]))
-        except WorkerError as error:
-            kept = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
-            raise WorkerError(f"{error}{kept}") from error
+    done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
     runs = Runs()
-    for number, task in enumerate(tasks):
-        for unit, by_policy in zip(task, done[number]):
+    for task, outcomes in zip(tasks, done):
+        for unit, by_policy in zip(task, outcomes):
             runs.take(unit, by_policy)
     return runs
 
 
-def _bar(tasks: list[list[Unit]]) -> tqdm[Any]:
-    """A progress bar in jobs, with rate and time left; on a terminal only."""
-    return tqdm(total=sum(map(_work, tasks)), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False)
+def carried_out(
+    function: Callable[[Any], list[list[Any]]],
+    tasks: Sequence[Any],
+    shapes: Sequence[Sequence[int]],
+    jobs: Sequence[int],
+    executor: Executor | int | None,
+    store: Store | None,
+) -> list[list[list[Any]]]:
+    """What a function makes of each task: the outcomes of its units; those that the store has are not made again.
+
+    shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for the progress bar, which shows
+    on a terminal only.
+    """
+    first = store.take_numbers(len(tasks)) if store else 0
+    found = {number: store.load(first + number, shape) for number, shape in enumerate(shapes)} if store else {}
+    done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
+    with tqdm(total=sum(jobs), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False) as bar:
+        bar.update(sum(jobs[number] for number in done))
+        left = {number: task for number, task in enumerate(tasks) if number not in done}
+        try:
+            for number, outcomes in as_they_come(function, left, executor):
+                if store:
+                    store.save(first + number, outcomes)
+                done[number] = outcomes
+                bar.update(jobs[number])
+        except WorkerError as error:
+            kept = f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}" if store else ""
+            raise WorkerError(f"{error}{kept}") from error
+    return [done[number] for number in range(len(tasks))]
 
 
 def _units(wanted: Iterable[Wanted]) -> list[Unit]:

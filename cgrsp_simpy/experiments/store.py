@@ -14,7 +14,7 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, fields
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +24,10 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.record import Totals
 
-__all__ = ["Store"]
+__all__ = ["Outcome", "Store"]
+
+Outcome = Totals | dict[str, Any] | str
+"""The sums of a run, or its figures by name, or the error that ended it."""
 
 PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
@@ -37,7 +40,7 @@ class Store:
     Raises InputError if the directory holds another study, or was made by other versions, or cannot be written.
     """
 
-    def __init__(self, path: str | Path, configuration: dict[str, Any], seeds: Sequence[int]) -> None:
+    def __init__(self, path: str | Path, configuration: Mapping[str, Any], seeds: Sequence[int]) -> None:
         self.path = Path(path)
         self._numbers = 0
         configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}))
@@ -78,7 +81,7 @@ class Store:
         self._numbers += count
         return first
 
-    def load(self, number: int, shape: Sequence[int]) -> list[list[Totals | str]] | None:
+    def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
         """The outcomes of a task, if it is done. shape: the number of outcomes of each of its units."""
         name = f"chunks/{number:06}.json"
         if not (self.path / name).is_file():
@@ -92,9 +95,9 @@ class Store:
             raise self._damaged(name)
         return outcomes
 
-    def save(self, number: int, outcomes: Sequence[Sequence[Totals | str]]) -> None:
+    def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Keep the outcomes of a task."""
-        plain = [[one if isinstance(one, str) else astuple(one) for one in unit] for unit in outcomes]
+        plain = [[astuple(one) if isinstance(one, Totals) else one for one in unit] for unit in outcomes]
         self.write(f"chunks/{number:06}.json", json.dumps(plain) + "\n")
 
     def write(self, name: str, text: str) -> None:
@@ -124,9 +127,9 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _outcome(value: Any) -> Totals | str:
-    """Totals from their values, or an error; TypeError for anything else."""
-    if isinstance(value, str):
+def _outcome(value: Any) -> Outcome:
+    """Totals from their values, figures, or an error; TypeError for anything else."""
+    if isinstance(value, (str, dict)):
         return value
     if not isinstance(value, list) or len(value) != len(fields(Totals)):
         raise TypeError(value)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
 from cgrsp_simpy.experiments.store import Store
@@ -64,6 +64,8 @@ class Study(Tidy):
     """Figures of several policies on the same seeds. The first policy is the one that the others are tested against."""
 
     _rows: list[Row]
+    shown: ClassVar[Sequence[str]] = SHOWN  # figures of the table
+    tested: ClassVar[Sequence[str]] = TESTED  # figures that are compared
 
     @property
     def title(self) -> str:
@@ -109,7 +111,7 @@ class Study(Tidy):
 
     def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:
         first, *others = self.policies
-        names = [name for name in TESTED if name in self.figures]
+        names = [name for name in self.tested if name in self.figures]
         return {
             policy: {name: compared(self.values(policy, name), self.values(first, name)) for name in names} for policy in others
         }
@@ -139,7 +141,7 @@ class Study(Tidy):
         """A table of means with 95 % intervals, and one of paired differences from the first policy."""
         count = len(self.seeds)
         lines = [f"{self.title}: mean of {count} seeds ± 95 % half width" if count > 1 else self._one_seed()]
-        shown = [name for name in SHOWN if name in self.figures]
+        shown = [name for name in self.shown if name in self.figures]
         means = [[policy] + [interval(row[name], count) for name in shown] for policy, row in self.means().items()]
         lines += aligned([["policy", *shown], *means])
         if len(self.policies) > 1 and count > 1 and self.figures:

@@ -12,6 +12,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LOGS = {
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
     "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }

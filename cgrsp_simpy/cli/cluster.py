@@ -1,0 +1,203 @@
+"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the paper's table, figures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.cli.options import Answer, add_study, answer, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cluster import table
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
+from cgrsp_simpy.cluster.metrics import by_class, metrics
+from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import Outcome, simulate
+from cgrsp_simpy.cluster.study import Offered, Source, compare
+from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.model.table import aligned, csv_text
+
+FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
+ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    every = actions.add_parser("compare", help="schedulers on the same jobs: means, intervals, paired tests")
+    one = actions.add_parser("run", help="one scheduler: figures, waits by class, or a row a job")
+    printed = actions.add_parser("table", help="Table II published beside reproduced, over offered loads, and the paper's claims")
+    drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
+    every.add_argument(
+        "--schedulers",
+        default="fifo,sjf,shortest,shortest-gpu,hps,pbs,sbs,easy",
+        metavar="S,S",
+        help=f"{', '.join(SCHEDULERS)}, with parameters as in hps:monotone=true (default: %(default)s)",
+    )
+    one.add_argument("--scheduler", default="fifo", metavar="S", help="as in compare (default: %(default)s)")
+    one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    one.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
+    for action in (every, one):
+        _add_source(action)
+    add_study(every, number=10)
+    add_study(printed, number=10)
+    printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
+    drawn.add_argument("--only", metavar="ID,ID", help="some of the figures (default: all)")
+    drawn.add_argument("--out", default="figures/cluster", metavar="DIR", help="default: %(default)s")
+    drawn.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
+    drawn.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("jobs: of the paper's mix, or of a log")
+    group.add_argument("--load", type=float, metavar="R", help="offered load of the mix (default: 0.9)")
+    group.add_argument("--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log")
+    group.add_argument("--overestimate", type=float, metavar="F", help="users say up to 1 + F times the duration (default: 0)")
+    group.add_argument("--trace", metavar="FILE", help="a log of jobs")
+    group.add_argument("--trace-format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the file's name)")
+    group.add_argument("--skip-wide", action="store_true", help="leave out jobs wider than the cluster instead of refusing them")
+    group.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
+    group.add_argument(
+        "--nodes", default="8x8", metavar="NxG", help="nodes x GPUs, several kinds as 4x8,2x4 (default: %(default)s)"
+    )
+    group.add_argument("--placement", default="best", metavar="NAME", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """What the action answers, in the format asked for."""
+    return ACTIONS[given.action](given)
+
+
+def _cluster(text: str) -> Cluster:
+    """Nodes from "8x8" or "4x8,2x4"."""
+    sizes: list[int] = []
+    for part in text.split(","):
+        number, _, gpus = part.partition("x")
+        if not (number.isdecimal() and gpus.isdecimal()):
+            raise InputError(f"--nodes(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
+        sizes += [int(gpus)] * int(number)
+    return Cluster(tuple(sizes))
+
+
+def _source(given: argparse.Namespace, cluster: Cluster) -> Source:
+    if given.jobs is not None:
+        check_whole("--jobs", given.jobs, least=1)
+    if given.trace is None:
+        for name in ("trace_format", "skip_wide", "strict"):
+            require(not getattr(given, name), f"--{name.replace('_', '-')}", getattr(given, name), "given with --trace")
+        own = {"load": given.load, "jobs": given.jobs}
+        mix = Mix() if given.overestimate is None else Mix(overestimate=given.overestimate)
+        return Offered(mix, **{name: value for name, value in own.items() if value is not None})
+    for name in ("load", "overestimate"):
+        require(getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace")
+    read = FORMATS[_format(given)]
+    jobs = read(given.trace, cluster, skip_wide=given.skip_wide, strict=given.strict)
+    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
+
+
+def _format(given: argparse.Namespace) -> str:
+    name = given.trace_format or ENDINGS.get(Path(given.trace.removesuffix(".gz")).suffix)
+    if name is None:
+        raise InputError(f"{given.trace}: what it is cannot be told by its name; --trace-format is one of {', '.join(FORMATS)}")
+    check_one_of("--trace-format", name, FORMATS)
+    return str(name)
+
+
+def _compare(given: argparse.Namespace) -> Answer:
+    cluster = _cluster(given.nodes)
+    source, seeds = _source(given, cluster), seeds_of(given)
+    if isinstance(source, Jobs):
+        seeds = range(1)  # a log has no luck
+    schedulers = policies_of(given.schedulers)
+    return answer(compare(source, schedulers, seeds, cluster, given.placement, workers_of(given), out=given.out), given)
+
+
+def _run(given: argparse.Namespace) -> Answer:
+    cluster, scheduler = _cluster(given.nodes), make_scheduler(given.scheduler)
+    check_one_of("placement", given.placement, PLACEMENTS)
+    check_whole("--seed", given.seed, least=0)
+    source = _source(given, cluster)
+    jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, given.seed)
+    outcome = simulate(jobs, cluster, scheduler, PLACEMENTS[given.placement])
+    if given.format == "csv":
+        return Answer(csv_text(_rows(outcome)).rstrip("\n"))
+    figures = metrics(outcome)
+    if given.format == "json":
+        named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
+        return Answer(json.dumps({**named, "summary": figures, "classes": by_class(outcome)}, indent=2))
+    lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
+    lines += [f"{name:24} {value:16,.2f}" for name, value in figures.items()]
+    classes = by_class(outcome)
+    return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
+
+
+def _rows(outcome: Outcome) -> list[dict[str, Any]]:
+    jobs = outcome.jobs
+    columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, outcome.start_s, outcome.finish_s)
+    names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
+    rows = zip(zip(*(column.tolist() for column in columns)), outcome.places)
+    return [
+        {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
+        for number, (row, place) in enumerate(rows, start=1)
+    ]
+
+
+def _table(given: argparse.Namespace) -> Answer:
+    require(given.out is None, "--out", given.out, "left out: `compare --out` keeps results")
+    found = table.studies(_loads(given.loads), seeds_of(given), executor=workers_of(given))
+    rows, tested = table.rows(found), table.claims(found)
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    verdicts = {figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")} for figure in table.CLAIMS}
+    if given.format == "json":
+        return Answer(json.dumps({"rows": rows, "claims": tested, "verdicts": verdicts}, indent=2))
+    heading = ["scheduler", "load", "", *(name for figure in table.FIGURES for name in (figure, "printed"))]
+    lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
+    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.impossible(), ""]
+    for figure, both in verdicts.items():
+        lines.append(f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst dynamic, best static)")
+    return Answer("\n".join(lines))
+
+
+def _shown(row: dict[str, Any]) -> list[Any]:
+    figures = [value for figure in table.FIGURES for value in (row[figure], row[f"published_{figure}"])]
+    return [row["scheduler"], row["load"], "*" if row["closest"] else "", *figures]
+
+
+def _loads(text: str) -> list[float]:
+    try:
+        loads = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--loads(={text!r}) must be numbers > 0, such as 0.6,0.9") from None
+    require(len(set(loads)) == len(loads) and min(loads) > 0, "--loads", text, "numbers > 0 that differ")
+    return loads
+
+
+def _figures(given: argparse.Namespace) -> Answer:
+    from cgrsp_simpy.cluster.figures import FIGURES, draw_figures  # matplotlib, for this command alone
+
+    ids = tuple(FIGURES) if given.only is None else tuple(given.only.split(","))
+    workers = workers_of(given) or os.cpu_count() or 1
+    executor = workers if workers > 1 else None
+    return Answer("\n".join(map(str, draw_figures(given.out, ids, style=given.style, executor=executor))))
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
+    "compare": _compare,
+    "run": _run,
+    "table": _table,
+    "figures": _figures,
+}

@@ -1,0 +1,159 @@
+"""Backfilling by estimates: EASY, which protects the head of the queue, and conservative, which protects every job.
+
+Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson (2001), IEEE Transactions on Parallel
+and Distributed Systems 12, 529-543. Both are for GPUs of one pool; that reservations look at nodes is ours.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from cgrsp_simpy.cluster.placement import Place
+from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.simulation import Moment, Running
+from cgrsp_simpy.cluster.single import fifo, named
+
+__all__ = ["Conservative", "easy", "shadow"]
+
+
+@named("easy")
+def easy(moment: Moment) -> None:
+    """By arrival; while the head does not fit, others may start if by their estimates they do not delay it.
+
+    These end by the time at which the head can start, or leave it a place at that time.
+    """
+    fifo(moment)
+    if moment.waiting:
+        _backfill(moment, moment.waiting[0])
+
+
+def _backfill(moment: Moment, head: int) -> None:
+    start_s, free_then = shadow(moment, head)
+    gpus, estimate_s = moment.jobs.gpus, moment.jobs.estimate_s
+    refused = set[tuple[int, bool]]()
+    for job in moment.waiting[1:]:
+        in_time = bool(moment.now_s + estimate_s[job] <= start_s)
+        if (kind := (int(gpus[job]), in_time)) in refused:
+            continue
+        left = free_then if in_time else _less(free_then, moment.place(job) or ())
+        if moment.placement(left, moment.sizes, int(gpus[head])) is not None and moment.start(job):
+            free_then = left
+            refused.clear()  # a job like one refused may now have another place
+        else:
+            refused.add(kind)
+
+
+def shadow(moment: Moment, job: int) -> tuple[float, list[int]]:
+    """When a waiting job could start if nothing else did, by the estimates, and the GPUs of each node that are free then.
+
+    A running job that has exceeded its estimate counts as if it ended now.
+    """
+    free, gpus = list(moment.free), int(moment.jobs.gpus[job])
+    start_s = moment.now_s
+
+    def end_s(running: Running) -> float:
+        return max(running.end_s, moment.now_s)
+
+    for start_s, ended in groupby(sorted(moment.running.values(), key=end_s), key=end_s):  # noqa: B007, it is returned
+        for running in ended:
+            for node, taken in running.place:
+                free[node] += taken
+        if moment.placement(free, moment.sizes, gpus) is not None:
+            break
+    return start_s, free
+
+
+def _less(free: list[int], place: Place) -> list[int]:
+    left = list(free)
+    for node, gpus in place:
+        left[node] -= gpus
+    return left
+
+
+class Conservative:
+    """Every waiting job has a reservation, the earliest that delays none before it; it starts when its time has come.
+
+    reserved: of each waiting job, as by the last decision. A job that ends before its estimate leaves a gap: the reservations, by
+    their start, move up into it where they can, and none moves back. When one exceeds its estimate, it is expected to run for as
+    long again as it has (ours), and all reservations are made anew by arrival.
+    """
+
+    __name__ = "conservative"
+
+    def __init__(self) -> None:
+        self._moment: Moment | None = None
+
+    def __call__(self, moment: Moment) -> None:
+        """Decide."""
+        now_s = moment.now_s
+        if moment is not self._moment:  # of another run
+            self._moment = moment
+            self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
+            self._profile = Profile(now_s, moment.sizes, moment.placement)
+        self._profile.forget(now_s)
+        gap_end_s = self._take_back(moment)
+        if self._late(now_s):
+            self._begin_anew(moment)
+        elif gap_end_s > now_s:
+            self._move_up(moment, gap_end_s)
+        for job in moment.waiting:
+            if job not in self.reserved:
+                self._reserve(moment, job)
+        for job in [job for job, kept in self.reserved.items() if kept.start_s <= now_s]:
+            self._kept[job] = kept = self.reserved.pop(job)
+            _start_at(moment, job, kept.place)
+
+    def _take_back(self, moment: Moment) -> float:
+        """Free what is kept for jobs that have ended; the end of the last gap that this leaves, or now."""
+        gap_end_s = now_s = moment.now_s
+        for job in self._kept.keys() - moment.running.keys():
+            kept = self._kept.pop(job)
+            if kept.end_s > now_s:
+                self._profile.give(kept._replace(start_s=now_s))
+                gap_end_s = max(gap_end_s, kept.end_s)
+        return gap_end_s
+
+    def _late(self, now_s: float) -> bool:
+        """Whether a job runs that should have ended, or one waits that should have started."""
+        overrun = any(kept.end_s <= now_s for kept in self._kept.values())
+        return overrun or any(kept.start_s < now_s for kept in self.reserved.values())
+
+    def _move_up(self, moment: Moment, gap_end_s: float) -> None:
+        """Move each reservation to an earlier time if there is one.
+
+        A new time lies before the end of a gap. By start: what a reservation was waiting for has moved before it, so that each
+        starts when a job ends, which is when there is a decision.
+        """
+        jobs = moment.jobs
+        for job, kept in sorted(self.reserved.items(), key=lambda item: item[1].start_s):
+            self._profile.give(kept)
+            before_s = min(kept.start_s, gap_end_s)
+            earlier = self._profile.earliest(int(jobs.gpus[job]), float(jobs.estimate_s[job]), before_s)
+            if earlier is not None:
+                self.reserved[job] = earlier
+                gap_end_s = max(gap_end_s, kept.end_s)
+            self._profile.take(self.reserved[job])
+
+    def _begin_anew(self, moment: Moment) -> None:
+        """Forget all reservations, and expect more of the jobs that should have ended."""
+        self.reserved.clear()
+        self._profile = Profile(moment.now_s, moment.sizes, moment.placement)
+        for job, kept in self._kept.items():
+            if kept.end_s <= moment.now_s:
+                self._kept[job] = kept._replace(end_s=2 * moment.now_s - kept.start_s)
+            self._profile.take(self._kept[job]._replace(start_s=moment.now_s))
+
+    def _reserve(self, moment: Moment, job: int) -> None:
+        kept = self._profile.earliest(int(moment.jobs.gpus[job]), float(moment.jobs.estimate_s[job]))
+        assert kept is not None, "a job that the cluster cannot run"
+        self.reserved[job] = kept
+        self._profile.take(kept)
+
+
+def _start_at(moment: Moment, job: int, place: Place) -> None:
+    """Start a job where its reservation is; `Moment.start` would look for a place by what is free now."""
+    for node, gpus in place:
+        moment.free[node] -= gpus
+    moment.running[job] = Running(job, place, moment.now_s + float(moment.jobs.estimate_s[job]))
+    moment.waiting.remove(job)
+    moment.started.append((job, place))

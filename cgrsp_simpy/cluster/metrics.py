@@ -1,0 +1,158 @@
+"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures, tables by class of job, and time courses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.cluster.jobs import KINDS, Floats, Ints
+from cgrsp_simpy.cluster.placement import first_fit
+from cgrsp_simpy.cluster.simulation import Outcome
+from cgrsp_simpy.model.checks import check_number
+
+__all__ = ["GPU_CLASSES", "STARVED_S", "by_class", "course", "fragmentation", "jain", "metrics"]
+
+STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
+GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}  # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
+MINUTE_S, HOUR_S = 60.0, 3600.0
+
+
+def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float]:
+    """The paper's metrics of a run.
+
+    throughput_per_h: jobs over the makespan. makespan_s: from the first arrival to the last completion. utilisation_pct:
+    GPU-seconds of the jobs over GPUs times makespan. wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s,
+    wait_p95_s, wait_max_s. starved, starved_pct: jobs that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits,
+    over n; the paper does not say its unit. jain: Jain's index of slowdowns, (wait + duration) / duration, from 1/n to 1; not
+    of waits, which can all be 0. success_pct: jobs that are complete by horizon_s, on the clock of the arrivals; it is the last
+    arrival unless given (ours, the paper gives none). fragmentation_pct: mean of `fragmentation` over the time in which jobs
+    wait. node_fragmentation_pct: share of that time in which the largest waiting job fits nowhere although as many GPUs are free
+    as it needs (Section II.B: free GPUs are spread over nodes). Both are 0 if no job ever waits.
+    """
+    jobs, wait_s = outcome.jobs, outcome.wait_s
+    horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s
+    check_number("horizon_s", horizon_s, least=0)
+    makespan_s = float(outcome.finish_s.max() - jobs.arrival_s[0])
+    median_s, p95_s = np.percentile(wait_s, (50, 95)).tolist()
+    variance_s2 = float(wait_s.var())
+    fragmented, spread = _fragmented(course(outcome))
+    return {
+        "throughput_per_h": jobs.jobs / makespan_s * HOUR_S,
+        "utilisation_pct": 100 * jobs.gpu_seconds / (outcome.cluster.gpus * makespan_s),
+        "makespan_s": makespan_s,
+        **_waits(outcome, np.ones(jobs.jobs, dtype=bool)),
+        "wait_min_s": float(wait_s.min()),
+        "wait_p50_s": median_s,
+        "wait_p95_s": p95_s,
+        "wait_max_s": float(wait_s.max()),
+        "wait_variance_s2": variance_s2,
+        "wait_variance_min2": variance_s2 / MINUTE_S**2,
+        "jain": jain((wait_s + jobs.duration_s) / jobs.duration_s),
+        "success_pct": 100 * float(np.mean(outcome.finish_s <= horizon_s)),
+        "fragmentation_pct": fragmented,
+        "node_fragmentation_pct": spread,
+    }
+
+
+def by_class(outcome: Outcome) -> list[dict[str, str | float]]:
+    """Waits by kind and by class of GPUs, a row for each that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct."""
+    width = np.searchsorted(list(GPU_CLASSES.values()), outcome.jobs.gpus)
+    rows: list[dict[str, str | float]] = []
+    for by, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
+        for number, name in enumerate(names):
+            if (chosen := index == number).any():
+                rows.append({"by": by, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
+    return rows
+
+
+def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
+    wait_s, starved = outcome.wait_s[chosen], outcome.wait_s[chosen] > STARVED_S
+    return {
+        "wait_s": float(wait_s.mean()),
+        "jct_s": float((outcome.finish_s - outcome.jobs.arrival_s)[chosen].mean()),
+        "starved": float(starved.sum()),
+        "starved_pct": 100 * float(starved.mean()),
+    }
+
+
+def jain(values: Floats) -> float:
+    """Fairness index of values > 0, (sum x)^2 / (n sum x^2): 1 if all are equal. Source: Jain, Chiu, Hawe (1984), DEC-TR-301."""
+    return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
+
+
+def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
+    """Share of the free GPUs that a job cannot use, 0 if none is free; free, sizes: GPUs by node.
+
+    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes that are all free. After Weng
+    et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use; the share of the free ones, and one job
+    instead of a mean over tasks, are ours.
+    """
+    total = int(free.sum())
+    needed = np.full(len(sizes), gpus) if gpus <= sizes.max() else sizes
+    return float(free[free < needed].sum()) / total if total else 0.0
+
+
+def course(outcome: Outcome) -> dict[str, Floats]:
+    """Time courses: values that hold from each time to the next; columns of shape (times,), one time for all that happens at it.
+
+    time_s: seconds. waiting: jobs in the queue. busy: GPUs in use. fragmentation: of the largest waiting job, from 0 to 1, and
+    unplaced: 1 if this job fits nowhere although as many GPUs are free as it needs, else 0; both 0 if none waits.
+    """
+    jobs, sizes = outcome.jobs, np.array(outcome.cluster.sizes)
+    events = (jobs.arrival_s, outcome.start_s, outcome.finish_s)
+    time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
+    arrived, started, finished = moment.reshape(3, -1)
+    change, waiting = _changes(outcome.places, started, finished, len(time_s)), _steps(arrived, started, len(time_s))
+    seen = _largest(jobs.gpus, arrived, started, len(time_s))
+    free, busy = sizes.copy(), np.zeros(len(time_s))
+    share, unplaced = np.zeros(len(time_s)), np.zeros(len(time_s))
+    for now, largest in enumerate(seen):
+        for node, gpus in change[now]:
+            free[node] += gpus
+        busy[now] = sizes.sum() - free.sum()
+        if largest:
+            share[now] = fragmentation(free, sizes, largest)
+            unplaced[now] = free.sum() >= largest and first_fit(free.tolist(), outcome.cluster.sizes, largest) is None
+    return {"time_s": time_s, "waiting": waiting, "busy": busy, "fragmentation": share, "unplaced": unplaced}
+
+
+def _changes(
+    places: Sequence[Sequence[tuple[int, int]]], started: Ints, finished: Ints, times: int
+) -> list[list[tuple[int, int]]]:
+    """Nodes, and by how much their free GPUs change, at each time."""
+    change: list[list[tuple[int, int]]] = [[] for _ in range(times)]
+    for place, start, finish in zip(places, started.tolist(), finished.tolist()):
+        change[start] += [(node, -gpus) for node, gpus in place]
+        change[finish] += place
+    return change
+
+
+def _steps(ups: Ints, downs: Ints, times: int) -> Floats:
+    return np.cumsum(np.bincount(ups, minlength=times) - np.bincount(downs, minlength=times)).astype(float)
+
+
+def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
+    """GPUs of the largest job that waits from each time on; 0 if none does."""
+    coming = sorted(zip(arrived.tolist(), started.tolist(), gpus.tolist()), reverse=True)
+    waiting: list[tuple[int, int]] = []
+    answer: list[int] = []
+    for now in range(times):
+        while coming and coming[-1][0] == now:
+            _, start, width = coming.pop()
+            heappush(waiting, (-width, start))
+        while waiting and waiting[0][1] <= now:
+            heappop(waiting)
+        answer.append(-waiting[0][0] if waiting else 0)
+    return answer
+
+
+def _fragmented(columns: dict[str, Floats]) -> tuple[float, float]:
+    """Means of fragmentation and unplaced over the time in which jobs wait, percent."""
+    length_s = np.diff(columns["time_s"]) * (columns["waiting"][:-1] > 0)
+    if not length_s.any():
+        return 0.0, 0.0
+    share, unplaced = (100 * float(np.average(columns[name][:-1], weights=length_s)) for name in ("fragmentation", "unplaced"))
+    return share, unplaced

@@ -1,0 +1,141 @@
+"""Jobs of the paper's mix (cluster-schedulers.txt Section IV.A), and what the mix says of the jobs per hour that are possible.
+
+The paper gives three lists of shares and no more. Everything else is ours and stated at `Mix`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgrsp_simpy.cluster.jobs import KINDS, Cluster, Floats, Jobs
+from cgrsp_simpy.model.checks import check_number, check_shares, check_whole, entries_of, require
+from cgrsp_simpy.model.streams import stream
+
+__all__ = ["Mix", "generate", "least_gpu_hours", "mean_gpu_hours", "most_jobs_per_hour"]
+
+HOUR_S = 3600.0
+SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
+SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per GPU
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt Section IV.A).
+
+    kind_shares: of inference, training and research. gpus: the widths of each class; gpu_shares: of the classes.
+    limits_s: where a class of durations ends and the next begins, seconds; duration_shares: of the classes.
+
+    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely. Durations are log-uniform within each class, the first
+    of which begins at shortest_s and the last of which ends at longest_s. Kind, GPUs and duration are independent. An estimate
+    is the duration times a uniform number from 1 to 1 + overestimate, the model of Mu'alem and Feitelson (2001), IEEE TPDS 12,
+    529-543; 0: users know. Each kind has `families` model families; families of a kind, and users, have shares in proportion
+    to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a job's
+    iterations are this rate times its duration times its GPUs^0.9.
+
+    Raises InputError for shares that do not sum to 1, or that are not one a class, and for limits that do not rise.
+    """
+
+    kind_shares: tuple[float, ...] = (0.5, 0.3, 0.2)
+    gpus: tuple[tuple[int, ...], ...] = ((1,), (2,), (4,), (8,), (16, 24, 32))
+    gpu_shares: tuple[float, ...] = (0.35, 0.25, 0.20, 0.15, 0.05)
+    limits_s: tuple[float, ...] = (1800.0, 7200.0, 28_800.0)
+    duration_shares: tuple[float, ...] = (0.40, 0.35, 0.20, 0.05)
+    shortest_s: float = 60.0
+    longest_s: float = 86_400.0
+    overestimate: float = 0.0
+    families: int = 5
+    users: int = 20
+
+    def __post_init__(self) -> None:
+        classes = {
+            "kind_shares": len(KINDS),
+            "gpu_shares": len(entries_of("gpus", self.gpus, "a list of widths by class")),
+            "duration_shares": len(entries_of("limits_s", self.limits_s, "a list of seconds")) + 1,
+        }
+        for name, number in classes.items():
+            shares = entries_of(name, getattr(self, name), "a list of shares")
+            require(len(shares) == number, name, shares, f"{number} shares, one a class")
+            check_shares(name, shares)
+        for widths in self.gpus:
+            require(len(entries_of("gpus of a class", widths, "a list")) > 0, "gpus of a class", widths, "at least one width")
+            for width in widths:
+                check_whole("gpus of a class", width, least=1)
+        check_number("shortest_s", self.shortest_s, above=0)
+        for earlier, later in zip(self.edges_s, self.edges_s[1:]):
+            check_number("limits_s, longest_s", later, above=earlier)
+        check_number("overestimate", self.overestimate, least=0)
+        check_whole("families", self.families, least=1)
+        check_whole("users", self.users, least=1)
+
+    @property
+    def edges_s(self) -> tuple[float, ...]:
+        """Ends of the classes of durations, the outermost ours."""
+        return (self.shortest_s, *self.limits_s, self.longest_s)
+
+    @property
+    def width_shares(self) -> tuple[tuple[int, ...], Floats]:
+        """Each width, and its share of the jobs."""
+        pairs = [(width, share / len(widths)) for widths, share in zip(self.gpus, self.gpu_shares) for width in widths]
+        return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
+
+
+def least_gpu_hours(mix: Mix) -> float:
+    """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at the lower ends of their classes.
+
+    Holds if GPUs and duration are independent. 3.56 of the paper's mix; its first class of durations begins at 0.
+    """
+    gpus = sum(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
+    return gpus * sum(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares)) / HOUR_S
+
+
+def mean_gpu_hours(mix: Mix) -> float:
+    """GPU-hours of the mean job, of the law: mean GPUs x mean duration."""
+    widths, shares = mix.width_shares
+    edges_s = np.array(mix.edges_s)
+    means_s = np.diff(edges_s) / np.diff(np.log(edges_s))  # of a log-uniform law: (b - a) / ln(b / a)
+    return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
+
+
+def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
+    """Jobs per hour that a cluster can complete at most at a utilisation (0 to 1), in the long run and whatever the scheduler."""
+    check_number("utilisation", utilisation, above=0)
+    return utilisation * cluster.gpus / least_gpu_hours(mix)
+
+
+def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
+    """Jobs of a mix; each quantity has its own stream.
+
+    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which the law, not the sample, offers
+    `load`: GPU-seconds that arrive per second over the GPUs of the cluster. Raises InputError if the mix holds jobs that the
+    cluster cannot run.
+    """
+    check_whole("jobs", jobs, least=1)
+    check_number("load", load, above=0)
+    check_whole("seed", seed, least=0)
+    widths, shares = mix.width_shares
+    widest = max(width for width, share in zip(widths, shares) if share > 0)
+    require(cluster.holds(widest), "widest job of the mix", widest, f"at most {cluster.gpus} GPUs, those of the cluster")
+    gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)
+    arrival_s = gap_s * np.cumsum(stream(seed, "arrivals").exponential(size=jobs))
+    gpus = stream(seed, "gpus").choice(widths, jobs, p=shares)
+    duration_s = _durations(mix, stream(seed, "durations").random(jobs))
+    estimate_s = duration_s * (1 + mix.overestimate * stream(seed, "estimates").random(jobs))
+    kind = stream(seed, "kinds").choice(len(KINDS), jobs, p=mix.kind_shares)
+    family = kind * mix.families + stream(seed, "families").choice(mix.families, jobs, p=_harmonic(mix.families))
+    rate = np.exp(stream(seed, "rates").uniform(np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families))
+    iterations = rate[family] * duration_s * gpus**SCALING
+    user = stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users))
+    return Jobs(arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}")
+
+
+def _durations(mix: Mix, uniform: Floats) -> Floats:
+    """Durations by inversion: the logarithm rises linearly within each class."""
+    shares = np.concatenate([[0.0], np.cumsum(mix.duration_shares)])
+    return np.asarray(np.exp(np.interp(uniform, shares, np.log(mix.edges_s))))
+
+
+def _harmonic(number: int) -> Floats:
+    shares = 1 / np.arange(1.0, number + 1)
+    return np.asarray(shares / shares.sum())

@@ -1,0 +1,281 @@
+"""What holds for every scheduler and placement, on random small clusters; and the promises of FIFO, EASY and conservative."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.cluster.backfilling import Conservative, shadow
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.placement import PLACEMENTS, best_fit
+from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import simulate
+
+QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=12)
+MANY = settings(QUICK, max_examples=60)
+VARIANTS = ["hps:monotone=true", "pbs:mode=text", "pbs:pairs=true,tolerance=1", "sbs:time_unit_s=10", "adaptive:short_queue=1"]
+ALL = [*SCHEDULERS, *VARIANTS]
+HOLD = ("fifo", "easy", "conservative")  # keep GPUs idle for jobs that wait
+every_scheduler = pytest.mark.parametrize("scheduler", ALL)
+every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=PLACEMENTS)
+
+
+@st.composite
+def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
+    """A cluster and its jobs, in whole and half seconds, so that much falls on the same instant. estimates: over duration."""
+    cluster = Cluster(tuple(draw(st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=4))))
+    row = st.tuples(
+        st.integers(0, 30),
+        st.integers(1, cluster.gpus).filter(cluster.holds),
+        st.integers(1, 12),
+        st.sampled_from(estimates),
+        st.integers(1, 50),
+        st.integers(0, 2),
+        st.integers(0, 2),
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=25))
+    arrival_s, gpus, duration_s, share, iterations, family, user = np.array(rows, dtype=float).T
+    return cluster, Jobs(arrival_s, gpus, duration_s, share * duration_s, iterations, np.zeros(len(rows)), family, user)
+
+
+def watched(cluster, jobs, scheduler, look, placement=best_fit):
+    """A run; look(moment) is called after each decision."""
+    decide = make_scheduler(scheduler)
+
+    def look_on(moment):
+        decide(moment)
+        look(moment)
+
+    return simulate(jobs, cluster, look_on, placement)
+
+
+# ---- all ----
+
+
+@every_scheduler
+@every_placement
+@QUICK
+@given(case=settings_of())
+def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(scheduler, placement, case):
+    cluster, jobs = case
+    found = simulate(jobs, cluster, make_scheduler(scheduler), placement)
+    assert (found.start_s >= jobs.arrival_s).all()
+    assert found.finish_s == pytest.approx(found.start_s + jobs.duration_s)
+    for start_s in found.start_s:
+        used = np.zeros(len(cluster.sizes))
+        for job in np.flatnonzero((found.start_s <= start_s) & (found.finish_s > start_s + 1e-9)):
+            for node, gpus in found.places[job]:
+                used[node] += gpus
+        assert (used <= cluster.sizes).all()
+
+
+@every_scheduler
+@QUICK
+@given(case=settings_of())
+def test_a_gang_is_on_one_node_or_on_whole_nodes_but_for_a_rest(scheduler, case):
+    cluster, jobs = case
+    for place, gpus in zip(simulate(jobs, cluster, make_scheduler(scheduler)).places, jobs.gpus):
+        assert sum(taken for _, taken in place) == gpus
+        assert len({node for node, _ in place}) == len(place)
+        parts = [(node, taken) for node, taken in place if taken < cluster.sizes[node]]
+        assert len(parts) <= 1
+        assert len(place) == 1 or gpus > max(cluster.sizes)
+
+
+@every_scheduler
+@QUICK
+@given(case=settings_of(), at_s=st.integers(0, 40))
+def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_have_not_arrived(scheduler, case, at_s):
+    cluster, jobs = case
+    found = simulate(jobs, cluster, make_scheduler(scheduler))
+    known = np.flatnonzero(jobs.arrival_s <= at_s)
+    if not len(known):
+        return
+    before = jobs.chosen(known, "known")
+    longer_s = before.duration_s + 7.5 * (found.finish_s[known] > at_s + 1e-9)
+    columns = {
+        name: getattr(before, name) for name in ("arrival_s", "gpus", "estimate_s", "iterations", "kind", "family", "user")
+    }
+    again = simulate(Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler))
+    assert np.array_equal(*(np.where(start_s <= at_s, start_s, np.inf) for start_s in (found.start_s[known], again.start_s)))
+
+
+@pytest.mark.parametrize("scheduler", [name for name in ALL if name not in HOLD])
+@QUICK
+@given(case=settings_of())
+def test_nothing_that_fits_is_left_waiting(scheduler, case):
+    watched(*case, scheduler, lambda moment: [pytest.fail(f"job {job} fits") for job in moment.waiting if moment.place(job)])
+
+
+@every_scheduler
+@QUICK
+@given(case=settings_of())
+def test_what_a_decision_leaves_adds_up(scheduler, case):
+    cluster, jobs = case
+
+    def look(moment):
+        used = np.zeros(len(cluster.sizes))
+        for running in moment.running.values():
+            for node, gpus in running.place:
+                used[node] += gpus
+        assert np.array_equal(used + moment.free, cluster.sizes)
+        assert not set(moment.waiting) & set(moment.running)
+
+    watched(cluster, jobs, scheduler, look)
+
+
+# ---- FIFO ----
+
+
+@every_placement
+@MANY
+@given(case=settings_of())
+def test_fifo_never_lets_a_job_overtake(placement, case):
+    cluster, jobs = case
+    assert (np.diff(simulate(jobs, cluster, make_scheduler("fifo"), placement).start_s) >= 0).all()
+
+
+# ---- EASY ----
+
+
+def without_backfill(moment):
+    """The moment as if nothing had been started past the head of the queue."""
+    head, without = moment.waiting[0], copy(moment)
+    without.running, without.free = dict(moment.running), list(moment.free)
+    for job, place in moment.started:
+        if job > head:
+            del without.running[job]
+            for node, gpus in place:
+                without.free[node] += gpus
+    return without
+
+
+@every_placement
+@MANY
+@given(case=settings_of(estimates=(1.0, 1.0, 2.0)))
+def test_easy_never_delays_what_the_head_was_promised(placement, case):
+    """Estimates are exact or too long; a promise is the first shadow time of a job after it has become the head."""
+    promised = {}
+
+    def look(moment):
+        if moment.waiting:
+            head = moment.waiting[0]
+            promised.setdefault(head, shadow(without_backfill(moment), head)[0])
+
+    cluster, jobs = case
+    found = watched(cluster, jobs, "easy", look, placement)
+    assert all(found.start_s[job] <= start_s for job, start_s in promised.items())
+
+
+@every_placement
+@MANY
+@given(case=settings_of())
+def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estimates(placement, case):
+    def look(moment):
+        if moment.waiting:
+            head = moment.waiting[0]
+            assert shadow(moment, head)[0] == shadow(without_backfill(moment), head)[0]
+
+    watched(*case, "easy", look, placement)
+
+
+# ---- conservative ----
+
+
+def first_reservations(cluster, jobs, placement=best_fit):
+    """The outcome, and the start that each job was first promised: its reservation, or its start if it never waited."""
+    scheduler, promised_s = Conservative(), {}
+
+    def look(moment):
+        for job, kept in scheduler.reserved.items():
+            promised_s.setdefault(job, kept.start_s)
+        for job, _ in moment.started:
+            promised_s.setdefault(job, moment.now_s)
+
+    found = watched(cluster, jobs, scheduler, look, placement)
+    return found.start_s, np.array([promised_s[job] for job in range(jobs.jobs)])
+
+
+@every_placement
+@MANY
+@given(case=settings_of(estimates=(1.0,)))
+def test_every_job_starts_when_it_was_first_promised_if_estimates_are_exact(placement, case):
+    assert np.array_equal(*first_reservations(*case, placement))
+
+
+@every_placement
+@MANY
+@given(case=settings_of(estimates=(1.0, 1.5, 3.0)))
+def test_no_job_starts_later_than_it_was_first_promised_if_no_estimate_is_too_short(placement, case):
+    start_s, promised_s = first_reservations(*case, placement)
+    assert (start_s <= promised_s).all()
+
+
+@MANY
+@given(case=settings_of(estimates=(0.5, 1.0, 1.5, 3.0)))
+def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
+    cluster, jobs = case
+    scheduler = Conservative()
+
+    def look(moment):
+        profile = scheduler._profile
+        assert (profile.free >= 0).all()
+        assert profile.free[:, 0].tolist() == moment.free
+        assert profile.free[:, -1].tolist() == list(cluster.sizes)
+        assert all(kept.start_s > moment.now_s for kept in scheduler.reserved.values())
+
+    watched(cluster, jobs, scheduler, look)
+
+
+def by_definition(cluster, jobs, placement):
+    """Starts of conservative backfilling with exact estimates, by its definition: each job in turn goes where it first can."""
+    taken, starts_s = [], []
+    for arrival_s, gpus, time_s in zip(jobs.arrival_s.tolist(), jobs.gpus.tolist(), jobs.estimate_s.tolist()):
+        for start_s in sorted({arrival_s} | {kept.end_s for kept in taken if kept.end_s > arrival_s}):
+            place = placement(least_free(cluster, taken, start_s, start_s + time_s), cluster.sizes, gpus)
+            if place is not None:
+                break
+        taken.append(Reservation(start_s, start_s + time_s, place))
+        starts_s.append(start_s)
+    return starts_s
+
+
+def least_free(cluster, taken, start_s, end_s):
+    """The fewest GPUs that are free on each node at any time from a start to an end."""
+    frees = []
+    for at_s in {start_s} | {kept.start_s for kept in taken if start_s < kept.start_s < end_s}:
+        free = list(cluster.sizes)
+        for kept in taken:
+            for node, gpus in kept.place if kept.start_s <= at_s < kept.end_s else ():
+                free[node] -= gpus
+        frees.append(free)
+    return [min(free) for free in zip(*frees)]
+
+
+@every_placement
+@MANY
+@given(case=settings_of(estimates=(1.0,)))
+def test_with_exact_estimates_starts_are_those_of_the_definition(placement, case):
+    cluster, jobs = case
+    found = simulate(jobs, cluster, make_scheduler("conservative"), placement)
+    assert found.start_s.tolist() == by_definition(cluster, jobs, placement)
+
+
+@MANY
+@given(case=settings_of(), gpus=st.integers(1, 16), time_s=st.integers(1, 20), before_s=st.sampled_from([5.0, 20.0, np.inf]))
+def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, time_s, before_s):
+    cluster, jobs = case
+    gpus = min(gpus, cluster.gpus)
+    profile, taken = Profile(0.0, cluster.sizes, best_fit), []
+    for job in range(jobs.jobs):
+        taken.append(profile.earliest(int(jobs.gpus[job]), float(jobs.duration_s[job])))
+        profile.take(taken[-1])
+    found = profile.earliest(gpus, time_s, before_s)
+    for start_s in sorted({0.0} | {kept.end_s for kept in taken}):
+        place = best_fit(least_free(cluster, taken, start_s, start_s + time_s), cluster.sizes, gpus)
+        if place is not None:
+            assert found == (Reservation(start_s, start_s + time_s, place) if start_s < before_s else None)
+            return

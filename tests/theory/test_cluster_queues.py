@@ -1,0 +1,56 @@
+"""Clusters against queueing theory: jobs of one GPU are M/M/64; shortest first with two lengths is Cobham's priority queue."""
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.analysis import queueing
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.schedulers import make_scheduler
+from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.model.streams import stream
+
+
+def of_one_gpu(rate_per_s, durations_s, seed):
+    """Poisson arrivals of jobs of one GPU."""
+    n = len(durations_s)
+    arrival_s = np.cumsum(stream(seed, "arrivals").exponential(1 / rate_per_s, n))
+    ones, none = np.ones(n), np.zeros(n)
+    return Jobs(arrival_s, ones, durations_s, durations_s, ones, none, none, none)
+
+
+def exponential(seed):
+    """Jobs that load 64 GPUs to 92 %."""
+    return of_one_gpu(0.92 * 64 / 100, stream(seed, "durations").exponential(100.0, 8000), seed)
+
+
+def test_single_gpu_exponential_jobs_are_m_m_64():
+    found = [simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")).wait_s[2000:].mean() for seed in range(6)]
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
+    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error  # four GPUs less are told apart
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placement):
+    jobs, fifo = exponential(0), make_scheduler("fifo")
+    np.testing.assert_array_equal(
+        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).start_s, simulate(jobs, PAPER_CLUSTER, fifo).start_s
+    )
+
+
+def test_shortest_first_with_two_lengths_is_a_priority_queue():
+    """Cobham (1954): W_k = R / ((1 - sigma_(k-1)) (1 - sigma_k)), with R = lambda E[S^2] / 2."""
+    rate, lengths_s, share = 0.008, np.array([20.0, 200.0]), 0.6
+    load = rate * np.array([share, 1 - share]) * lengths_s
+    rest_s = rate * (share * lengths_s[0] ** 2 + (1 - share) * lengths_s[1] ** 2) / 2
+    theory = [rest_s / (1 - load[0]), rest_s / ((1 - load[0]) * (1 - load.sum()))]
+    found = []
+    for seed in range(8):
+        short = stream(seed, "durations").random(8000) < share
+        outcome = simulate(of_one_gpu(rate, np.where(short, *lengths_s), seed), Cluster((1,)), make_scheduler("shortest"))
+        found.append([outcome.wait_s[500:][short[500:]].mean(), outcome.wait_s[500:][~short[500:]].mean()])
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(np.mean(found, axis=0) - theory) < 4 * error).all()
+    in_order = rest_s / (1 - load.sum())  # M/G/1 without priorities
+    assert abs(np.mean(found, axis=0)[0] - in_order) > 4 * error[0]

@@ -1,0 +1,139 @@
+"""`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster import table
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.schedulers import make_scheduler
+from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import Offered, compare
+from cgrsp_simpy.model.checks import InputError
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+PHILLY = DATA / "gavel_philly" / "0e4a51.trace"
+
+
+def said(capsys, *arguments, status=0):
+    assert main(["cluster", *map(str, arguments)]) == status
+    printed = capsys.readouterr()
+    return printed.out if status == 0 else printed.err.strip()
+
+
+def test_a_study_holds_the_figures_of_single_runs():
+    study = compare(Offered(jobs=60, load=1.0), ["fifo", "hps:monotone=true"], range(2))
+    jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
+    row = next(row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1)
+    assert row == {
+        "policy": "hps:monotone=true",
+        "seed": 1,
+        **metrics(simulate(jobs, PAPER_CLUSTER, make_scheduler("hps:monotone=true"))),
+    }
+    assert study.title == "60 jobs of the mix, offered load 1, 64 GPUs on 8 nodes"
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
+    source, names = Offered(jobs=40), ["fifo", "easy"]
+    expected = compare(source, names, range(3)).rows
+    assert compare(source, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
+    chunks = sorted((tmp_path / "out" / "chunks").iterdir())
+    chunks[1].unlink()  # as if it had been interrupted
+    assert compare(source, names, range(3), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with load 0\.9, not 0\.8"):
+        compare(Offered(jobs=40, load=0.8), names, range(3), out=tmp_path / "out")
+
+
+def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
+    options = ("compare", "--schedulers", "fifo,hps:monotone=true", "--jobs", 40, "--seeds", 3)
+    found = json.loads(said(capsys, *options, "--format", "json"))
+    assert list(found["policies"]) == ["fifo", "hps:monotone=true"]
+    assert set(found["policies"]["fifo"]["wait_s"]) >= {"mean", "ci95", "n"}
+    assert said(capsys, *options, "--format", "csv").count("\n") == 1 + 2 * 3
+    assert "difference from fifo, paired by seed" in said(capsys, *options)
+
+
+def test_run_prints_figures_classes_and_jobs(capsys):
+    options = ("run", "--scheduler", "sjf", "--jobs", 30, "--seed", 2, "--nodes", "2x8,4x4")
+    text = said(capsys, *options)
+    assert "32 GPUs on 6 nodes, sjf" in text
+    assert "inference" in text
+    found = json.loads(said(capsys, *options, "--format", "json"))
+    jobs = generate(Mix(), 30, 0.9, Cluster((8, 8, 4, 4, 4, 4)), 2)
+    assert found["summary"] == metrics(simulate(jobs, Cluster((8, 8, 4, 4, 4, 4)), make_scheduler("sjf")))
+    rows = said(capsys, *options, "--format", "csv").splitlines()
+    assert rows[0] == "job,arrival_s,gpus,duration_s,estimate_s,start_s,finish_s,nodes"
+    assert len(rows) == 31
+
+
+def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
+    text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
+    assert "at least 3.56 GPU-hours" in text
+    assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
+    hps = [line for line in text.splitlines() if line.startswith("hps ")]
+    assert len(hps) == 2 and sum("*" in line for line in hps) == 1
+    assert text.count("dynamic beats static on") == 3
+
+
+def test_least_variance_is_that_of_such_waits():
+    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 / 1000 ^ 2 x (1800 - rest) ^ 2."""
+    rest_s = (757_000 - 12 * 1800) / 988
+    assert table.least_variance(table.PUBLISHED["hps"]) == pytest.approx(12 * 988 / 1e6 * (1800 - rest_s) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "static", "expected"), [(5.0, 1.0, "yes"), (1.0, 5.0, "no"), (3.0, 3.0, "open")], ids=["better", "worse", "same"]
+)
+def test_claims_are_decided_by_the_interval(dynamic, static, expected):
+    class Made:
+        def values(self, name, figure):
+            return [(dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)]
+
+    found = {(row["figure"], row["load"]): row for row in table.claims({0.5: Made(), 0.9: Made()})}
+    assert found["throughput_per_h", 0.5]["mean_holds"] == expected
+    against = {"yes": "no", "no": "yes", "open": "open"}[expected]
+    assert found["starved", 0.9]["best_holds"] == against
+    verdict = table.verdict(list(found.values()), "throughput_per_h", "mean")
+    assert verdict == ("holds" if expected == "yes" else "holds at no load")
+
+
+@pytest.mark.skipif(not PHILLY.is_file(), reason="the log is not here")
+def test_a_philly_log_runs_under_every_scheduler(capsys):
+    found = json.loads(
+        said(capsys, "compare", "--trace", PHILLY, "--jobs", 300, "--format", "json", "--nodes", "20x8", "--seeds", 1)
+    )
+    assert all(row["throughput_per_h"]["mean"] > 0 for row in found["policies"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run", "--scheduler", "nope"), "unknown scheduler 'nope'"),
+        (("run", "--placement", "nope"), "unknown placement 'nope'"),
+        (("run", "--nodes", "8"), "--nodes(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
+        (("run", "--nodes", "0x8"), "sizes(=()) must be at least one node"),
+        (("run", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
+        (("run", "--load", "0"), "load(=0.0) must be a number > 0"),
+        (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
+        (("run", "--overestimate", "-1"), "overestimate(=-1.0) must be a number >= 0"),
+        (("run", "--strict"), "--strict(=True) must be given with --trace"),
+        (("compare", "--schedulers", "fifo,fifo"), "schedulers(=['fifo', 'fifo']) must be names that differ, at least one"),
+        (("compare", "--schedulers", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
+        (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
+        (("run", "--trace", "none.trace"), "none.trace"),
+        (
+            ("run", "--trace", "jobs.txt"),
+            "jobs.txt: what it is cannot be told by its name; --trace-format is one of philly, openb, swf",
+        ),
+        (("figures", "--only", "nope"), "unknown figure 'nope'"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, arguments, message):
+    error = said(capsys, *arguments, status=2)
+    assert message in error
+    assert "\n" not in error

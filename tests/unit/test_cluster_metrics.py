@@ -1,0 +1,191 @@
+"""Metrics of a cluster run: by hand on small examples, and what must hold of every run."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics
+from cgrsp_simpy.cluster.placement import best_fit, first_fit, spread
+from cgrsp_simpy.cluster.schedulers import fifo
+from cgrsp_simpy.cluster.simulation import Outcome, simulate
+from cgrsp_simpy.model.checks import InputError
+
+
+def jobs_of(*rows, kind=None):
+    """Jobs from (arrival, GPUs, duration)."""
+    arrival_s, gpus, duration_s = zip(*rows)
+    zeros = [0] * len(rows)
+    return Jobs(arrival_s, gpus, duration_s, duration_s, duration_s, kind or zeros, zeros, zeros)
+
+
+@pytest.fixture
+def three():
+    """Two nodes of two GPUs. Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node, free at 100."""
+    return simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, spread)
+
+
+def test_all_metrics_of_three_jobs_by_hand(three):
+    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; 420 GPU-seconds in 200 s on 4 GPUs."""
+    assert metrics(three) == pytest.approx(
+        {
+            "throughput_per_h": 54.0,
+            "utilisation_pct": 52.5,
+            "makespan_s": 200.0,
+            "wait_s": 30.0,
+            "jct_s": 150.0,
+            "starved": 0.0,
+            "starved_pct": 0.0,
+            "wait_min_s": 0.0,
+            "wait_p50_s": 0.0,
+            "wait_p95_s": 81.0,
+            "wait_max_s": 90.0,
+            "wait_variance_s2": 1800.0,
+            "wait_variance_min2": 0.5,
+            "jain": 4.5**2 / (3 * (1 + 1 + 2.5**2)),
+            "success_pct": 0.0,
+            "fragmentation_pct": 100.0,
+            "node_fragmentation_pct": 100.0,
+        }
+    )
+
+
+def test_the_course_of_three_jobs_by_hand(three):
+    columns = {name: values.tolist() for name, values in course(three).items()}
+    assert columns == {
+        "time_s": [0, 10, 100, 160, 200],
+        "waiting": [0, 1, 0, 0, 0],
+        "busy": [2, 2, 3, 1, 0],
+        "fragmentation": [0, 1, 0, 0, 0],
+        "unplaced": [0, 1, 0, 0, 0],
+    }
+
+
+def test_jobs_packed_on_one_node_leave_no_fragment():
+    packed = simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit)
+    found = metrics(packed)
+    assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("horizon_s, share", [(99, 0), (100, 1 / 3), (160, 2 / 3), (1000, 1)])
+def test_success_is_the_share_complete_at_the_horizon(three, horizon_s, share):
+    assert metrics(three, horizon_s)["success_pct"] == pytest.approx(100 * share)
+
+
+def test_the_horizon_is_the_last_arrival_unless_given():
+    run = simulate(jobs_of((0, 1, 100), (150, 1, 50)), Cluster((2,)), fifo)
+    assert metrics(run)["success_pct"] == 50.0
+
+
+def test_a_horizon_that_is_none_is_refused(three):
+    with pytest.raises(InputError, match=r"horizon_s\(=-1\) must be a number >= 0"):
+        metrics(three, -1)
+
+
+def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
+    """One node of 4. From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits and none is free."""
+    found = metrics(simulate(jobs_of((0, 3, 100), (50, 4, 50), (100, 1, 10)), Cluster((4,)), fifo))
+    assert found["fragmentation_pct"] == pytest.approx(50.0)
+    assert found["node_fragmentation_pct"] == 0.0  # one GPU is fewer than four, however it is placed
+
+
+def test_the_largest_waiting_job_counts():
+    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is useless, and one of 1 waits behind."""
+    run = simulate(jobs_of((0, 3, 100), (10, 4, 50), (20, 1, 10)), Cluster((4,)), fifo)
+    columns = course(run)
+    assert columns["fragmentation"][columns["time_s"] == 20] == 1.0
+
+
+@pytest.mark.parametrize(
+    "free, sizes, gpus, share",
+    [
+        ([3, 1, 4], [4, 4, 4], 1, 0),
+        ([3, 1, 4], [4, 4, 4], 2, 1 / 8),  # the node with one
+        ([3, 1, 4], [4, 4, 4], 4, 4 / 8),
+        ([3, 1, 4], [4, 4, 4], 8, 4 / 8),  # wider than a node: whole nodes are of use
+        ([4, 6], [4, 8], 6, 4 / 10),  # a node that is all free but too small
+        ([4, 6], [4, 8], 12, 6 / 10),
+        ([0, 0], [4, 4], 1, 0),  # nothing is free, so nothing is in fragments
+    ],
+)
+def test_fragmentation_by_hand(free, sizes, gpus, share):
+    assert fragmentation(np.array(free), np.array(sizes), gpus) == pytest.approx(share)
+
+
+def test_a_job_starves_that_waits_more_than_half_an_hour():
+    jobs = jobs_of((0, 1, 60), (0, 1, 60), (0, 1, 60))
+    start_s = np.array([0.0, 1800.0, 1860.0])
+    found = metrics(Outcome(jobs, Cluster((1,)), "by hand", start_s, start_s + 60, (((0, 1),),) * 3))
+    assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
+
+
+def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():
+    assert jain(np.full(5, 3.0)) == pytest.approx(1)
+    assert jain(np.array([1e9, 1, 1, 1])) == pytest.approx(1 / 4)
+
+
+def test_waits_by_class():
+    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200 s."""
+    run = simulate(jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]), Cluster((16,)), fifo)
+    rows = [(row["by"], row["value"], row["jobs"], row["wait_s"], row["jct_s"], row["starved"]) for row in by_class(run)]
+    assert rows == [
+        ("kind", "inference", 2, 100, 175, 0),
+        ("kind", "training", 2, 150, 225, 0),
+        ("GPUs", "1", 1, 0, 100, 0),
+        ("GPUs", "3-4", 1, 200, 250, 0),
+        ("GPUs", "5-8", 1, 200, 250, 0),
+        ("GPUs", "9+", 1, 100, 200, 0),
+    ]
+
+
+WORKLOADS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(1, 40)), min_size=1, max_size=25
+)  # arrival, GPUs, duration
+CLUSTERS = st.sampled_from([Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))])
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
+def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
+    """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are the GPU-seconds."""
+    run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    columns = course(run)
+    length_s = np.diff(columns["time_s"])
+    assert columns["waiting"][:-1] @ length_s == pytest.approx(run.wait_s.sum())
+    assert columns["busy"][:-1] @ length_s == pytest.approx(run.jobs.gpu_seconds)
+    assert columns["waiting"][-1] == columns["busy"][-1] == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
+def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
+    """The other route: count who waits and who runs in the middle of each interval."""
+    run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    columns = course(run)
+    for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
+        waits = (run.jobs.arrival_s <= now) & (now < run.start_s)
+        free = np.array(cluster.sizes)
+        for job in np.flatnonzero((run.start_s <= now) & (now < run.finish_s)):
+            for node, gpus in run.places[job]:
+                free[node] -= gpus
+        largest = max(run.jobs.gpus[waits], default=0)
+        assert columns["waiting"][index] == waits.sum()
+        assert columns["busy"][index] == cluster.gpus - free.sum()
+        assert columns["fragmentation"][index] == (fragmentation(free, np.array(cluster.sizes), largest) if largest else 0)
+        blocked = largest > 0 and free.sum() >= largest and first_fit(free.tolist(), cluster.sizes, largest) is None
+        assert columns["unplaced"][index] == blocked
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORKLOADS, CLUSTERS)
+def test_metrics_are_within_their_bounds(rows, cluster):
+    run = simulate(jobs_of(*rows), cluster, fifo)
+    found = metrics(run)
+    for name in ("utilisation_pct", "starved_pct", "success_pct", "fragmentation_pct", "node_fragmentation_pct"):
+        assert 0 <= found[name] <= 100 + 1e-9, name
+    assert 1 / len(rows) - 1e-9 <= found["jain"] <= 1 + 1e-9
+    assert found["wait_min_s"] <= found["wait_p50_s"] <= found["wait_p95_s"] <= found["wait_max_s"]
+    assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs.duration_s.mean())
+    assert sum(row["jobs"] for row in by_class(run)) == 2 * len(rows)
+    assert sum(row["starved"] for row in by_class(run)) == 2 * found["starved"]

@@ -1,0 +1,412 @@
+"""The cluster's schedulers, each against small cases worked out by hand; and the four failures of the adaptive one."""
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.cluster.backfilling import shadow
+from cgrsp_simpy.cluster.hybrid import hps_aging, scores_of_queue
+from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.placement import best_fit, first_fit
+from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import Moment, Running, simulate
+from cgrsp_simpy.model.checks import InputError
+
+HOUR = 3600.0
+ONE_NODE, TWO_NODES = Cluster((8,)), Cluster((8, 8))
+
+
+def jobs_of(*rows, **columns):
+    """Rows of arrival, GPUs, duration; estimates are exact, iterations 1, families and users 0, where not given."""
+    arrival_s, gpus, duration_s = np.array(rows, dtype=float).T
+    rest = {"estimate_s": duration_s, "iterations": np.ones(len(rows))} | {
+        name: np.zeros(len(rows)) for name in ("kind", "family", "user")
+    }
+    return Jobs(arrival_s=arrival_s, gpus=gpus, duration_s=duration_s, **(rest | columns))
+
+
+def moment_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
+    """All jobs wait; `free` GPUs by node, all where not given."""
+    moment = Moment(jobs, cluster, best_fit)
+    moment.now_s, moment.waiting, moment.free = now_s, list(range(jobs.jobs)), list(free or cluster.sizes)
+    return moment
+
+
+def started(scheduler, moment):
+    make_scheduler(scheduler)(moment)
+    return [job for job, _ in moment.started]
+
+
+def first(scheduler, jobs, now_s=0.0):
+    """The job that is started first."""
+    return started(scheduler, moment_of(jobs, Cluster((64,)), now_s))[0]
+
+
+def starts(scheduler, jobs, cluster=ONE_NODE):
+    return simulate(jobs, cluster, make_scheduler(scheduler)).start_s.tolist()
+
+
+# ---- one objective ----
+
+MIXED = jobs_of((0, 4, 100), (0, 1, 300), (0, 2, 400), (0, 4, 50), (0, 1, 300))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "order"),
+    [
+        ("fifo", [0, 1, 2, 3, 4]),
+        ("fifo-skip", [0, 1, 2, 3, 4]),
+        ("sjf", [1, 4, 2, 0, 3]),  # GPUs 1 1 2 4 4
+        ("shortest", [3, 0, 1, 4, 2]),  # seconds 50 100 300 300 400
+        ("shortest-gpu", [3, 1, 4, 0, 2]),  # GPU-seconds 200 300 300 400 800
+        ("las", [0, 1, 2, 3, 4]),  # nobody has received anything
+    ],
+)
+def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
+    assert started(scheduler, moment_of(MIXED, TWO_NODES)) == order
+
+
+def test_only_strict_fifo_lets_the_first_hold_up_the_others():
+    jobs = jobs_of((0, 8, 10), (0, 2, 10), (0, 4, 10), (0, 2, 10))
+    assert started("fifo", moment_of(jobs, free=[5])) == []
+    assert started("fifo-skip", moment_of(jobs, free=[5])) == [1, 3]
+    assert started("sjf", moment_of(jobs, free=[5])) == [1, 3]
+
+
+def test_least_attained_service_puts_the_user_first_who_has_received_least():
+    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user 1's job still runs at 20 s."""
+    jobs = jobs_of((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2])
+    assert starts("las", jobs) == [0, 10, 35, 30, 25]
+    assert starts("fifo", jobs) == [0, 10, 25, 30, 35]
+
+
+def test_least_attained_service_counts_what_ended_while_nobody_waited():
+    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4 GPU-seconds, not 8 x 20; user 1 40."""
+    jobs = jobs_of((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5), user=[0, 1, 1, 0])
+    assert starts("las", jobs) == [0, 6, 25, 20]
+
+
+# ---- HPS ----
+
+
+def test_aging_of_the_authors_drops_past_the_threshold_and_is_back_at_900_s():
+    wait_s = np.array([0, 300, 301, 600, 900, 1800, 9999.0])
+    expected = [1, 1, 2 * 301 / 1800, 2 / 3, 1, 2, 2]
+    assert hps_aging(wait_s, 300, 2, 1800, monotone=False) == pytest.approx(expected)
+
+
+def test_monotone_aging_never_falls():
+    wait_s = np.array([0, 300, 1050, 1800, 9999.0])
+    assert hps_aging(wait_s, 300, 2, 1800, monotone=True) == pytest.approx([1, 1, 1.5, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "now_s", "expected"),
+    [
+        ("hps", 200, 1),  # 1/(1+0.5)/(1+8/4) = 0.222 against 1/(1+1)/(1+4/4) = 0.25
+        ("hps", 1100, 0),  # x 1.22 = 0.272
+        ("hps:monotone=true", 1100, 0),
+        ("hps:aging_threshold_s=1200", 1100, 1),
+        ("hps:aging_boost=1", 1100, 1),
+        ("hps:max_wait_s=3600", 1100, 1),  # x 0.61
+    ],
+)
+def test_hps_weighs_time_waiting_and_gpus(scheduler, now_s, expected):
+    """Half an hour on 8 GPUs that waits since 0 s, an hour on 4 that has just arrived."""
+    assert first(scheduler, jobs_of((0, 8, 1800), (now_s, 4, 3600)), now_s) == expected
+
+
+def test_a_job_falls_behind_by_waiting_unless_aging_is_monotone():
+    """The first is the better one, until at 301 s its aging is 0.33."""
+    jobs = jobs_of((0, 1, 1800), (301, 1, 2000))
+    assert first("hps", jobs, 301) == 1
+    assert first("hps:monotone=true", jobs, 301) == 0
+
+
+# ---- the adaptive scheduler, and how it failed (Section III.D) ----
+
+
+def crowd(jobs):
+    """Each job arrives a second after the one before it and is a second shorter: old jobs are the long ones."""
+    return jobs_of(*((second, 1, 500 - second) for second in range(jobs)))
+
+
+def test_scores_are_of_the_queue():
+    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and count 8 as left."""
+    moment = moment_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
+    expected = [[0, 400 / 600, 1], [1, 0.5, 0], [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)]]
+    assert scores_of_queue(moment) == pytest.approx(np.array(expected))
+
+
+def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
+    moments = [moment_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
+    found = [started(f"adaptive:fairness=0.4,efficiency={weight}", m) for weight, m in zip((0.39, 0.41), moments)]
+    assert found == [list(range(10)), list(range(10))[::-1]]
+
+
+def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
+    assert scores_of_queue(moment_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [1, 0]
+
+
+def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
+    jobs = jobs_of((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, 101 * HOUR))
+    assert scores_of_queue(moment_of(jobs.chosen([0, 1], "two")))[0].tolist() == [1, 0]
+    assert scores_of_queue(moment_of(jobs))[0].tolist() == pytest.approx([1, 0.99, 0])
+
+
+def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
+    few, many = (started("adaptive:efficiency=0.3", moment_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
+    assert few == [0, 1, 2, 3, 4]  # fairness counts twice
+    at_limit, beyond = (started("adaptive:fairness=0.5", moment_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
+    assert at_limit == list(range(20))
+    assert beyond == list(range(21))[::-1]
+    assert many == [0, 1, 2, 3, 4, 5]  # between the thresholds the weights are even, and equal scores go by arrival
+
+
+def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
+    """The old long job against the new short one; a third one is much longer, so that the two seem equally efficient."""
+    jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
+    two, three = (moment_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    assert started("adaptive:short_queue=0", two) == [1, 0]
+    assert started("adaptive:short_queue=0", three) == [0, 1, 2]
+    two, three = (moment_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    assert started("hps", two) == [1, 0]
+    assert started("hps", three) == [1, 0, 2]
+
+
+# ---- PBS ----
+
+RULES = jobs_of((0, 4, 2000), (0, 2, 9000), (0, 1, 8000), (0, 4, 1000), iterations=[4000, 18, 8, 4])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "jobs", "expected"),
+    [
+        ("pbs", RULES, 0),  # efficiency 0.5 > 0.1
+        ("pbs:threshold=0.5", RULES, 2),  # not above 0.5: the shortest of the small
+        ("pbs:threshold=0.5,small_gpus=4", RULES, 3),
+        ("pbs", RULES.chosen([1, 2, 3], "none above 0.1"), 1),
+        ("pbs:mode=text", RULES, 0),
+        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[109, 50]), 1),  # 9 % above the next is not enough
+        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[110, 50]), 0),
+        ("pbs:mode=text", jobs_of((0, 1, 9), iterations=[1]), 0),  # there is no next
+        ("pbs", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 1),  # the fewest GPUs of those below an hour
+        ("pbs:medium_s=600", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 0),
+        ("pbs", jobs_of((0, 8, 5000), (0, 4, 4000), (0, 3, 6000)), 1),  # the shortest
+    ],
+)
+def test_rules_of_pbs(scheduler, jobs, expected):
+    assert first(scheduler, jobs) == expected
+
+
+def test_pbs_looks_only_at_what_fits():
+    assert started("pbs", moment_of(RULES, free=[3])) == [2, 1]
+
+
+PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "free", "expected"),
+    [
+        ("pbs", [8, 0], [1, 0]),
+        ("pbs:pairs=true", [8, 0], [0, 2]),  # the only two whose times are within 20 % of the longer
+        ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),  # 4400/680; 4200/660 and 600/780 are less
+        ("pbs:pairs=true", [7, 4], [1, 0]),  # no node has room for a pair: by efficiency
+        ("pbs:pairs=true", [8, 7], [0, 2, 1]),  # and so when a pair has started
+    ],
+)
+def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, expected):
+    assert started(scheduler, moment_of(PAIRS, TWO_NODES, free=free)) == expected
+
+
+# ---- SBS ----
+
+FAMILIES = jobs_of(  # three alike of family 1 among others
+    *((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, HOUR / 4), (0, 1, 2 * HOUR), (0, 1, 2 * HOUR), (0, 1, HOUR)),
+    family=[0, 1, 2, 1, 1, 0],
+)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "jobs", "expected"),
+    [
+        ("sbs", FAMILIES, 1),
+        ("sbs:capacity=2", FAMILIES, 2),  # 3 GPUs are too many; by itself the shortest
+        ("sbs", FAMILIES.chosen([0, 1, 2, 3, 5], "two of each"), 2),
+        ("sbs", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 2),  # 1/(1 + 2/3) < 0.8
+        ("sbs:least_similarity=0.6", jobs_of(*((0, 1, hours * HOUR) for hours in (3, 2, 1))), 0),
+        ("sbs:time_unit_s=1", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 2),
+        ("sbs", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 0),
+        ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),  # the GPUs vary as much
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),  # the best three in a row, not 1 to 5
+        ("sbs", jobs_of(*((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]), 1),
+    ],
+)
+def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
+    assert first(scheduler, jobs) == expected
+
+
+def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
+    """Scores 8e/3/2, 4e/2/2, 2e/1.5/2 for e iterations a GPU-hour of 1, 1, and twice that."""
+    jobs = jobs_of((0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[8, 8, 3])
+    assert started("sbs", moment_of(jobs, TWO_NODES)) == [1, 2, 0]  # 0.5, 0.33, 0.167
+
+
+# ---- backfilling ----
+
+
+def test_easy_fills_gaps_without_delaying_the_head():
+    """8 GPUs; 6 run to 10 s and the head needs 8. What ends by 10 s may use the other 2, what is longer may not."""
+    jobs = jobs_of((0, 6, 10), (1, 8, 10), (2, 2, 9), (2, 2, 8), (3, 1, 1))
+    assert starts("easy", jobs) == [0, 10, 20, 2, 20]
+    assert starts("fifo", jobs) == [0, 10, 20, 20, 20]
+    assert starts("fifo-skip", jobs) == [0, 18, 2, 10, 10]
+
+
+def test_easy_lets_long_jobs_start_on_nodes_that_the_head_does_not_need():
+    """The head takes the node that is free at 10 s; on the other there are 4 GPUs to spare for as long as one likes."""
+    jobs = jobs_of((0, 8, 10), (0, 4, 50), (1, 8, 10), (2, 4, 99), (2, 1, 99))
+    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 2, 20]
+
+
+def test_easy_looks_at_nodes_and_not_at_the_sum_of_gpus():
+    """At 10 s there are 10 GPUs free, but if the 2-GPU job takes 2 of the first node's, no node has 8."""
+    jobs = jobs_of((0, 6, 10), (0, 4, 50), (0, 4, 50), (1, 8, 10), (2, 2, 20))
+    assert starts("easy", jobs, TWO_NODES) == [0, 0, 0, 10, 20]
+
+
+def test_easy_counts_what_it_has_backfilled_already():
+    """At 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not both."""
+    assert starts("easy", jobs_of((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50))) == [0, 10, 2, 20]
+
+
+def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
+    """The head waits for the first node. A long job would go there, and is refused; after a short one has, the next may go."""
+    jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50))
+    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 20, 2, 2]
+
+
+def test_shadow_is_the_first_end_that_makes_room_with_all_that_ends_at_that_time():
+    jobs = jobs_of((0, 4, 10), (0, 2, 30), (0, 2, 30), (0, 8, 10), (0, 6, 5))
+    moment = moment_of(jobs, free=[0])
+    moment.running = {0: Running(0, ((0, 4),), 10.0), 1: Running(1, ((0, 2),), 30.0), 2: Running(2, ((0, 2),), 30.0)}
+    assert shadow(moment, 3) == (30.0, [8])
+    assert shadow(moment, 4) == (30.0, [8])
+
+
+def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
+    moment = moment_of(jobs_of((0, 8, 10), (0, 8, 10)), now_s=15.0, free=[0])
+    moment.running = {0: Running(0, ((0, 8),), 10.0)}
+    assert shadow(moment, 1) == (15.0, [8])
+
+
+def test_conservative_reserves_for_every_job_in_the_queue():
+    """A long job on 4 GPUs starts beside the head under EASY, and the third is the later for it: not so here."""
+    jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 6, 10), (1, 2, 25), (1, 2, 9))
+    assert starts("easy", jobs) == [0, 10, 20, 1, 1]
+    assert starts("conservative", jobs) == [0, 10, 20, 1, 1]
+    jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 8, 10), (1, 2, 25), (1, 2, 9))
+    assert starts("easy", jobs) == [0, 10, 26, 1, 1]
+    assert starts("conservative", jobs) == [0, 10, 20, 30, 1]
+
+
+def test_reservations_move_up_when_a_job_ends_early_and_none_moves_back():
+    """The first ends at 4 s instead of 10: the head moves there from 10, the next from 20."""
+    jobs = jobs_of((0, 8, 4), (1, 8, 10), (2, 8, 10), estimate_s=[10, 10, 10])
+    assert starts("conservative", jobs) == [0, 4, 14]
+
+
+def test_a_job_that_overruns_is_expected_to_run_as_long_again():
+    """6 GPUs, 5 s by its estimate. At 6 s it is expected at 12 s, when the second would start: only what ends by then may go.
+
+    At 12 s it is expected at 24 s, and there is time for 7 s.
+    """
+    jobs = jobs_of((0, 6, 30), (1, 8, 10), (6, 2, 7), (6, 2, 6), estimate_s=[5, 10, 7, 6])
+    assert starts("conservative", jobs) == [0, 30, 12, 6]
+
+
+def test_jobs_that_should_have_started_while_nothing_happened_do_not_start_on_each_others_gpus():
+    """The first overruns to 20 s; two jobs have reservations at 5 s and 6 s, on the same GPUs."""
+    jobs = jobs_of((0, 8, 20), (1, 8, 1), (1, 8, 1), estimate_s=[5, 1, 1])
+    assert starts("conservative", jobs) == [0, 20, 21]
+
+
+@pytest.mark.parametrize("name", ["conservative", "las"])
+def test_schedulers_that_remember_are_fresh_for_every_run(name):
+    scheduler, jobs = make_scheduler(name), jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1])
+    assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).start_s for _ in range(2)))
+
+
+# ---- the profile of free GPUs ----
+
+
+def test_a_profile_finds_the_earliest_start_on_a_node():
+    profile = Profile(0.0, (8, 8), first_fit)
+    profile.take(Reservation(0.0, 10.0, ((0, 8),)))
+    profile.take(Reservation(5.0, 20.0, ((1, 6),)))
+    assert profile.starts_s.tolist() == [0, 5, 10, 20]
+    assert profile.free.tolist() == [[0, 0, 8, 8], [8, 2, 2, 8]]
+    assert profile.earliest(4, 5.0) == Reservation(0.0, 5.0, [(1, 4)])
+    assert profile.earliest(4, 5.5) == Reservation(10.0, 15.5, [(0, 4)])
+    assert profile.earliest(16, 1.0) == Reservation(20.0, 21.0, [(0, 8), (1, 8)])
+    assert profile.earliest(10, 1.0) == Reservation(10.0, 11.0, [(0, 8), (1, 2)])
+    assert profile.earliest(16, 1.0, before_s=20.0) is None
+    assert profile.earliest(1, 1.0, before_s=0.0) is None
+
+
+def test_a_profile_forgets_the_past_and_steps_without_change():
+    profile = Profile(0.0, (8,), first_fit)
+    for start_s, end_s in ((0.0, 10.0), (10.0, 20.0)):
+        profile.take(Reservation(start_s, end_s, ((0, 3),)))
+    profile.forget(7.0)
+    assert (profile.starts_s.tolist(), profile.free.tolist()) == ([7, 20], [[5, 8]])
+
+
+# ---- by name ----
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_an_outcome_names_its_scheduler(name):
+    assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).scheduler == name
+
+
+def test_a_scheduler_of_ones_own_is_passed_through():
+    def own(moment):
+        pass
+
+    assert make_scheduler(own) is own
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
+        (7, r"scheduler\(=7\) must be a name or a function of a moment"),
+        ("fifo:monotone=true", "unknown parameter of scheduler fifo 'monotone' .allowed: none"),
+        ("hps:monoton=true", "did you mean 'monotone'"),
+        ("hps:monotone", "'monotone' must be of the form parameter=value"),
+        ("hps:monotone=1", r"monotone\(='1'\) must be true or false"),
+        ("hps:aging_boost=much", r"aging_boost\(='much'\) must be a number"),
+        ("hps:aging_boost=2,aging_boost=3", "aging_boost is given twice"),
+        ("hps:aging_boost=0.5", r"aging_boost\(=0.5\) must be a number >= 1"),
+        ("hps:aging_threshold_s=-1", "aging_threshold_s"),
+        ("hps:max_wait_s=300", "max_wait_s.* must be a number > 300"),
+        ("pbs:mode=printed", "unknown mode of pbs 'printed'"),
+        ("pbs:small_gpus=1.5", "small_gpus.* must be a whole number"),
+        ("pbs:small_gpus=0", "small_gpus"),
+        ("pbs:threshold=nan", "threshold"),
+        ("pbs:medium_s=-1", "medium_s"),
+        ("pbs:tolerance=-1", "tolerance"),
+        ("sbs:capacity=0", "capacity"),
+        ("sbs:least_similarity=1.5", "least_similarity"),
+        ("sbs:time_unit_s=0", "time_unit_s"),
+        ("adaptive:fairness=-1", "fairness"),
+        ("adaptive:short_queue=-1", "short_queue"),
+        ("adaptive:short_queue=30", r"long_queue\(=20\) must be a whole number >= 30"),
+        ("adaptive:shift=0.5", "shift"),
+    ],
+)
+def test_a_wrong_text_says_what_is_allowed(text, message):
+    with pytest.raises(InputError, match=message):
+        make_scheduler(text)

@@ -155,7 +155,7 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax, name in zip(axes, GANTT):
         for row in _own(rows, name):
             corner, size = (row["start_h"], row["gpu"]), (row["finish_h"] - row["start_h"], row["gpus"])
-            colour = WIDTH_COLOURS[0]
+            colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
             ax.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor="white", linewidth=0.3))
         ax.hlines(edges[1:-1], rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H, color="black", linewidth=0.5)
         ax.set_title(name, loc="left", fontsize="medium")
@@ -206,7 +206,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
             ax.plot(loads, values, linestyle=cast(Any, look.line), label=name, **dots(look))
             marks.intervals(ax, loads, values, y_half=halves, colour=f"{look.colour}80", caps=False)
             published = PUBLISHED[name].get(figure, nan)  # the variance as if it were in min²
-            ax.plot([at], [published], clip_on=False, **hollow(look))
+            ax.plot([loads[0]], [published], clip_on=False, **hollow(look))
         ax.axvspan(*band, color="0.93", zorder=0)
         ax.set(ylabel=label, xlim=(loads[0] - 0.05, band[1]))
         ax.set_xticks([*LOAD_TICKS, band.mean()], [*map(str, LOAD_TICKS), "publ."])

@@ -206,7 +206,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
             ax.plot(loads, values, linestyle=cast(Any, look.line), label=name, **dots(look))
             marks.intervals(ax, loads, values, y_half=halves, colour=f"{look.colour}80", caps=False)
             published = PUBLISHED[name].get(figure, nan)  # the variance as if it were in min²
-            ax.plot([loads[0]], [published], clip_on=False, **hollow(look))
+            ax.plot([at], [published], clip_on=False, **hollow(look))
         ax.axvspan(*band, color="0.93", zorder=0)
         ax.set(ylabel=label, xlim=(loads[0] - 0.05, band[1]))
         ax.set_xticks([*LOAD_TICKS, band.mean()], [*map(str, LOAD_TICKS), "publ."])

@@ -21,8 +21,9 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.panels import HOLDS, LOOKS, WIDTH_COLOURS
+from cgrsp_simpy.cluster.placement import best_fit
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.simulation import Moment, simulate
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
 from cgrsp_simpy.model.checks import InputError
 
@@ -192,24 +193,18 @@ def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_
 
 @pytest.mark.parametrize(("form", "text"), [("program", "hps"), ("monotone", "hps:monotone=true")])
 def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
-    """Of jobs that have waited 0 to 2400 s, and need all GPUs, that of the largest score starts first, and so on."""
-    rows = [row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 600 in (0, 90)]
-    wait_s, gpus, time_s = (np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s"))
-    for at in range(len(rows)):
-        pair = [at, (at + 5) % len(rows)]
-        scores = [rows[each]["score"] for each in pair]
-        if abs(scores[0] - scores[1]) < 1e-9:
-            continue
-        # the first job holds the cluster up to the moment at which the others have waited for so long
-        arrival_s = np.array([0.0, *(3000.0 - wait_s[pair])])
-        columns = {"gpus": [8, *gpus[pair]], "duration_s": [3000.0, *time_s[pair]], "iterations": np.ones(3)}
-        rest = {name: np.zeros(3) for name in ("kind", "family", "user")}
-        jobs = Jobs(arrival_s, estimate_s=columns["duration_s"], **columns, **rest)
-        order = [1 + int(each) for each in np.argsort(arrival_s[1:], kind="stable")]
-        run = simulate(jobs, Cluster((8,)), make_scheduler(text))
-        start_s = dict(zip(order, run.start_s[1:]))
-        first = 1 + int(np.argmax(scores))
-        assert start_s[first] == 3000.0, (form, rows[pair[0]], rows[pair[1]])
+    """All jobs of the figure wait together, and there is room for all: the scheduler starts them by their scores."""
+    rows = [row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 30 == 0]
+    wait_s, gpus, time_s, score = (np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s", "score"))
+    rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
+    jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
+    by_arrival = score[np.argsort(-wait_s, kind="stable")]
+    moment = Moment(jobs, Cluster((10_000,)), best_fit)
+    moment.now_s, moment.waiting, moment.free = 3000.0, list(range(jobs.jobs)), [10_000]
+    make_scheduler(text)(moment)
+    started = by_arrival[[job for job, _ in moment.started]]
+    assert len(started) == len(rows)
+    assert (np.diff(started) < 1e-12).all()
 
 
 # ---- Table II ----

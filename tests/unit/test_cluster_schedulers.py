@@ -86,6 +86,18 @@ def test_least_attained_service_counts_what_ended_while_nobody_waited():
     assert starts("las", jobs) == [0, 6, 25, 20]
 
 
+def test_least_attained_service_counts_running_jobs_from_their_start():
+    """At 20 s user 0 has had 2 GPUs for 20 s, user 1 4 for 2 s."""
+    jobs = jobs_of((0, 2, 100), (18, 4, 100), (20, 2, 5), (20, 2, 5), user=[0, 1, 0, 1])
+    assert starts("las", jobs) == [0, 18, 25, 20]
+
+
+@pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])
+def test_equal_jobs_go_by_arrival(scheduler):
+    jobs = jobs_of(*((0, 1 + job % 2, 60) for job in range(100)))
+    assert started(scheduler, moment_of(jobs, Cluster((150,)))) == [*range(0, 100, 2), *range(1, 100, 2)]
+
+
 # ---- HPS ----
 
 
@@ -155,12 +167,10 @@ def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_m
 
 
 def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
-    few, many = (started("adaptive:efficiency=0.3", moment_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
-    assert few == [0, 1, 2, 3, 4]  # fairness counts twice
-    at_limit, beyond = (started("adaptive:fairness=0.5", moment_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
-    assert at_limit == list(range(20))
-    assert beyond == list(range(21))[::-1]
-    assert many == [0, 1, 2, 3, 4, 5]  # between the thresholds the weights are even, and equal scores go by arrival
+    few, more = (started("adaptive", moment_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
+    assert (few, more) == (list(range(5)), list(range(6))[::-1])  # fairness counts twice up to 5
+    many, beyond = (started("adaptive:fairness=0.5", moment_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
+    assert (many, beyond) == (list(range(20)), list(range(21))[::-1])  # efficiency counts twice beyond 20
 
 
 def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
@@ -241,6 +251,15 @@ FAMILIES = jobs_of(  # three alike of family 1 among others
         ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),  # the GPUs vary as much
         ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),  # the best three in a row, not 1 to 5
         ("sbs", jobs_of(*((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]), 1),
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 5, iterations=[1, 3, 1, 1, 3]), 1),  # 8/4 is more than 5/3 and 9/5
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 3, 1, 1, 1, 3]), 1),  # 9/5 is more than 5/3 and 6/4
+        (  # 6.6/(3 x 2 h) x 0.82 is less than 3/(3 x 1 h) x 1
+            "sbs",
+            jobs_of(
+                *((0, 1, hours * HOUR) for hours in (1, 1, 2, 1, 1, 1)), family=[0] * 3 + [1] * 3, iterations=[2.2] * 3 + [1] * 3
+            ),
+            3,
+        ),
     ],
 )
 def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
@@ -248,9 +267,10 @@ def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
 
 
 def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
-    """Scores 8e/3/2, 4e/2/2, 2e/1.5/2 for e iterations a GPU-hour of 1, 1, and twice that."""
-    jobs = jobs_of((0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[8, 8, 3])
-    assert started("sbs", moment_of(jobs, TWO_NODES)) == [1, 2, 0]  # 0.5, 0.33, 0.167
+    """By GPU-hours 1.5, 1.4, 1.1, over 3, 2, 1.5; then 1 and 1.5, over 2 and 4."""
+    jobs = jobs_of((0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2])
+    assert started("sbs", moment_of(jobs, TWO_NODES)) == [2, 1, 0]
+    assert started("sbs", moment_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))) == [1, 0]
 
 
 # ---- backfilling ----
@@ -309,6 +329,13 @@ def test_conservative_reserves_for_every_job_in_the_queue():
     jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 8, 10), (1, 2, 25), (1, 2, 9))
     assert starts("easy", jobs) == [0, 10, 26, 1, 1]
     assert starts("conservative", jobs) == [0, 10, 20, 30, 1]
+
+
+def test_a_reserved_job_starts_on_its_node_and_not_where_it_would_be_put_by_what_is_free_now():
+    """2 GPUs are left on the head's node and 3 on the other. EASY places the long job by best fit, and makes it wait."""
+    jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50))
+    assert starts("conservative", jobs, TWO_NODES) == [0, 0, 10, 2]
+    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 10]
 
 
 def test_reservations_move_up_when_a_job_ends_early_and_none_moves_back():

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.model.table import csv_text
 
 __all__ = ["CLUSTERS", "COLUMNS", "Gpu", "Instance", "cluster", "read_instance", "read_orlib", "write_instance"]
@@ -134,7 +135,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     file's name, and the line where there is one.
     """
     path = Path(path)
-    try:
+    with csv_faults(path):
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
@@ -144,12 +145,6 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
         columns = np.array(rows).T if rows else np.empty((len(COLUMNS), 0))
         return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path}: not a CSV file") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _number(line: int, column: str, text: str | None) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from cgrsp_simpy.hgsp.instance import Floats
 from cgrsp_simpy.hgsp.schedule import Ints
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.reading import listed, note, timestamp
+from cgrsp_simpy.model.reading import csv_faults, listed, note, timestamp
 
 __all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "Requests", "read_requests"]
 
@@ -160,7 +160,7 @@ def read_requests(
     check_whole("gpus", gpus, least=1)
     check_bool("strict", strict)
     path = Path(path)
-    try:
+    with csv_faults(path):
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows, bad = _rows(file)
         if bad:
@@ -168,12 +168,6 @@ def read_requests(
         if not rows:
             raise InputError("no usable request")
         _check_order(path, rows, strict)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path}: not a CSV file") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
     first = min(row[1] for row in rows)
     arrival_s = np.array([(row[1] - first).total_seconds() for row in rows])
     prompt, output = np.array([row[2:] for row in rows]).T

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["listed", "note", "timestamp"]
+__all__ = ["csv_faults", "listed", "note", "timestamp"]
+
+
+@contextmanager
+def csv_faults(path: str | Path) -> Iterator[None]:
+    """Tell whatever goes wrong with a CSV file as an InputError with its name."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"{path}: not a CSV file") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def timestamp(text: str) -> datetime:

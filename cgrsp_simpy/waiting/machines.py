@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
 __all__ = ["M5", "PAPER_PRICES", "Prices", "Room", "Size", "exact_gb", "read_sizes", "rent_per_h", "size_for"]
@@ -87,18 +88,11 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
 
     Raises InputError with the file's name, and the line where there is one.
     """
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
-            require(not missing, "columns", ",".join(table.fieldnames or ()), "name,cores,memory_gb,price_per_h")
-            sizes = tuple(_size(table.line_num, row) for row in table)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"{path}: not a CSV file") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    with csv_faults(path), Path(path).open(encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
+        require(not missing, "columns", ",".join(table.fieldnames or ()), "name,cores,memory_gb,price_per_h")
+        sizes = tuple(_size(table.line_num, row) for row in table)
     if not sizes:
         raise InputError(f"{path}: no size of machine")
     return sizes

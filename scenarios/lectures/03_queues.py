@@ -61,7 +61,8 @@ print(f"{inside} of {len(found)} intervals hold the formula's value")
 # %% [markdown]
 # The wait of M/M/1 is rho / (1 - rho) times the mean work: it is the idle share, 1 - rho, that matters, and it shrinks to
 # nothing. Work of equal length halves the wait; it does not bend the curve. And the nearer to 1, the harder it is to measure:
-# the interval is widest at 0.95, although these runs are the longest. (Of a perfect model's intervals one in twenty misses.)
+# the interval is widest at 0.95, although these runs are among the longest. (Of a perfect model's intervals one in twenty misses,
+# and of short runs of a queue more, as lecture 5 shows: shorter runs, tried first, missed one or two of seven to nine.)
 
 # %% What the last points of utilisation cost
 for load in (0.8, 0.9, 0.95, 0.99):

@@ -17,6 +17,7 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
+LONG = ("how_many_slots", "waiting_on_a_log")  # about 20 s each: pytest -m long
 
 
 def output(script, folder):
@@ -28,7 +29,9 @@ def output(script, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+@pytest.mark.parametrize(
+    "script", [pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG)) for each in SCRIPTS]
+)
 def test_script_prints_its_out_file(script, tmp_path):
     if script.name in LOGS and not LOGS[script.name].is_file():
         pytest.skip("the log is not here")

@@ -59,9 +59,7 @@ if __name__ == "__main__":
     for length in (19, 20):
         pairs = [(first(range(k, k + length)), first(range(k, k + length + 1)), k + length) for k in range(0, 900, 3)]
         changed = np.mean([one != other for one, other, joined in pairs if other != joined])
-        print(
-            f"   from {length} to {length + 1} waiting: {changed:6.1%}{', and efficiency counts double' * (length == 20)}"
-        )
+        print(f"   from {length} to {length + 1} waiting: {changed:6.1%}{', and efficiency counts double' * (length == 20)}")
 
     print("4. Maintenance: parameters that act on each other")
     for name in ("adaptive", "hps"):

@@ -25,6 +25,8 @@ from cgrsp_simpy.model.table import aligned, csv_text
 FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
 ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
 
+OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
@@ -132,6 +134,8 @@ def _run(given: argparse.Namespace) -> Answer:
         return Answer(json.dumps({**named, "summary": figures, "classes": by_class(outcome)}, indent=2))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
     lines += [f"{name:24} {value:16,.2f}" for name, value in figures.items()]
+    if jobs.underestimated:
+        lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
     classes = by_class(outcome)
     return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
 

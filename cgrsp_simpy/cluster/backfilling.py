@@ -2,6 +2,9 @@
 
 Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson (2001), IEEE Transactions on Parallel
 and Distributed Systems 12, 529-543. Both are for GPUs of one pool; that reservations look at nodes is ours.
+
+Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY expects a job that has exceeded its estimate to
+end at once, conservative backfilling expects it to run for as long again (both ours), and what they promise can come later.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ def _backfill(moment: Moment, head: int) -> None:
         in_time = bool(moment.now_s + estimate_s[job] <= start_s)
         if (kind := (int(gpus[job]), in_time)) in refused:
             continue
-        left = free_then if in_time else _less(free_then, moment.place(job) or ())
+        left = free_then if in_time else _less(free_then, moment.room(moment.gpus[job]) or ())
         if moment.placement(left, moment.sizes, int(gpus[head])) is not None and moment.start(job):
             free_then = left
             refused.clear()  # a job like one refused may now have another place
@@ -74,8 +77,8 @@ class Conservative:
     """Every waiting job has a reservation, the earliest that delays none before it; it starts when its time has come.
 
     reserved: of each waiting job, as by the last decision. A job that ends before its estimate leaves a gap: the reservations, by
-    their start, move up into it where they can, and none moves back. When one exceeds its estimate, it is expected to run for as
-    long again as it has (ours), and all reservations are made anew by arrival.
+    their start, move up into it where they can, and none moves back. When one exceeds its estimate, all
+    reservations are made anew by arrival.
     """
 
     __name__ = "conservative"
@@ -101,7 +104,7 @@ class Conservative:
                 self._reserve(moment, job)
         for job in [job for job, kept in self.reserved.items() if kept.start_s <= now_s]:
             self._kept[job] = kept = self.reserved.pop(job)
-            _start_at(moment, job, kept.place)
+            moment.start(job, kept.place)
 
     def _take_back(self, moment: Moment) -> float:
         """Free what is kept for jobs that have ended; the end of the last gap that this leaves, or now."""
@@ -148,12 +151,3 @@ class Conservative:
         assert kept is not None, "a job that the cluster cannot run"
         self.reserved[job] = kept
         self._profile.take(kept)
-
-
-def _start_at(moment: Moment, job: int, place: Place) -> None:
-    """Start a job where its reservation is; `Moment.start` would look for a place by what is free now."""
-    for node, gpus in place:
-        moment.free[node] -= gpus
-    moment.running[job] = Running(job, place, moment.now_s + float(moment.jobs.estimate_s[job]))
-    moment.waiting.remove(job)
-    moment.started.append((job, place))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Floats
+from cgrsp_simpy.cluster.jobs import Floats, Ints
 from cgrsp_simpy.cluster.simulation import Moment, Scheduler
 from cgrsp_simpy.cluster.single import named, start_by
 from cgrsp_simpy.model.checks import check_bool, check_number, check_whole
@@ -26,11 +26,14 @@ def hps(
 
     @named("hps")
     def schedule(moment: Moment) -> None:
-        jobs, waiting = moment.jobs, moment.waiting
-        base = 1 / (1 + jobs.estimate_s[waiting] / 3600)
-        aging = hps_aging(moment.now_s - jobs.arrival_s[waiting], aging_threshold_s, aging_boost, max_wait_s, monotone)
-        penalty = 1 / (1 + jobs.gpus[waiting] / 4)
-        start_by(moment, -base * aging * penalty)
+        columns = moment.jobs
+
+        def score(jobs: Ints) -> Floats:
+            base = 1 / (1 + columns.estimate_s[jobs] / 3600)
+            aging = hps_aging(moment.now_s - columns.arrival_s[jobs], aging_threshold_s, aging_boost, max_wait_s, monotone)
+            return np.asarray(base * aging / (1 + columns.gpus[jobs] / 4))
+
+        start_by(moment, lambda jobs: -score(jobs))
 
     return schedule
 
@@ -72,7 +75,7 @@ def adaptive(
             weights[0] *= shift
         elif len(moment.waiting) <= short_queue:
             weights[1] *= shift
-        start_by(moment, -weights @ scores_of_queue(moment))
+        start_by(moment, lambda fits: (-weights @ scores_of_queue(moment))[np.isin(moment.waiting, fits)])
 
     return schedule
 

@@ -97,6 +97,11 @@ class Jobs:
         return len(self.arrival_s)
 
     @property
+    def underestimated(self) -> int:
+        """Number of jobs that run longer than their estimate; for what backfilling makes of them, see `backfilling`."""
+        return int((self.estimate_s < self.duration_s).sum())
+
+    @property
     def gpu_seconds(self) -> float:
         """The work of all jobs, GPUs times duration."""
         return float(self.gpus @ self.duration_s)

@@ -167,13 +167,15 @@ def _numbered(marks: tuple[Hashable, ...]) -> Ints:
 
 def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) -> None:
     log.info(
-        "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d; offered load %.3g of %d GPUs",
+        "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d;"
+        " estimates shorter than the run: %d; offered load %.3g of %d GPUs",
         path,
         jobs.jobs,
         bad,
         reasons,
         jobs.gpus.mean(),
         jobs.gpus.max(),
+        jobs.underestimated,
         jobs.load(cluster),
         cluster.gpus,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import KINDS, Floats, Ints
-from cgrsp_simpy.cluster.placement import first_fit
+from cgrsp_simpy.cluster.placement import Place, first_fit
 from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.model.checks import check_number
 
@@ -30,7 +32,9 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
     of waits, which can all be 0. success_pct: jobs that are complete by horizon_s, on the clock of the arrivals; it is the last
     arrival unless given (ours, the paper gives none). fragmentation_pct: mean of `fragmentation` over the time in which jobs
     wait. node_fragmentation_pct: share of that time in which the largest waiting job fits nowhere although as many GPUs are free
-    as it needs (Section II.B: free GPUs are spread over nodes). Both are 0 if no job ever waits.
+    as it needs (Section II.B: free GPUs are spread over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that
+    second time in which moving running jobs to other nodes would make room, and moves: how many jobs, on average over the time in
+    which it would (`consolidation.moves`; ours); 0 if there is no such time.
     """
     jobs, wait_s = outcome.jobs, outcome.wait_s
     horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s
@@ -38,7 +42,7 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
     makespan_s = float(outcome.finish_s.max() - jobs.arrival_s[0])
     median_s, p95_s = np.percentile(wait_s, (50, 95)).tolist()
     variance_s2 = float(wait_s.var())
-    fragmented, spread = _fragmented(course(outcome))
+    fragmented, spread, mendable, moved = _fragmented(course(outcome))
     return {
         "throughput_per_h": jobs.jobs / makespan_s * HOUR_S,
         "utilisation_pct": 100 * jobs.gpu_seconds / (outcome.cluster.gpus * makespan_s),
@@ -54,6 +58,8 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         "success_pct": 100 * float(np.mean(outcome.finish_s <= horizon_s)),
         "fragmentation_pct": fragmented,
         "node_fragmentation_pct": spread,
+        "consolidation_pct": mendable,
+        "moves": moved,
     }
 
 
@@ -99,7 +105,8 @@ def course(outcome: Outcome) -> dict[str, Floats]:
     """Time courses: values that hold from each time to the next; columns of shape (times,), one time for all that happens at it.
 
     time_s: seconds. waiting: jobs in the queue. busy: GPUs in use. fragmentation: of the largest waiting job, from 0 to 1, and
-    unplaced: 1 if this job fits nowhere although as many GPUs are free as it needs, else 0; both 0 if none waits.
+    unplaced: 1 if this job fits nowhere although as many GPUs are free as it needs, else 0; both 0 if none waits. moves: running
+    jobs that are moved to make room for it when it is unplaced (`consolidation.moves`); 0 if it is not, or if that does not help.
     """
     jobs, sizes = outcome.jobs, np.array(outcome.cluster.sizes)
     events = (jobs.arrival_s, outcome.start_s, outcome.finish_s)
@@ -108,25 +115,30 @@ def course(outcome: Outcome) -> dict[str, Floats]:
     change, waiting = _changes(outcome.places, started, finished, len(time_s)), _steps(arrived, started, len(time_s))
     seen = _largest(jobs.gpus, arrived, started, len(time_s))
     free, busy = sizes.copy(), np.zeros(len(time_s))
-    share, unplaced = np.zeros(len(time_s)), np.zeros(len(time_s))
+    held: list[list[int]] = [[] for _ in sizes]  # GPUs of the jobs that run on one node
+    share, unplaced, moved = np.zeros((3, len(time_s)))
     for now, largest in enumerate(seen):
-        for node, gpus in change[now]:
-            free[node] += gpus
+        for place, sign in change[now]:
+            for node, gpus in place:
+                free[node] += sign * gpus
+            if len(place) == 1:
+                (held[node].append if sign < 0 else held[node].remove)(gpus)
         busy[now] = sizes.sum() - free.sum()
         if largest:
             share[now] = fragmentation(free, sizes, largest)
             unplaced[now] = free.sum() >= largest and first_fit(free.tolist(), outcome.cluster.sizes, largest) is None
-    return {"time_s": time_s, "waiting": waiting, "busy": busy, "fragmentation": share, "unplaced": unplaced}
+        if unplaced[now]:
+            moved[now] = moves(free.tolist(), outcome.cluster.sizes, held, largest) or 0
+    return {"time_s": time_s, "waiting": waiting, "busy": busy, "fragmentation": share, "unplaced": unplaced, "moves": moved}
 
 
-def _changes(
-    places: Sequence[Sequence[tuple[int, int]]], started: Ints, finished: Ints, times: int
-) -> list[list[tuple[int, int]]]:
-    """Nodes, and by how much their free GPUs change, at each time."""
-    change: list[list[tuple[int, int]]] = [[] for _ in range(times)]
-    for place, start, finish in zip(places, started.tolist(), finished.tolist()):
-        change[start] += [(node, -gpus) for node, gpus in place]
-        change[finish] += place
+def _changes(places: Sequence[Place], started: Ints, finished: Ints, times: int) -> list[list[tuple[Place, int]]]:
+    """Places that are taken (-1) and given back (1), at each time; those given back first."""
+    change: list[list[tuple[Place, int]]] = [[] for _ in range(times)]
+    for place, finish in zip(places, finished.tolist()):
+        change[finish].append((place, 1))
+    for place, start in zip(places, started.tolist()):
+        change[start].append((place, -1))
     return change
 
 
@@ -149,10 +161,17 @@ def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
     return answer
 
 
-def _fragmented(columns: dict[str, Floats]) -> tuple[float, float]:
-    """Means of fragmentation and unplaced over the time in which jobs wait, percent."""
-    length_s = np.diff(columns["time_s"]) * (columns["waiting"][:-1] > 0)
-    if not length_s.any():
-        return 0.0, 0.0
-    share, unplaced = (100 * float(np.average(columns[name][:-1], weights=length_s)) for name in ("fragmentation", "unplaced"))
-    return share, unplaced
+def _fragmented(columns: dict[str, Floats]) -> tuple[float, float, float, float]:
+    """Means over time: fragmentation and unplaced while jobs wait, moves > 0 while unplaced (percent), and moves while > 0."""
+    length_s = np.diff(columns["time_s"])
+    waiting, share, unplaced, moved = (columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves"))
+
+    def mean(values: npt.NDArray[Any], when: npt.NDArray[Any]) -> float:
+        return float(np.average(values, weights=length_s * when)) if (length_s * when).any() else 0.0
+
+    fragmented, spread, mendable = (
+        100 * mean(share, waiting > 0),
+        100 * mean(unplaced, waiting > 0),
+        100 * mean(moved > 0, unplaced),
+    )
+    return fragmented, spread, mendable, mean(moved, moved > 0)

@@ -38,18 +38,24 @@ PLACEMENTS: dict[str, Placement] = {"first": first_fit, "best": best_fit, "pack"
 
 def _placed(free: Sequence[int], sizes: Sequence[int], gpus: int, key: Callable[[int], float]) -> Place | None:
     """On the node of least key among those with room; of a job wider than the largest node, all but the rest on empty nodes."""
-    place: list[tuple[int, int]] = []
     if gpus > max(sizes):
-        for node in sorted((node for node, left in enumerate(free) if left == sizes[node]), key=lambda node: -sizes[node]):
-            if sizes[node] <= gpus:
-                place.append((node, sizes[node]))
-                gpus -= sizes[node]
-        if gpus > max(sizes):
-            return None
-    if gpus:
-        whole = {node for node, _ in place}
-        left = [node for node, room in enumerate(free) if room >= gpus and node not in whole]
-        if not left:
-            return None
-        place.append((min(left, key=key), gpus))
-    return place
+        return _wide(free, sizes, gpus, key)
+    left = [node for node, room in enumerate(free) if room >= gpus]
+    return ((min(left, key=key), gpus),) if left else None
+
+
+def _wide(free: Sequence[int], sizes: Sequence[int], gpus: int, key: Callable[[int], float]) -> Place | None:
+    empty = [node for node, room in enumerate(free) if room == sizes[node]]
+    if gpus > (len(empty) + 1) * max(sizes):
+        return None
+    whole: dict[int, int] = {}
+    for node in sorted(empty, key=lambda node: -sizes[node]):
+        if sizes[node] <= gpus:
+            whole[node] = sizes[node]
+            gpus -= sizes[node]
+    if not gpus:
+        return tuple(whole.items())
+    if gpus > max(sizes):
+        return None
+    rest = _placed([0 if node in whole else room for node, room in enumerate(free)], sizes, gpus, key)
+    return (*whole.items(), *rest) if rest else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,7 @@ from cgrsp_simpy.model.workload import JobList
 __all__ = ["Moment", "Outcome", "Running", "Scheduler", "simulate"]
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A job that runs. place: its nodes. end_s: when it ends by its estimate, seconds."""
 
     job: int
@@ -34,24 +34,26 @@ class Moment:
     """What a scheduler sees at a decision, and how it starts jobs. Jobs go by their index in `jobs`.
 
     now_s: the clock. waiting: jobs in the queue, oldest first. running: by job. sizes, free: GPUs of each node, and those idle.
+    gpus: those that each job needs, as a list, for loops over jobs.
     A scheduler may look at all columns of `jobs` but duration_s, and only at jobs that have arrived.
     """
 
     def __init__(self, jobs: Jobs, cluster: Cluster, placement: Placement) -> None:
         self.jobs, self.sizes, self.placement = jobs, cluster.sizes, placement
+        self.gpus: list[int] = jobs.gpus.tolist()
         self.now_s = 0.0
         self.waiting: list[int] = []
         self.free: list[int] = []
         self.running: dict[int, Running] = {}
         self.started: list[tuple[int, Place]] = []
 
-    def place(self, job: int) -> Place | None:
-        """Where a job could go now; None if it does not fit."""
-        return self.placement(self.free, self.sizes, int(self.jobs.gpus[job]))
+    def room(self, gpus: int) -> Place | None:
+        """Where a job of so many GPUs could go now; None if it does not fit."""
+        return self.placement(self.free, self.sizes, gpus)
 
-    def start(self, job: int) -> bool:
-        """Start a job if it fits now; whether it did."""
-        place = self.place(job)
+    def start(self, job: int, place: Place | None = None) -> bool:
+        """Start a job at a place, or where it fits now; False if that is nowhere."""
+        place = place or self.room(self.gpus[job])
         if place is None:
             return False
         for node, gpus in place:
@@ -71,28 +73,37 @@ class _Gang:
 
     def __init__(self, jobs: Jobs, cluster: Cluster, scheduler: Scheduler, placement: Placement) -> None:
         self.places: dict[int, Place] = {}
-        self._node_of, self._nodes = cluster.node_of, len(cluster.sizes)
         self._scheduler, self._moment = scheduler, Moment(jobs, cluster, placement)
-        self._slots: dict[int, tuple[int, ...]] = {}
+        self._moment.free = list(cluster.sizes)
+        self._slots: dict[int, tuple[int, ...]] = {}  # of each job that runs
+        self._node_of = cluster.node_of
+        self._idle: list[list[int]] = [[] for _ in cluster.sizes]  # slots by node, the first at the end
+        for slot in reversed(range(cluster.gpus)):
+            self._idle[self._node_of[slot]].append(slot)
 
     def decide(self, view: View) -> list[Assignment]:
         """What the scheduler starts now, with its slots."""
         moment, waiting = self._moment, {job.id: job for job in view.queue}
         idle = {slot.index: slot for slot in view.idle}
         for job in [job for job, slots in self._slots.items() if slots[0] in idle]:
-            del self._slots[job], moment.running[job]
-        by_node: list[list[int]] = [[] for _ in range(self._nodes)]
-        for index in idle:
-            by_node[self._node_of[index]].append(index)
-        moment.now_s, moment.waiting = view.now_s, list(waiting)
-        moment.free, moment.started = [len(slots) for slots in by_node], []
+            self._take_back(job)
+        moment.now_s, moment.waiting, moment.started = view.now_s, list(waiting), []
         self._scheduler(moment)
-        answer: list[Assignment] = []
-        for job, place in moment.started:
-            slots = tuple(by_node[node].pop(0) for node, gpus in place for _ in range(gpus))
-            self._slots[job], self.places[job] = slots, place
-            answer.append((waiting[job], tuple(idle[slot] for slot in slots)))
-        return answer
+        self.places.update(moment.started)
+        return [(waiting[job], tuple([idle[slot] for slot in self._take(job, place)])) for job, place in moment.started]
+
+    def _take(self, job: int, place: Place) -> tuple[int, ...]:
+        self._slots[job] = slots = tuple([self._idle[node].pop() for node, gpus in place for _ in range(gpus)])
+        return slots
+
+    def _take_back(self, job: int) -> None:
+        """A job has ended: its GPUs are free again."""
+        place = self._moment.running.pop(job).place
+        for slot in self._slots.pop(job):
+            self._idle[self._node_of[slot]].append(slot)
+        for node, gpus in place:
+            self._moment.free[node] += gpus
+            self._idle[node].sort(reverse=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ A job's time t is its estimate, g its GPUs. Equal jobs go by arrival.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -39,23 +39,26 @@ def named(name: str) -> Callable[[Scheduler], Scheduler]:
 
 def start_in_order(moment: Moment, jobs: Iterable[int]) -> None:
     """Start the jobs that fit, one after the other, and skip the others."""
-    gpus, full = moment.jobs.gpus, set[int]()
+    gpus, full = moment.gpus, set[int]()
     for job in jobs:
         if gpus[job] not in full and not moment.start(job):
             full.add(gpus[job])  # what does not fit now will not fit when still more is taken
 
 
-def start_by(moment: Moment, key: Floats | Ints) -> None:
-    """Start the waiting jobs that fit, those of least key first. key: of shape (waiting,)."""
-    start_in_order(moment, np.array(moment.waiting)[np.argsort(key, kind="stable")].tolist())
+def start_by(moment: Moment, key: Callable[[Ints], Floats | Ints]) -> None:
+    """Start the waiting jobs that fit, those of least key first. key: of jobs (their indices), an array of their shape."""
+    jobs = fitting(moment)
+    if len(jobs) > 1:
+        jobs = jobs[key(jobs).argsort(kind="stable")]
+    start_in_order(moment, jobs.tolist())
 
 
 def fitting(moment: Moment) -> Ints:
     """The waiting jobs that fit now, each by itself, oldest first."""
-    waiting = np.array(moment.waiting, dtype=np.int64)
-    gpus = moment.jobs.gpus[waiting]
-    fits = [width for width in set(gpus.tolist()) if moment.placement(moment.free, moment.sizes, width) is not None]
-    return waiting[np.isin(gpus, fits)]
+    gpus, room, widest = moment.gpus, max(moment.free), max(moment.sizes)
+    widths = {gpus[job] for job in moment.waiting}
+    fits = {width for width in widths if width <= room or (width > widest and moment.room(width))}
+    return np.array([job for job in moment.waiting if gpus[job] in fits], dtype=np.int64)
 
 
 def start_chosen(moment: Moment, choose: Callable[[Ints], int]) -> None:
@@ -81,19 +84,19 @@ def fifo_skip(moment: Moment) -> None:
 @named("sjf")
 def sjf(moment: Moment) -> None:
     """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and Shortest."""
-    start_by(moment, moment.jobs.gpus[moment.waiting])
+    start_by(moment, lambda jobs: moment.jobs.gpus[jobs])
 
 
 @named("shortest")
 def shortest(moment: Moment) -> None:
     """Least time first, by t: nothing is preempted, so that the remaining time of a waiting job is all of it."""
-    start_by(moment, moment.jobs.estimate_s[moment.waiting])
+    start_by(moment, lambda jobs: moment.jobs.estimate_s[jobs])
 
 
 @named("shortest-gpu")
 def shortest_gpu(moment: Moment) -> None:
     """Least GPU-time first, by t g."""
-    start_by(moment, moment.jobs.estimate_s[moment.waiting] * moment.jobs.gpus[moment.waiting])
+    start_by(moment, lambda jobs: moment.jobs.estimate_s[jobs] * moment.jobs.gpus[jobs])
 
 
 class LeastAttained:
@@ -111,18 +114,23 @@ class LeastAttained:
     def __call__(self, moment: Moment) -> None:
         """Decide."""
         if moment is not self._moment:  # of another run
-            self._moment, self._ended, self._since_s = moment, Counter[int](), dict[int, float]()
-        received = self._received(moment)
-        start_by(moment, np.array([received[user] for user in moment.jobs.user[moment.waiting].tolist()]))
+            self._moment, self._ended, self._since_s = moment, defaultdict[int, float](float), dict[int, float]()
+            self._user: list[int] = moment.jobs.user.tolist()
+
+        def received(jobs: Ints) -> Floats:
+            by_user = self._received(moment)
+            return np.array([by_user[user] for user in map(self._user.__getitem__, jobs)])
+
+        start_by(moment, received)
         self._since_s |= {job: moment.now_s for job, _ in moment.started}
 
-    def _received(self, moment: Moment) -> Counter[int]:
+    def _received(self, moment: Moment) -> defaultdict[int, float]:
         """GPU-seconds by user."""
-        jobs = moment.jobs
+        gpus, user = moment.gpus, self._user
         for job in self._since_s.keys() - moment.running.keys():
             del self._since_s[job]
-            self._ended[int(jobs.user[job])] += jobs.gpus[job] * jobs.duration_s[job]
+            self._ended[user[job]] += gpus[job] * moment.jobs.duration_s[job]
         received = self._ended.copy()
         for job, since_s in self._since_s.items():
-            received[int(jobs.user[job])] += jobs.gpus[job] * (moment.now_s - since_s)
+            received[user[job]] += gpus[job] * (moment.now_s - since_s)
         return received

@@ -107,7 +107,11 @@ def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_ha
 @QUICK
 @given(case=settings_of())
 def test_nothing_that_fits_is_left_waiting(scheduler, case):
-    watched(*case, scheduler, lambda moment: [pytest.fail(f"job {job} fits") for job in moment.waiting if moment.place(job)])
+    watched(
+        *case,
+        scheduler,
+        lambda moment: [pytest.fail(f"job {job} fits") for job in moment.waiting if moment.room(moment.gpus[job])],
+    )
 
 
 @every_scheduler

@@ -137,3 +137,14 @@ def test_bad_input_is_one_line(capsys, arguments, message):
     error = said(capsys, *arguments, status=2)
     assert message in error
     assert "\n" not in error
+
+
+def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
+    """Two of three ask for 50 s and run for 100; the third asks for more than it runs."""
+    log = tmp_path / "three.swf"
+    log.write_text(
+        "".join(f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n" for job, asked_s in ((1, 50), (2, 50), (3, 200)))
+    )
+    told = said(capsys, "run", "--trace", log, "--scheduler", "easy")
+    assert "2 jobs run longer than their estimates: easy expects such a job to end at once" in told
+    assert "longer than their estimates" not in said(capsys, "run", "--jobs", "20", "--scheduler", "easy")

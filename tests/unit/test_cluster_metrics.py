@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics
 from cgrsp_simpy.cluster.placement import best_fit, first_fit, spread
@@ -47,6 +48,8 @@ def test_all_metrics_of_three_jobs_by_hand(three):
             "success_pct": 0.0,
             "fragmentation_pct": 100.0,
             "node_fragmentation_pct": 100.0,
+            "consolidation_pct": 100.0,  # one of the two that run, to the other's node
+            "moves": 1.0,
         }
     )
 
@@ -59,6 +62,7 @@ def test_the_course_of_three_jobs_by_hand(three):
         "busy": [2, 2, 3, 1, 0],
         "fragmentation": [0, 1, 0, 0, 0],
         "unplaced": [0, 1, 0, 0, 0],
+        "moves": [0, 1, 0, 0, 0],
     }
 
 
@@ -66,6 +70,24 @@ def test_jobs_packed_on_one_node_leave_no_fragment():
     packed = simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit)
     found = metrics(packed)
     assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "free, held, gpus, number",
+    [
+        ([2, 2], [[2], [2]], 4, 1),
+        ([2, 2], [[1, 1], [2]], 4, 2),  # both of node 0, which comes first
+        ([3, 1], [[1], [1, 1, 1]], 4, 1),  # the emptier node
+        ([2, 1], [[2], [3]], 3, None),  # one GPU is free elsewhere, and the job to be moved has two
+        ([2, 2], [[], [2]], 3, 1),  # on node 0 is a part of a job on several nodes, which stays
+        ([2, 2], [[], []], 3, None),
+        ([3, 3, 1], [[1], [1], [3]], 8, None),  # one node can be emptied, not two
+        ([3, 3, 2], [[1], [1], [2]], 8, 2),
+        ([0, 0], [[4], [4]], 1, None),
+    ],
+)
+def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
+    assert moves(free, (4,) * len(free), held, gpus) == number
 
 
 @pytest.mark.parametrize("horizon_s, share", [(99, 0), (100, 1 / 3), (160, 2 / 3), (1000, 1)])

@@ -374,10 +374,10 @@ def test_a_profile_finds_the_earliest_start_on_a_node():
     profile.take(Reservation(5.0, 20.0, ((1, 6),)))
     assert profile.starts_s.tolist() == [0, 5, 10, 20]
     assert profile.free.tolist() == [[0, 0, 8, 8], [8, 2, 2, 8]]
-    assert profile.earliest(4, 5.0) == Reservation(0.0, 5.0, [(1, 4)])
-    assert profile.earliest(4, 5.5) == Reservation(10.0, 15.5, [(0, 4)])
-    assert profile.earliest(16, 1.0) == Reservation(20.0, 21.0, [(0, 8), (1, 8)])
-    assert profile.earliest(10, 1.0) == Reservation(10.0, 11.0, [(0, 8), (1, 2)])
+    assert profile.earliest(4, 5.0) == Reservation(0.0, 5.0, ((1, 4),))
+    assert profile.earliest(4, 5.5) == Reservation(10.0, 15.5, ((0, 4),))
+    assert profile.earliest(16, 1.0) == Reservation(20.0, 21.0, ((0, 8), (1, 8)))
+    assert profile.earliest(10, 1.0) == Reservation(10.0, 11.0, ((0, 8), (1, 2)))
     assert profile.earliest(16, 1.0, before_s=20.0) is None
     assert profile.earliest(1, 1.0, before_s=0.0) is None
 

@@ -17,7 +17,8 @@ def hps(
 ) -> Scheduler:
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty (Section V.A; formulas: authors' program).
 
-    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`.
+    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most the boost, and nothing is kept
+    for a job that does not fit: so no wait is bounded, although the paper says so (tests: test_aging_does_not_bound_a_wait).
     """
     check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)

@@ -16,7 +16,7 @@ def stream(seed: int, name: str) -> Generator:
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws), seen (the statuses that the
     scheduler sees), "wait predictions" and "run predictions" (which of these fail), policy (a random policy's own), days (a
     month's kinds of days and their seeds) and bootstrap; in HGSP workloads, memory, weights, and sagreedy and annealing (of the
-    searches).
+    searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the families) and users.
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
 

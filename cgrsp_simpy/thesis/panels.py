@@ -389,23 +389,26 @@ def architecture(canvas: Canvas, rows: list[Row]) -> None:
     rooms = {row["room"]: row["modules"].split() for row in _where(rows, what="room")}
     levels = [[room for room in level if room in rooms] for level in LEVELS]
     levels[-2] += sorted(set(rooms) - {room for level in LEVELS for room in level})
-    places = {}
-    for height, level in enumerate(levels):
+    places, y = {}, 0.0
+    for level in levels:
+        width = 12 / len(level) - 0.3
+        height = 2.5 + max(_wrapped(rooms[room], width).count("\n") for room in level)  # in lines of text
         for number, room in enumerate(level):
-            width = 12 / len(level) - 0.3
-            places[room] = (number * 12 / len(level) + 0.15, height, width)
+            places[room] = (number * 12 / len(level) + 0.15, y, width, height)
+        y += height + 1.8
+    level_of = {room: number for number, level in enumerate(levels) for room in level}
     for row in _where(rows, what="import"):
-        (x, y, width), (to_x, to_y, to_width) = places[row["room"]], places[row["to"]]
-        if y - to_y == 1:
-            ends = ((to_x + to_width / 2, to_y + 0.4), (x + width / 2, y - 0.4))
+        (x, y, width, _), (to_x, to_y, to_width, to_height) = places[row["room"]], places[row["to"]]
+        if level_of[row["room"]] - level_of[row["to"]] == 1:
+            ends = ((to_x + to_width / 2, to_y + to_height), (x + width / 2, y))
             ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 0.8, "color": "0.45"})
-    for room, (x, y, width) in places.items():
+    for room, (x, y, width, height) in places.items():
         style = "round,pad=0.02,rounding_size=0.1"
-        ax.add_patch(FancyBboxPatch((x, y - 0.4), width, 0.8, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"))
-        ax.text(x + width / 2, y + 0.36, room, ha="center", va="top", fontweight="bold")
-        ax.text(x + width / 2, y + 0.18, _wrapped(rooms[room], width), ha="center", va="top", fontsize="small")
-    ax.text(0.15, -0.47, "an arrow: imports from (shown to the next level)", va="top", fontsize="small", color="0.35")
-    ax.set(xlim=(0, 12), ylim=(-0.65, len(levels) - 0.55))
+        ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"))
+        ax.text(x + width / 2, y + height - 0.2, room, ha="center", va="top", fontweight="bold")
+        ax.text(x + width / 2, y + height - 1.3, _wrapped(rooms[room], width), ha="center", va="top", fontsize="small")
+    ax.text(0.15, -0.5, "an arrow: imports from (shown to the next level)", va="top", fontsize="small", color="0.35")
+    ax.set(xlim=(0, 12), ylim=(-1.5, y + height + 0.2))
     ax.axis("off")
 
 

@@ -437,3 +437,18 @@ def test_a_scheduler_of_ones_own_is_passed_through():
 def test_a_wrong_text_says_what_is_allowed(text, message):
     with pytest.raises(InputError, match=message):
         make_scheduler(text)
+
+
+@pytest.mark.parametrize("monotone", ["false", "true"])
+@pytest.mark.parametrize("hours", [4, 12])
+def test_aging_does_not_bound_a_wait(hours, monotone):
+    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at most 2 x 0.33 x 0.33 against 0.86 x 0.5.
+
+    The paper says that aging keeps jobs from starving (Section V.A); its boost is at most 2, whatever the wait.
+    """
+    small = [(minute * 60, 4, 600) for minute in range(0, 60 * hours, 5)]
+    jobs = jobs_of(*small, (1, 8, 7200))
+    found = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
+    wide = int(np.argmax(jobs.gpus))
+    assert found.wait_s[wide] >= (hours * 60 - 5) * 60
+    assert found.wait_s[jobs.gpus == 4].max() == 0

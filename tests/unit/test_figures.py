@@ -6,14 +6,17 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import figure_data as data
 from cgrsp_simpy.thesis.experiments import TABLES
 from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
+from cgrsp_simpy.thesis.panels import architecture
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
 from cgrsp_simpy.thesis.runs import known_directory
@@ -213,3 +216,20 @@ def test_the_architecture_in_figures_is_that_of_today():
     """`cgrsp thesis figure 5.2` draws it anew where a module has come or gone."""
     committed = Path(__file__).parents[2] / "figures" / "figure_5_2.csv"
     assert committed.read_text(encoding="utf-8") == csv_text(data.architecture())
+
+
+@pytest.mark.parametrize("style", ["print", "lecture"])
+def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
+    def draw_and_measure(canvas, rows):
+        architecture(canvas, rows)
+        canvas.draw_without_rendering()
+        (ax,) = canvas.axes
+        boxes = [box.get_window_extent() for box in ax.patches if isinstance(box, FancyBboxPatch)]
+        texts = [text for text in ax.texts if text.get_text() and not text.get_text().startswith("an arrow")]
+        assert len(texts) == 2 * len(boxes) > 0
+        for text in texts:
+            at = text.get_window_extent()
+            held = [box for box in boxes if box.x0 <= at.x0 and at.x1 <= box.x1 and box.y0 <= at.y0 and at.y1 <= box.y1]
+            assert held, text.get_text()
+
+    write_figure(tmp_path / "figure", data.architecture(), FIGURES["5.2"].size, draw_and_measure, style)

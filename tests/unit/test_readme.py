@@ -47,7 +47,7 @@ def test_command(command, tmp_path):
 def test_set_up_commands_install_and_run_in_one_line():
     comparison, tests = (command for command in COMMANDS if command.startswith("python3 -m venv .venv && "))
     assert "pip install -q . &&" in comparison
-    assert tests.endswith("-m pytest -q")
+    assert tests.endswith("-m pytest -q -n auto")
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

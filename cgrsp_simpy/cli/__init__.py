@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn, cast
 
-from cgrsp_simpy.cli import cluster, compare, hgsp, lectures, month, policies, run, sweep, thesis, waiting
+from cgrsp_simpy.cli import cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.model.checks import InputError
@@ -32,6 +32,7 @@ VERBS = {
     "waiting": waiting,
     "hgsp": hgsp,
     "cluster": cluster,
+    "dag": dag,
     "lectures": lectures,
 }
 

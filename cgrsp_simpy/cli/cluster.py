@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import Answer, add_study, answer, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
@@ -49,10 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(every, number=10)
     add_study(printed, number=10)
     printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
-    drawn.add_argument("--only", metavar="ID,ID", help="some of the figures (default: all)")
-    drawn.add_argument("--out", default="figures/cluster", metavar="DIR", help="default: %(default)s")
-    drawn.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
-    drawn.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    add_gallery(drawn, "figures/cluster")
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -185,9 +181,7 @@ def _loads(text: str) -> list[float]:
 def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.cluster.figures import FIGURES, draw_figures  # matplotlib, for this command alone
 
-    ids = tuple(FIGURES) if given.only is None else tuple(given.only.split(","))
-    workers = workers_of(given) or os.cpu_count() or 1
-    executor = workers if workers > 1 else None
+    ids, executor = gallery_of(given, FIGURES)
     return Answer("\n".join(map(str, draw_figures(given.out, ids, style=given.style, executor=executor))))
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.cli.options import Answer, workers_of
+from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
 from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
@@ -33,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one = actions.add_parser("solve", help="one instance by one scheduler")
     every = actions.add_parser("compare", help="schedulers on the same instances")
     requests = actions.add_parser("llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log")
+    drawn = actions.add_parser(
+        "figures",
+        help="the paper's figures and tables: PNG, SVG, and the CSV of what is plotted",
+        epilog="figures: gantt, gantt_window, comparison, table1, utilisation, annealing, table2",
+    )
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     one.add_argument("--scheduler", required=True, metavar="NAME", help=", ".join(SCHEDULERS))
     every.add_argument(
@@ -50,15 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (every, requests):
         action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
     _add_llm(requests)
-    _add_figures(actions.add_parser("figures", help="the paper's figures and tables: PNG, SVG, and the CSV of what is plotted"))
-
-
-def _add_figures(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", default="figures/hgsp", metavar="DIR", help="default: %(default)s")
-    ids = "gantt, gantt_window, comparison, table1, utilisation, annealing, table2"
-    parser.add_argument("--only", metavar="ID,ID", help=f"of {ids} (default: all)")
-    parser.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    add_gallery(drawn, "figures/hgsp")
 
 
 def _add_llm(parser: argparse.ArgumentParser) -> None:
@@ -229,9 +225,7 @@ def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
 def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures  # matplotlib, for this command alone
 
-    ids = tuple(FIGURES) if given.only is None else tuple(given.only.split(","))
-    workers = workers_of(given) or os.cpu_count() or 1
-    executor = workers if workers > 1 else None
+    ids, executor = gallery_of(given, FIGURES)
     return Answer("\n".join(map(str, draw_figures(given.out, ids, style=given.style, executor=executor))))
 
 

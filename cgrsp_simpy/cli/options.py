@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,10 +20,12 @@ from cgrsp_simpy.model.workload import DAYS, LoggedWorkload
 
 __all__ = [
     "Answer",
+    "add_gallery",
     "add_policies",
     "add_scenario",
     "add_study",
     "answer",
+    "gallery_of",
     "policies_of",
     "scenario_of",
     "seeds_of",
@@ -55,6 +59,20 @@ def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: in
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
     parser.add_argument("--out", metavar="DIR", help="keep results in DIR as they come; the same command resumes there")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+
+
+def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
+    """Add the options of an action that draws a set of figures."""
+    parser.add_argument("--only", metavar="ID,ID", help="some of the figures (default: all)")
+    parser.add_argument("--out", default=folder, metavar="DIR", help="default: %(default)s")
+    parser.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+
+
+def gallery_of(given: argparse.Namespace, every: Iterable[str]) -> tuple[tuple[str, ...], int | None]:
+    """The figures asked for, of all that there are, and the executor."""
+    workers = workers_of(given) or os.cpu_count() or 1
+    return tuple(every if given.only is None else given.only.split(",")), workers if workers > 1 else None
 
 
 def workers_of(given: argparse.Namespace) -> int | None:

@@ -6,14 +6,13 @@ import argparse
 import json
 import logging
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.cli.options import Answer, workers_of
+from cgrsp_simpy.cli.options import Answer, gallery_of, workers_of
 from cgrsp_simpy.cli.waiting_options import (
     add_figures,
     add_model,
@@ -50,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     best = actions.add_parser("optimize", help="the best number of machines: by formula, or on a log by simulation")
     run = actions.add_parser("simulate", help="one policy by simulation")
     every = actions.add_parser("compare", help="policies on the same jobs, formula beside simulation")
-    figures = actions.add_parser("figures", help="the paper's figures: PNG, SVG, and the CSV of what is plotted")
+    figures = actions.add_parser(
+        "figures",
+        help="the paper's figures: PNG, SVG, and the CSV of what is plotted",
+        epilog="figures: table1, 2 to 22, errors",
+    )
     for action in (one, run):
         action.add_argument("--policy", required=True, metavar="P", help=", ".join(POLICIES))
     best.add_argument("--policies", "--policy", default=",".join(POLICIES), metavar="P,P", help="default: %(default)s")
@@ -253,10 +256,8 @@ def _bounds(value: Mean) -> dict[str, float]:
 def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.waiting.figures import FIGURES, draw_figures  # matplotlib, for this command alone
 
-    ids = tuple(FIGURES) if given.only is None else tuple(given.only.split(","))
+    ids, executor = gallery_of(given, FIGURES)
     trace = None if given.trace is None else log_of(given)
-    workers = workers_of(given) or os.cpu_count() or 1
-    executor = workers if workers > 1 else None
     return Answer("\n".join(map(str, draw_figures(given.out, ids, trace=trace, style=given.style, executor=executor))))
 
 

@@ -8,6 +8,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from cgrsp_simpy.cli.options import add_gallery
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
@@ -87,13 +88,10 @@ def add_simulation(parser: argparse.ArgumentParser) -> None:
 
 def add_figures(parser: argparse.ArgumentParser) -> None:
     """Add the options of the figures."""
-    parser.add_argument("--out", default="figures/waiting", metavar="DIR", help="default: %(default)s")
-    parser.add_argument("--only", metavar="ID,ID", help="of table1, 2 to 22, errors (default: all)")
+    add_gallery(parser, "figures/waiting")
     parser.add_argument("--trace", metavar="FILE", help="a log for Figures 15 to 22 in place of generated jobs")
     parser.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(LOG_FORMATS)} (default: by the file's name)")
     parser.add_argument("--strict", action="store_true", help="refuse a log with bad lines or out of order")
-    parser.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
 
 
 def policies_of(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:

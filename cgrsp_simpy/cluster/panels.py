@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import nan
 from typing import Any, cast
 
@@ -23,10 +23,7 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, hollow, told
 from cgrsp_simpy.plots.style import Look
 
-__all__ = ["HOLDS", "LOOKS", "WIDTH_COLOURS", "Draw", "aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
-
-Draw = Callable[[Canvas, list[Row], str], None]
-"""Draws rows on a canvas, with a note above."""
+__all__ = ["HOLDS", "LOOKS", "WIDTH_COLOURS", "aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
 
 LOOKS = {
     "fifo": Look("#000000", "o", "-"),

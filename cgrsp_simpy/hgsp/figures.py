@@ -2,112 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
-
-from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.hgsp import figure_data as data
 from cgrsp_simpy.hgsp import findings, panels
 from cgrsp_simpy.hgsp.figure_data import Row, Rows, Runs, half
-from cgrsp_simpy.hgsp.panels import Draw, amount
+from cgrsp_simpy.hgsp.panels import amount
 from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.plots import STYLE
-from cgrsp_simpy.plots.gallery import write_figure
+from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
 
-__all__ = ["FIGURES", "Figure", "draw_figures"]
+__all__ = ["FIGURES", "draw_figures", "pictures"]
 
-INSTANCES = "{instances} generated instances a level, 95 % intervals"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure. rows: what is plotted. draw: draws the rows. seen: a sentence on them. size: inches, in print.
-
-    note: what stands above the picture; {instances} is replaced.
-    """
-
-    id: str
-    title: str
-    rows: Rows
-    draw: Draw
-    seen: Callable[[list[Row]], str]
-    note: str = INSTANCES
-    size: tuple[float, float] = (6.3, 3.2)
-
-    @property
-    def stem(self) -> str:
-        """The name of its files, without the ending."""
-        return f"hgsp_{self.id}"
-
-
-FIGURES = {
-    figure.id: figure
-    for figure in (
-        Figure(
-            "gantt",
-            "Fifty tasks on three GPUs",
-            data.gantt,
-            panels.gantt,
-            findings.gantt,
-            "50 tasks, twice as much work as three GPUs can do",
-            (6.3, 5.4),
-        ),
-        Figure(
-            "gantt_window",
-            "Medium load (tasks1): FIFO's worst half hour",
-            data.gantt_window,
-            panels.gantt,
-            findings.gantt,
-            "tasks1, 1000 generated tasks: what starts in FIFO's worst half hour",
-            (6.3, 5.4),
-        ),
-        Figure(
-            "comparison",
-            "Weighted tardiness beside FIFO's, by load",
-            data.comparison,
-            panels.comparison,
-            findings.comparison,
-        ),
-        Figure(
-            "table1",
-            "Weighted tardiness and missed deadlines, by load (Table I)",
-            data.table_one,
-            panels.table_one,
-            findings.table_one,
-            size=(6.3, 5.0),
-        ),
-        Figure(
-            "utilisation",
-            "How busy the GPUs are",
-            data.utilisation,
-            panels.utilisation,
-            findings.utilisation,
-            size=(6.3, 4.4),
-        ),
-        Figure(
-            "annealing",
-            "The course of both annealings",
-            data.searches,
-            panels.searches,
-            findings.searches,
-            "one instance of 1000 tasks under high load (tasks3), and the fifty of the Gantt chart",
-            (6.3, 4.2),
-        ),
-        Figure(
-            "table2",
-            "LLM inference: the printed workload in both modes (Table II)",
-            data.table_two_rows,
-            panels.table_two,
-            findings.table_two,
-            "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves: when all are.\n"
-            "Steps: decisions every 0.01 s alone, as in the paper",
-            (6.3, 3.6),
-        ),
-    )
+FIGURES: dict[str, Rows] = {
+    "gantt": data.gantt,
+    "gantt_window": data.gantt_window,
+    "comparison": data.comparison,
+    "table1": data.table_one,
+    "utilisation": data.utilisation,
+    "annealing": data.searches,
+    "table2": data.table_two_rows,
 }
 
 
@@ -130,30 +46,75 @@ def draw_figures(
     check_one_of("style", style, STYLE)
     for id in ids:
         check_one_of("figure", id, FIGURES)
-    chosen, runs = [FIGURES[id] for id in ids], Runs(instances, moves, executor)
-    rows = {figure.id: figure.rows(runs) for figure in chosen}
-    paths = [path for figure in chosen for path in _files(figure, rows[figure.id], Path(folder), style, instances)]
-    if list(ids) == list(FIGURES):
-        paths.append(Path(folder) / "README.md")
-        write_whole(paths[-1], _index(rows, instances).encode())
-    return paths
+    runs, all_of_them = Runs(instances, moves, executor), pictures(instances)
+    rows = {id: FIGURES[id](runs) for id in ids}
+    intro = _intro(instances) if list(ids) == list(FIGURES) else ()
+    return write_gallery(Path(folder), {id: all_of_them[id] for id in ids}, rows, style, intro, "cgrsp hgsp figures")
 
 
-def _files(figure: Figure, rows: list[Row], folder: Path, style: str, instances: int) -> list[Path]:
-    note = figure.note.format(instances=instances)
+def pictures(instances: int) -> dict[str, Picture]:
+    """How each figure is drawn, of so many instances a level."""
+    generated = f"{instances} generated instances a level, 95 % intervals"
+    return {
+        "gantt": Picture(
+            "hgsp_gantt",
+            "Fifty tasks on three GPUs",
+            panels.gantt,
+            findings.gantt,
+            "50 tasks, twice as much work as three GPUs can do",
+            (6.3, 5.4),
+        ),
+        "gantt_window": Picture(
+            "hgsp_gantt_window",
+            "Medium load (tasks1): FIFO's worst half hour",
+            panels.gantt,
+            findings.gantt,
+            "tasks1, 1000 generated tasks: what starts in FIFO's worst half hour",
+            (6.3, 5.4),
+        ),
+        "comparison": Picture(
+            "hgsp_comparison",
+            "Weighted tardiness beside FIFO's, by load",
+            panels.comparison,
+            findings.comparison,
+            generated,
+            (6.3, 3.2),
+        ),
+        "table1": Picture(
+            "hgsp_table1",
+            "Weighted tardiness and missed deadlines, by load (Table I)",
+            panels.table_one,
+            findings.table_one,
+            generated,
+            (6.3, 5.0),
+            _table_one,
+        ),
+        "utilisation": Picture(
+            "hgsp_utilisation", "How busy the GPUs are", panels.utilisation, findings.utilisation, generated, (6.3, 4.4)
+        ),
+        "annealing": Picture(
+            "hgsp_annealing",
+            "The course of both annealings",
+            panels.searches,
+            findings.searches,
+            "one instance of 1000 tasks under high load (tasks3), and the fifty of the Gantt chart",
+            (6.3, 4.2),
+        ),
+        "table2": Picture(
+            "hgsp_table2",
+            "LLM inference: the printed workload in both modes (Table II)",
+            panels.table_two,
+            findings.table_two,
+            "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves: when all are.\n"
+            "Steps: decisions every 0.01 s alone, as in the paper",
+            (6.3, 3.6),
+            _table_two,
+        ),
+    }
 
-    def draw(canvas: Canvas, rows: list[Row]) -> None:
-        figure.draw(canvas, rows, note)
 
-    return write_figure(folder / figure.stem, rows, figure.size, draw, style)
-
-
-# ---- the index ----
-
-
-def _index(rows: dict[str, list[Row]], instances: int) -> str:
-    """All figures on one page to scroll, with both tables."""
-    lines = [
+def _intro(instances: int) -> list[str]:
+    return [
         "# Figures of HGSP, drawn from this package's instances and runs",
         "After “Heterogeneous GPU Scheduling”, whose data sets are not public: tasks1 to tasks4 are generated here, of the"
         f" printed sizes and clusters, {instances} instances each. A published value belongs to other instances; what can be"
@@ -161,19 +122,6 @@ def _index(rows: dict[str, list[Row]], instances: int) -> str:
         " and sagreedy are the paper's; wspt, edd and atc are dispatch rules, annealing is ours. Each picture has an SVG and the"
         " CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out figures/hgsp`.",
     ]
-    tables = {"table1": _table_one, "table2": _table_two}
-    for figure in FIGURES.values():
-        links = f"[SVG]({figure.stem}.svg), [CSV]({figure.stem}.csv)"
-        lines += [f"## {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
-        lines += [tables[figure.id](rows[figure.id])] if figure.id in tables else []
-        lines += [f"{figure.seen(rows[figure.id])} `cgrsp hgsp figures --only {figure.id} --out figures/hgsp`; {links}"]
-    return "\n\n".join(lines) + "\n"
-
-
-def _markdown(head: Sequence[str], texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first columns are texts, the others numbers."""
-    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
-    return "\n".join([f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)])
 
 
 def _table_one(rows: list[Row]) -> str:
@@ -200,7 +148,7 @@ def _table_one(rows: list[Row]) -> str:
         ]
         cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}", str(row.get("published_dmr_pct", ""))]
         lines.append([*cells, f"{row['utilisation_pct']:.1f}", amount(row["lower_bound"])])
-    return _markdown(head, 2, lines) + "\n\n\\* of other instances"
+    return markdown(head, 2, lines) + "\n\n\\* of other instances"
 
 
 def _table_two(rows: list[Row]) -> str:
@@ -212,4 +160,4 @@ def _table_two(rows: list[Row]) -> str:
         cells = [row["scheduler"], row["mode"], f"every {row['step_s']} s" if row["step_s"] else "at any time"]
         cells += [f"{row['weighted_wait']:.3f}", printed[0], f"{row['mean_wait_s']:.3f}", printed[1], str(row["completed"])]
         lines.append(cells)
-    return _markdown(head, 3, lines)
+    return markdown(head, 3, lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import nan
 from typing import Any
 
@@ -20,7 +20,6 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.style import MISSED
 
 __all__ = [
-    "Draw",
     "amount",
     "comparison",
     "gantt",
@@ -29,9 +28,6 @@ __all__ = [
     "table_two",
     "utilisation",
 ]
-
-Draw = Callable[[Canvas, list[Row], str], None]
-"""Draws rows on a canvas, with a note above."""
 
 ON_TIME, LATE = "#009E73", MISSED
 COLOURS = dict(zip(COMPARED, ("#000000", "#56B4E9", "#D872AD", "#E69F00", "#0B4F9C", "#C04A00", "#009E73")))

@@ -1,8 +1,9 @@
-"""A figure as files, for the commands that draw whole sets: the CSV of what is plotted, a PNG of 200 dpi and an SVG."""
+"""Figures as files, for the commands that draw whole sets: the CSV of what is plotted, a PNG of 200 dpi, an SVG, and an index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,74 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.style import SIZE, STYLE, styled
 
-__all__ = ["write_figure"]
+__all__ = ["Picture", "markdown", "write_figure", "write_gallery"]
 
 Row = dict[str, Any]
 DPI = 200
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of a gallery. stem: the name of its files, without ending. draw: draws rows on a canvas, with a note above.
+
+    seen: a sentence on the rows, for the index. table: the rows in Markdown, for the index, where they should be read as well.
+    size: inches, in print. name: what stands before the title in the index, such as "Figure 2". options: what its command has
+    after its id, such as " --trace FILE".
+    """
+
+    stem: str
+    title: str
+    draw: Callable[[Figure, list[Row], str], None]
+    seen: Callable[[list[Row]], str]
+    note: str
+    size: tuple[float, float]
+    table: Callable[[list[Row]], str] | None = None
+    name: str = ""
+    options: str = ""
+
+
+def write_gallery(
+    folder: Path,
+    pictures: Mapping[str, Picture],
+    rows: Mapping[str, list[Row]],
+    style: str,
+    intro: Sequence[str] = (),
+    command: str = "",
+) -> list[Path]:
+    """Write pictures into a folder, and, where there is an introduction, an index of all; the paths.
+
+    rows: of each picture, by its id. intro: the paragraphs at the head of the index. command: what draws the pictures, such as
+    "cgrsp dag figures".
+    """
+    paths = []
+    for id, picture in pictures.items():
+
+        def draw(canvas: Figure, rows: list[Row], picture: Picture = picture) -> None:
+            picture.draw(canvas, rows, picture.note)
+
+        paths += write_figure(folder / picture.stem, rows[id], picture.size, draw, style)
+    if intro:
+        paths.append(folder / "README.md")
+        write_whole(paths[-1], _index(pictures, rows, intro, command).encode())
+    return paths
+
+
+def _index(pictures: Mapping[str, Picture], rows: Mapping[str, list[Row]], intro: Sequence[str], command: str) -> str:
+    """All figures on one page to scroll."""
+    lines = list(intro)
+    for id, picture in pictures.items():
+        links = f"[SVG]({picture.stem}.svg), [CSV]({picture.stem}.csv)"
+        name = f"{picture.name}. " if picture.name else ""
+        lines += [f"## {name}{picture.title}", f"![{picture.title}]({picture.stem}.png)"]
+        lines += [picture.table(rows[id])] if picture.table else []
+        lines += [f"{picture.seen(rows[id])} `{command} --only {id}{picture.options}`; {links}"]
+    return "\n\n".join(lines) + "\n"
+
+
+def markdown(head: Sequence[str], texts: int, lines: Sequence[Sequence[str]]) -> str:
+    """A table whose first columns are texts, the others numbers."""
+    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
+    return "\n".join([f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)])
 
 
 def write_figure(

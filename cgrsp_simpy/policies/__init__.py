@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.model.parameters import made
 from cgrsp_simpy.policies.classic import balanced, edf, fifo, lcf, random, spt
 from cgrsp_simpy.policies.hybrid import adaptive, cadr, cadr_order_only, spt_rescue
 from cgrsp_simpy.policies.rolling_horizon import rolling_horizon
@@ -49,29 +49,7 @@ def make_policy(policy: str | Policy) -> Policy:
     name, _, rest = policy.partition(":")
     if name.endswith(".py"):
         return _from_file(Path(name), rest)
-    check_one_of("policy", name, POLICIES)
-    factory = POLICIES[name]
-    return factory(**_parameters(policy, rest, factory))
-
-
-def _parameters(text: str, rest: str, factory: Callable[..., Policy]) -> dict[str, Any]:
-    """Keyword arguments from "a=1,b=2", each of the kind of its default."""
-    own = inspect.signature(factory).parameters
-    given: dict[str, Any] = {}
-    for part in rest.split(",") if rest else ():
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise InputError(f"policy {text!r}: {part!r} must be of the form parameter=value")
-        check_one_of(f"parameter of policy {text.partition(':')[0]}", key, own)
-        if key in given:
-            raise InputError(f"policy {text!r}: {key} is given twice")
-        kind = type(own[key].default)
-        try:
-            given[key] = kind(value)
-        except ValueError:
-            word = "a whole number" if kind is int else "a number"
-            raise InputError(f"policy {text!r}: {key}(={value!r}) must be {word}") from None
-    return given
+    return made("policy", policy, POLICIES)
 
 
 def _from_file(path: Path, name: str) -> Policy:

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.cluster.figure_data import AGED, COURSE, GANTT, GANTT_H, HPS, LOAD, METRICS, SPAN_S, UNITS, WAITS, WIDTHS, Runs
-from cgrsp_simpy.cluster.figures import FIGURES, draw_figures
+from cgrsp_simpy.cluster.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.cluster.hybrid import hps
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
@@ -55,7 +55,7 @@ def drawn(id, rows):
     """A figure on a canvas, laid out."""
     canvas = Canvas(figsize=(6.3, 5), layout="constrained")
     FigureCanvasAgg(canvas)
-    FIGURES[id].draw(canvas, rows, "note")
+    pictures(**SMALL)[id].draw(canvas, rows, "note")
     canvas.canvas.draw()
     return canvas
 
@@ -70,9 +70,9 @@ def folder(tmp_path_factory):
 def test_every_figure_is_drawn_with_an_index(folder):
     assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
     index = (folder / "README.md").read_text(encoding="utf-8")
-    for figure in FIGURES.values():
-        assert f"({figure.stem}.png)" in index
-        assert f"--only {figure.id} " in index
+    for id in FIGURES:
+        assert f"(cluster_{id}.png)" in index
+        assert f"`cgrsp cluster figures --only {id}`" in index
     assert "{" not in index
     assert "nan" not in index
 
@@ -273,13 +273,13 @@ def test_a_picture_for_a_lecture(tmp_path):
 
 @pytest.mark.parametrize("id", list(FIGURES))
 def test_notes_are_short_enough_for_a_lecture(id):
-    lines = FIGURES[id].note.format(seeds=10, jobs=1000).split("\n")
+    lines = pictures(seeds=10, jobs=1000)[id].note.split("\n")
     assert max(map(len, lines)) <= 95
     assert not re.search(r"[{}]", "".join(lines))
 
 
 def test_runs_in_which_no_job_waits_can_be_drawn():
-    rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
+    rows = FIGURES["metrics"](Runs(seeds=1, jobs=2))
     assert {row["wait_s"] for row in rows} == {0.0}
     drawn("metrics", rows)
 

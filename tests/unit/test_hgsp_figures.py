@@ -15,7 +15,7 @@ from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.figure_data import COMPARED, FIFTY, GANTT, HIGH, PUBLISHED, WINDOW_S
-from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures
+from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.panels import LATE, ON_TIME
@@ -56,7 +56,7 @@ def drawn(id, rows):
     """A figure on a canvas, laid out."""
     canvas = Canvas(figsize=(6.3, 5), layout="constrained")
     FigureCanvasAgg(canvas).draw()
-    FIGURES[id].draw(canvas, rows, "note")
+    pictures(SMALL["instances"])[id].draw(canvas, rows, "note")
     canvas.canvas.draw()
     return canvas
 
@@ -80,9 +80,9 @@ def folder(tmp_path_factory):
 def test_every_figure_is_drawn_with_an_index(folder):
     assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
     index = (folder / "README.md").read_text(encoding="utf-8")
-    for figure in FIGURES.values():
-        assert f"({figure.stem}.png)" in index
-        assert f"--only {figure.id} " in index
+    for id in FIGURES:
+        assert f"(hgsp_{id}.png)" in index
+        assert f"`cgrsp hgsp figures --only {id}`" in index
     assert "{" not in index
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.waiting import figures
 from cgrsp_simpy.waiting.bursty import BurstyJobs
 from cgrsp_simpy.waiting.figures import FIGURES, draw_figures
 from cgrsp_simpy.waiting.formulas import closed_form
@@ -36,9 +37,10 @@ def test_every_figure_is_drawn_with_an_index(folder):
     assert set(FIGURES) == {"table1", "errors", *map(str, range(2, 23))}
     assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
     index = (folder / "README.md").read_text(encoding="utf-8")
-    for figure in FIGURES.values():
-        assert f"({figure.stem}.png)" in index
-        assert f"--only {figure.id} " in index
+    for id in FIGURES:
+        assert f"`cgrsp waiting figures --only {id}`" in index
+    for picture in folder.glob("*.png"):
+        assert f"({picture.name})" in index
 
 
 @pytest.mark.parametrize("id", ["2", "4", "6", "12", "13"])
@@ -50,7 +52,7 @@ def test_lines_are_the_formulas(folder, id):
         "opportunity_cents": lambda found: found.price * found.wait_s / 3600,
     }
     checked = 0
-    for row in rows_of(folder / f"{FIGURES[id].stem}.csv"):
+    for row in rows_of(folder / f"waiting_figure_{id}.csv"):
         name = {"b = 900 s": "ajw-t"}.get(row["line"], row["line"])
         if row["from"] != "formula" or name not in POLICIES:
             continue
@@ -103,6 +105,17 @@ def test_a_log_of_ones_own_takes_the_place_of_generated_jobs(tmp_path):
     draw_figures(tmp_path, ("15", "16"), trace=log, **SMALL)
     prices = [float(row["normalized_price"]) for row in rows_of(tmp_path / "waiting_figure_16.csv") if row["normalized_price"]]
     assert np.isfinite(prices).all()
+
+
+def test_the_index_names_the_log_where_it_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "FIGURES", {id: FIGURES[id] for id in ("table1", "15")})
+    (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
+    draw_figures(tmp_path, ("table1", "15"), trace=ListedJobs(*chunk, name="mine"), **SMALL)
+    index = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "\nFigures 15 to 22: log mine. " in index
+    for heading, command in (("Table 1", "--only table1"), ("Figure 15", "--only 15 --trace FILE")):
+        assert f"\n## {heading}. " in index
+        assert f"`cgrsp waiting figures {command}`" in index
 
 
 def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(tmp_path, caplog):

@@ -1,0 +1,75 @@
+"""Treatments compared by their ranks in blocks: Friedman's test, Nemenyi's critical difference and pairwise tests.
+
+Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 1-30.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from cgrsp_simpy.model.checks import check_fraction, check_whole, require
+
+__all__ = ["Ranks", "cliques", "critical_difference", "rank_test"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
+
+    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected for ties, and its p-value.
+    pairwise_p: Nemenyi's p-value of each pair, shape (k, k). critical_difference: of mean ranks, at the level asked for.
+    """
+
+    mean: Floats
+    statistic: float
+    p: float
+    pairwise_p: Floats = field(repr=False)
+    critical_difference: float
+
+
+def rank_test(values: npt.ArrayLike, alpha: float = 0.05) -> Ranks:
+    """Compare treatments on the same blocks; values: shape (blocks, treatments).
+
+    Raises InputError for fewer than 2 blocks or 3 treatments.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    require(
+        table.ndim == 2 and table.shape[0] >= 2 and table.shape[1] >= 3, "shape of values", table.shape, "(2 or more, 3 or more)"
+    )
+    blocks, treatments = table.shape
+    mean = stats.rankdata(table, axis=1).mean(axis=0)
+    constant = (table == table[:, :1]).all()
+    statistic, p = (0.0, 1.0) if constant else map(float, stats.friedmanchisquare(*table.T))
+    gaps = np.abs(mean[:, None] - mean) / np.sqrt(treatments * (treatments + 1) / (6 * blocks))
+    pairwise = np.asarray(stats.studentized_range.sf(gaps * np.sqrt(2), treatments, np.inf))
+    np.fill_diagonal(pairwise, 1.0)
+    return Ranks(mean, statistic, p, pairwise, critical_difference(treatments, blocks, alpha))
+
+
+def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> float:
+    """Mean ranks that are further apart than this differ at level alpha: q sqrt(k (k + 1) / (6 n)).
+
+    q is the quantile of the studentized range, with infinite degrees of freedom, over the square root of 2.
+    """
+    check_whole("treatments", treatments, least=2)
+    check_whole("blocks", blocks, least=1)
+    check_fraction("alpha", alpha)
+    q = stats.studentized_range.ppf(1 - alpha, treatments, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(treatments * (treatments + 1) / (6 * blocks)))
+
+
+def cliques(mean: Floats, difference: float) -> list[tuple[float, float]]:
+    """The bars of a critical-difference diagram: from and to which rank no two treatments differ; the longest only."""
+    ranks = np.sort(np.asarray(mean))
+    reach = [(float(low), float(ranks[ranks <= low + difference].max())) for low in ranks]
+    return [
+        (low, high)
+        for place, (low, high) in enumerate(reach)
+        if high > low and not any(other_high >= high for _, other_high in reach[:place])
+    ]

@@ -1,0 +1,62 @@
+"""Simulated annealing over the GPUs of the units, for comparison (ours)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.random import Generator
+
+from cgrsp_simpy.dag.graph import Ints
+from cgrsp_simpy.dag.heft import heft
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.search import Budget, Found, Search
+from cgrsp_simpy.model.checks import check_number, check_one_of
+from cgrsp_simpy.model.streams import stream
+
+__all__ = ["ORDERS", "anneal"]
+
+ORDERS = ("heft", "graph")
+SWAP = 0.5  # share of the moves in which two units change places
+
+
+def anneal(
+    problem: Problem, budget: Budget, seed: int = 0, order: str = "heft", hot: float = 0.001, cold: float = 0.0001
+) -> Found:
+    """Simulated annealing from HEFT's placement: a unit moves to another GPU, or two units change places.
+
+    order: in which the nodes run, "heft", where the answer is never worse than HEFT's plan, or "graph", as in all other
+    searches. hot, cold: first and last temperature, as multiples of the best makespan so far; geometric in between, by the
+    share of the budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order and
+    temperatures are ours. Raises InputError for another order, or a temperature that is not above 0.
+    """
+    check_one_of("order", order, ORDERS)
+    check_number("hot", hot, above=0)
+    check_number("cold", cold, above=0)
+    start, generator = heft(problem), stream(seed, "dag annealing")
+    search = Search(problem, budget, "annealing", start.order if order == "heft" else None)
+    now = np.zeros(problem.graph.units, dtype=np.int64)
+    now[problem.graph.unit] = start.gpu
+    now_s = float(search.evaluate(now[None])[0])
+    hosts = [np.flatnonzero(fits) for fits in problem.fits]
+    movable = np.flatnonzero(problem.fits.sum(axis=1) > 1)
+    while len(movable) and search.best_s > 0 and not search.over:
+        new = _neighbour(now, movable, hosts, generator)
+        new_s = float(search.evaluate(new[None])[0])
+        temperature_s = search.best_s * hot * (cold / hot) ** search.spent
+        if new_s <= now_s or generator.random() < math.exp((now_s - new_s) / temperature_s):
+            now, now_s = new, new_s
+    return search.found()
+
+
+def _neighbour(now: Ints, movable: Ints, hosts: Sequence[Ints], generator: Generator) -> Ints:
+    """A plan in which two units have changed places, or one, drawn from those that can, has moved."""
+    new = now.copy()
+    one, other = movable[generator.integers(len(movable), size=2)]
+    if generator.random() < SWAP and now[one] != now[other] and now[other] in hosts[one] and now[one] in hosts[other]:
+        new[one], new[other] = now[other], now[one]
+    else:
+        drawn = hosts[one][generator.integers(len(hosts[one]) - 1)]
+        new[one] = drawn if drawn != now[one] else hosts[one][-1]  # each of the others is equally likely
+    return new

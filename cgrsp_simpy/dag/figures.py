@@ -1,0 +1,141 @@
+"""The figures of DAGs from runs of our own: of each the data as CSV, and the picture as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+
+from cgrsp_simpy.dag import figure_data as data
+from cgrsp_simpy.dag import findings, panels
+from cgrsp_simpy.dag.figure_data import Row, Rows, Runs
+from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.plots import STYLE
+from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+
+__all__ = ["FIGURES", "draw_figures"]
+
+FIGURES: dict[str, Rows] = {
+    "gantt": data.gantt,
+    "placement": data.placement,
+    "convergence": data.convergence,
+    "ranks": data.ranks,
+    "ablation": data.ablation,
+    "sensitivity": data.sensitivity,
+    "scatter": data.scatter,
+    "coefficients": data.coefficients,
+}
+
+
+def draw_figures(
+    folder: str | Path,
+    ids: Sequence[str] = tuple(FIGURES),
+    *,
+    style: str = "print",
+    executor: Executor | int | None = None,
+    graphs: int = 20,
+    nodes: int = 300,
+    evaluations: int = 1000,
+) -> list[Path]:
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+
+    style: "print" or "lecture". executor: as of `as_they_come`. graphs: how many, of seeds from 0; nodes: of each.
+    evaluations: of plans, by each search.
+
+    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
+    """
+    check_one_of("style", style, STYLE)
+    for id in ids:
+        check_one_of("figure", id, FIGURES)
+    runs, all_of_them = Runs(graphs, nodes, evaluations, executor), _pictures(graphs, nodes, evaluations)
+    rows = {id: FIGURES[id](runs) for id in ids}
+    intro = _intro(graphs, nodes, evaluations) if list(ids) == list(FIGURES) else ()
+    return write_gallery(Path(folder), {id: all_of_them[id] for id in ids}, rows, style, intro, "cgrsp dag figures")
+
+
+def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
+    own = f"{graphs} Erdős–Rényi graphs of {nodes} nodes, mean degree 3, on 10 GPUs"
+    searched = f"{own};\n{evaluations:,} plans evaluated by each search"
+    return {
+        "gantt": Picture(
+            "dag_gantt",
+            "A training step on four GPUs",
+            panels.gantt,
+            findings.gantt,
+            "8 layers in 4 pipeline stages, 4 micro-batches, on 2 servers of 2 GPUs",
+            (6.3, 4.4),
+        ),
+        "placement": Picture(
+            "dag_placement",
+            "A small graph, and where HEFT puts it",
+            panels.placement,
+            findings.placement,
+            "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds; edges lead to the right",
+            (6.3, 3.2),
+        ),
+        "convergence": Picture(
+            "dag_convergence",
+            "How searches converge",
+            panels.convergence,
+            findings.convergence,
+            f"{own}; {min(graphs, data.COURSES)} of them here.\nLines: medians; areas: the middle half",
+            (6.3, 3.6),
+        ),
+        "ranks": Picture("dag_ranks", "Who is best: critical differences", panels.ranks, findings.ranks, searched, (6.3, 3.4)),
+        "ablation": Picture(
+            "dag_ablation",
+            "What whales and learning contribute",
+            panels.ablation,
+            findings.ablation,
+            f"{searched}; 95 % intervals",
+            (6.3, 2.2),
+            _ablation,
+        ),
+        "sensitivity": Picture(
+            "dag_sensitivity",
+            "WORL-RTGS: how much its parameters matter",
+            panels.sensitivity,
+            findings.sensitivity,
+            f"{graphs} graphs of {nodes // 3} nodes, {(evaluations + 1) // 2:,} plans evaluated by each search",
+            (6.3, 4.4),
+        ),
+        "scatter": Picture(
+            "dag_scatter",
+            "Distance of plans and gap of finish times",
+            panels.scatter,
+            findings.scatter,
+            f"500 pairs of random plans of {nodes} nodes on 10 GPUs. Even: each GPU equally likely;\n"
+            "uneven: with probabilities from a Dirichlet law of parameter 1, drawn for each plan",
+            (6.3, 3.2),
+        ),
+        "coefficients": Picture(
+            "dag_coefficients",
+            "Correlation of both distances, as Tables 1 to 3",
+            panels.coefficients,
+            findings.coefficients,
+            "1000 pairs a mark; a pair of marks is busy and idle",
+            (6.3, 4.6),
+        ),
+    }
+
+
+def _intro(graphs: int, nodes: int, evaluations: int) -> list[str]:
+    return [
+        "# Figures of DAGs, drawn from this package's graphs and runs",
+        "After “Efficient Scheduling for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Metaheuristic"
+        f" Optimization”: {graphs} Erdős–Rényi graphs of {nodes} nodes with the paper's law of times, on 10 GPUs of three speeds;"
+        f" every search evaluates {evaluations:,} plans. The paper trains for 1000 episodes for each plan, too long for here:"
+        " WORL-RTGS and DDQN learn for one. HEFT, CPOP, annealing and the other rules are beside them for comparison; the five"
+        " learning baselines of the paper are not described enough to be rebuilt. Each picture has an SVG and the CSV of what is"
+        " plotted beside it. All of them: `cgrsp dag figures --out figures/dag`.",
+    ]
+
+
+def _ablation(rows: list[Row]) -> str:
+    """Makespans in Markdown."""
+    head = ("variant", "scheduler", "mean makespan, s", "standard deviation, s", "increase, %")
+    lines = [
+        [row["variant"], row["scheduler"], f"{row['makespan_s']:.2f}", f"{row['sd_s']:.2f}", f"{row['increase_pct']:.1f}"]
+        for row in rows
+    ]
+    return markdown(head, 2, lines)

@@ -1,0 +1,162 @@
+"""Directed acyclic graphs: nodes with work and memory, edges with data (worl-rtgs.txt Section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.model.checks import InputError, require
+
+__all__ = ["Floats", "Graph", "Ints"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A training graph, or another workflow.
+
+    work_tflop: of each node, 10^12 floating-point operations >= 0, shape (nodes,). memory_mb: what a node holds of its GPU while
+    it runs, whole megabytes >= 0. edges: (predecessor, successor) by node number from 0, shape (edges, 2). data_gb: sent along
+    each edge, gigabytes >= 0. unit: computational unit of each node, whole numbers; nodes of a unit share a GPU. Every node is a
+    unit of its own unless given. names: of the nodes, for people; their numbers unless given.
+
+    Raises InputError for an empty graph, a number that is none or negative, an edge to a node that is not there, an edge that is
+    there twice, and a cycle, which is named.
+    """
+
+    work_tflop: Floats = field(repr=False)
+    memory_mb: Ints = field(repr=False)
+    edges: Ints = field(repr=False)
+    data_gb: Floats = field(repr=False)
+    unit: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+    name: str = "graph"
+
+    def __post_init__(self) -> None:
+        for column in ("work_tflop", "data_gb"):
+            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
+        require(self.work_tflop.ndim == 1, "shape of work_tflop", self.work_tflop.shape, "(nodes,)")
+        require(self.nodes > 0, "nodes of the graph", self.nodes, "at least one")
+        names = self.names or tuple(str(node) for node in range(self.nodes))
+        require(len(names) == self.nodes, "number of names", len(names), f"{self.nodes}, one a node")
+        object.__setattr__(self, "names", tuple(names))
+        edges = np.array(self.edges)
+        require(edges.shape in ((0,), (len(edges), 2)), "shape of edges", edges.shape, "(edges, 2)")
+        self._check_numbers()
+        for column in ("memory_mb", "unit"):
+            object.__setattr__(self, column, self._whole(column))
+        with np.errstate(invalid="ignore"):  # what is no number is told below
+            object.__setattr__(self, "edges", edges.reshape(-1, 2).astype(np.int64))
+        object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1].astype(np.int64))
+        self._check_edges(edges)
+        _ = self.order  # names a cycle
+
+    def _whole(self, column: str) -> Ints:
+        if column == "unit" and not len(self.unit):
+            return np.arange(self.nodes)
+        values = np.array(getattr(self, column), dtype=np.float64)
+        require(values.shape == (self.nodes,), f"shape of {column}", values.shape, f"({self.nodes},), one a node")
+        for node in np.flatnonzero(~((values == np.floor(values)) & (values >= 0) & (values < 2**53)))[:1]:
+            require(False, f"{column} of node {self.names[node]}", values[node].item(), "a whole number >= 0")
+        return values.astype(np.int64)
+
+    def _check_numbers(self) -> None:
+        for node in np.flatnonzero(~(np.isfinite(self.work_tflop) & (self.work_tflop >= 0)))[:1]:
+            require(False, f"work_tflop of node {self.names[node]}", self.work_tflop[node].item(), "a number >= 0")
+        require(
+            self.data_gb.shape == (len(self.edges),), "shape of data_gb", self.data_gb.shape, f"({len(self.edges)},), one an edge"
+        )
+        for edge in np.flatnonzero(~(np.isfinite(self.data_gb) & (self.data_gb >= 0)))[:1]:
+            require(False, f"data_gb of edge {edge}", self.data_gb[edge].item(), "a number >= 0")
+
+    def _check_edges(self, given: npt.NDArray[Any]) -> None:
+        known = (
+            (given == self.edges) & (self.edges >= 0) & (self.edges < self.nodes) if len(given) else np.empty((0, 2), dtype=bool)
+        )
+        for edge, end in np.argwhere(~known)[:1].tolist():
+            node, (one, other) = given[edge, end].item(), given[edge].tolist()
+            raise InputError(f"edge {edge} ({one} to {other}): there is no node {node} (allowed: 0 to {self.nodes - 1})")
+        pairs, first, times = np.unique(self.edges @ [self.nodes, 1], return_index=True, return_counts=True)
+        for place in np.flatnonzero(times > 1)[:1]:
+            start, end = (self.names[node] for node in divmod(int(pairs[place]), self.nodes))
+            raise InputError(f"the edge {start} to {end} is there {times[place]} times (first as edge {first[place]})")
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.work_tflop)
+
+    @property
+    def units(self) -> int:
+        """Number of computational units."""
+        return int(self.unit.max()) + 1
+
+    @cached_property
+    def predecessors(self) -> tuple[Ints, ...]:
+        """Of each node, those whose data it needs."""
+        return self._ends(0)
+
+    @cached_property
+    def successors(self) -> tuple[Ints, ...]:
+        """Of each node, those that need its data."""
+        return self._ends(1)
+
+    @cached_property
+    def data_in_gb(self) -> tuple[Floats, ...]:
+        """What each node receives, in the order of its `predecessors`."""
+        return tuple(self.data_gb[edges] for edges in self.edges_in)
+
+    @cached_property
+    def edges_in(self) -> tuple[Ints, ...]:
+        """The edges that lead to each node, in the order of its `predecessors`."""
+        return self._edges_of(1)
+
+    @cached_property
+    def edges_out(self) -> tuple[Ints, ...]:
+        """The edges that lead away from each node, in the order of its `successors`."""
+        return self._edges_of(0)
+
+    @cached_property
+    def incoming(self) -> list[list[tuple[int, int]]]:
+        """Predecessor and edge of all data that each node receives, as lists, for loops."""
+        return [list(zip(nodes.tolist(), edges.tolist())) for nodes, edges in zip(self.predecessors, self.edges_in)]
+
+    def _edges_of(self, end: int) -> tuple[Ints, ...]:
+        by_node = np.argsort(self.edges[:, end], kind="stable")
+        return tuple(np.split(by_node, np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes))))
+
+    def _ends(self, end: int) -> tuple[Ints, ...]:
+        edges = self.edges_in if end == 0 else self.edges_out
+        return tuple(self.edges[of_node, end] for of_node in edges)
+
+    @cached_property
+    def order(self) -> Ints:
+        """The nodes in topological order; of those that are ready, the first by number. Shape (nodes,)."""
+        missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
+        ready = [node for node, number in enumerate(missing) if number == 0]
+        heapify(ready)
+        answer: list[int] = []
+        while ready:
+            answer.append(node := heappop(ready))
+            for after in self.successors[node].tolist():
+                missing[after] -= 1
+                if missing[after] == 0:
+                    heappush(ready, after)
+        if len(answer) < self.nodes:
+            raise InputError(f"the graph has a cycle: {' to '.join(self.names[node] for node in self._cycle())}")
+        return np.array(answer)
+
+    def _cycle(self) -> list[int]:
+        try:
+            TopologicalSorter({node: before.tolist() for node, before in enumerate(self.predecessors)}).prepare()
+        except CycleError as error:
+            return list(error.args[1])
+        raise AssertionError("no cycle")

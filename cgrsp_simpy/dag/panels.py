@@ -1,0 +1,227 @@
+"""How the rows behind each figure of DAGs are drawn on a canvas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from matplotlib import colormaps, rcParams
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from cgrsp_simpy.analysis.ranks import cliques
+from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.parts import dots, told
+from cgrsp_simpy.plots.style import Look
+
+__all__ = ["LOOKS", "ablation", "coefficients", "convergence", "gantt", "placement", "ranks", "scatter", "sensitivity"]
+
+LOOKS = {
+    "random": Look("#BDBDBD", "X", (0, (1, 2))),
+    "round-robin": Look("#7F7F7F", "v", (0, (1, 1))),
+    "min-min": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
+    "heft": Look("#000000", "o", "-"),
+    "cpop": Look("#A6761D", "8", (0, (7, 2))),
+    "work": Look("#C9BE86", "<", (0, (2, 1))),
+    "annealing": Look("#7B3294", "p", (0, (3, 1.5))),
+    "woa": Look("#E69F00", "s", (0, (5, 1.5))),
+    "rtgs": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
+    "ddqn": Look("#D872AD", "D", (0, (9, 2))),
+    "worl-rtgs": Look("#009E73", "h", "-"),
+}
+KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}  # of the nodes of a training step
+GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
+SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
+DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
+# Least, greatest and mean coefficient: worl-rtgs.txt Section 4.2.
+PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
+FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
+
+
+def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, columns: int = 4) -> None:
+    """A legend above all panels, with a note as its title."""
+    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "frameon": False, "columnspacing": 1.4}
+    canvas.legend(handles=list(handles), title=note, alignment="left", fontsize="small", title_fontsize="small", **place)
+
+
+def _kind(name: str) -> str:
+    return next((kind for kind in KINDS if kind in name), "other")
+
+
+def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A panel a scheduler: a line a GPU, nodes as boxes, transfers as lines from the GPU they leave to that where they arrive."""
+    axes = canvas.subplots(len(DRAWN), 1, sharex=True)
+    for ax, name in zip(axes, DRAWN):
+        own = [row for row in rows if row["scheduler"] == name]
+        for row in own:
+            if row["what"] == "node":
+                length_s = row["end_s"] - row["start_s"]
+                ax.barh(
+                    row["gpu"], length_s, 0.62, row["start_s"], color=KINDS[_kind(row["name"])], edgecolor="white", linewidth=0.4
+                )
+            else:
+                ax.plot([row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]], color="0.35", linewidth=0.5, zorder=3)
+        gpus = 1 + max(row["gpu"] for row in own)
+        end_s = max(row["end_s"] for row in own)
+        ax.set(ylim=(gpus - 0.5, -0.5), yticks=range(gpus), yticklabels=[f"GPU {gpu}" for gpu in range(gpus)])
+        ax.set_title(f"{name}, {told(end_s)} s", loc="left", fontsize="medium")
+    axes[-1].set(xlabel="time (s)", xlim=(0, None))
+    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
+    _legend(canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note)
+
+
+def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """Nodes by level, coloured by their GPU; edges that change the GPU are dashed."""
+    ax = canvas.add_subplot()
+    nodes = {row["name"]: row for row in rows if row["what"] == "node"}
+    for row in rows:
+        if row["what"] == "edge":
+            one, other = nodes[row["name"]], nodes[row["to"]]
+            same = one["gpu"] == other["gpu"]
+            style: dict[str, Any] = {"color": "0.4", "linestyle": "-"} if same else {"color": "#D55E00", "linestyle": (0, (3, 2))}
+            ax.plot([one["x"], other["x"]], [one["y"], other["y"]], linewidth=0.9, zorder=1, **style)
+    for row in nodes.values():
+        place, colour, size = (row["x"], row["y"]), GPUS[row["gpu"]], 3.4 * rcParams["lines.markersize"]
+        ax.plot(*place, "o", color=colour, markeredgecolor="0.3", markersize=size)
+        ax.annotate(row["name"], place, ha="center", va="center", fontsize="small", color=_on(colour))
+    ax.axis("off")
+    ax.margins(0.08)
+    used = sorted({row["gpu"] for row in nodes.values()})
+    handles: list[Line2D | Patch] = [Patch(color=GPUS[gpu], label=f"GPU {gpu}") for gpu in used]
+    handles += [Line2D([], [], color="0.4", label="on one GPU")]
+    _legend(canvas, [*handles, Line2D([], [], color="#D55E00", linestyle=(0, (3, 2)), label="transfer")], note, 6)
+
+
+def _on(colour: str) -> str:
+    """Black or white, whichever is seen on a colour."""
+    return "white" if sum(to_rgb(colour)) < 1.2 else "black"
+
+
+def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A line a search: the median over the graphs, and the middle half."""
+    ax = canvas.add_subplot()
+    names = list(dict.fromkeys(row["scheduler"] for row in rows))
+    for name in names:
+        columns = ("evaluations", "over_heft", "p25", "p75")
+        at, middle, low, high = zip(*([row[column] for column in columns] for row in rows if row["scheduler"] == name))
+        look = LOOKS[name]
+        ax.plot(at, middle, color=look.colour, linestyle=look.line, marker=look.marker, markevery=6)
+        ax.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    ax.axhline(1.0, **FAINT)
+    ax.annotate("HEFT", (1, 1.0), xytext=(2, 2), textcoords="offset points", fontsize="small", color="0.35")
+    ax.set(xscale="log", yscale="log", xlabel="plans evaluated", ylabel="best makespan over HEFT's")
+    ax.yaxis.set_major_locator(LogLocator(2))
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    _legend(canvas, [_line(name) for name in names], note, 5)
+
+
+def _line(name: str) -> Line2D:
+    look = LOOKS[name]
+    return Line2D([], [], label=name, linestyle=cast(Any, look.line), **dots(look))
+
+
+def sensitivity(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A panel a parameter: a box a value, of makespans relative to the mean on the same graph."""
+    axes = canvas.subplots(2, 2, sharey=True)
+    for ax, parameter in zip(axes.flat, SENSITIVITY):
+        own = [row for row in rows if row["parameter"] == parameter]
+        values = list(dict.fromkeys(row["value"] for row in own))
+        boxes = [[row["relative"] for row in own if row["value"] == value] for value in values]
+        style: dict[str, Any] = {"medianprops": {"color": "black"}, "flierprops": {"markersize": 2.5}, "patch_artist": True}
+        ax.boxplot(boxes, tick_labels=values, widths=0.6, boxprops={"facecolor": "#cfe3d8", "linewidth": 0.7}, **style)
+        ax.set_xlabel(parameter)
+        ax.set_title(f"Friedman p {_p(own[0]['p'])}", loc="right", fontsize="small", color="0.3")
+    canvas.supylabel("makespan over the mean on the same graph", fontsize="medium")
+    _legend(canvas, [], note)
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A critical-difference diagram: mean ranks on an axis, the best at the left; bars join what does not differ."""
+    ax = canvas.add_subplot()
+    ordered = sorted(rows, key=lambda row: float(row["rank"]))
+    difference, half = rows[0]["critical_difference"], (len(rows) + 1) // 2
+    low, high = 1.0, float(len(rows))
+    for place, row in enumerate(ordered):
+        left = place < half
+        height = -1.0 - 0.9 * (place if left else len(rows) - 1 - place)
+        end = low - 0.3 if left else high + 0.3
+        colour = LOOKS[row["scheduler"]].colour
+        ax.plot([row["rank"], row["rank"], end], [0, height, height], color=colour, linewidth=0.9)
+        text = f"{row['scheduler']}  {row['rank']:.2f}" if left else f"{row['rank']:.2f}  {row['scheduler']}"
+        ax.text(end, height, f" {text} ", ha="right" if left else "left", va="center")
+    bars = cliques(np.array([row["rank"] for row in rows]), difference)
+    for number, (begin, end) in enumerate(bars):
+        height = -0.25 - 0.16 * number
+        ax.plot([begin - 0.05, end + 0.05], [height, height], color="black", linewidth=2.2, solid_capstyle="butt")
+    ax.plot([low, low + difference], [1.1, 1.1], color="black", marker="|")
+    ax.text(low + difference / 2, 1.25, f"critical difference {difference:.2f}", ha="center", fontsize="small")
+    ax.plot([low, high], [0, 0], color="black", linewidth=0.8)
+    for rank in range(1, len(rows) + 1):
+        ax.plot([rank, rank], [0, 0.14], color="black", linewidth=0.8)
+        ax.text(rank, 0.22, str(rank), ha="center", fontsize="small")
+    ax.set(xlim=(low - 3.4, high + 3.4), ylim=(-1.4 - 0.9 * half, 2.0))
+    ax.axis("off")
+    _legend(canvas, [], note)
+
+
+def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """Bars: by how much the makespan grows without a part."""
+    ax = canvas.add_subplot()
+    without = [row for row in rows if row["scheduler"] != "worl-rtgs"]
+    names = [f"{row['variant']}\n({row['scheduler']})" for row in without]
+    values, halves = ([row[column] for row in without] for column in ("increase_pct", "half_width_pct"))
+    marks.bars(ax, names, values, halves, None, [LOOKS[row["scheduler"]].colour for row in without])
+    ax.axvline(0, **FAINT)
+    ax.set_xlabel("makespan over that of WORL-RTGS (%)")
+    _legend(canvas, [], note)
+
+
+def scatter(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A panel for even and for uneven plans: a point a pair, with both coefficients."""
+    for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
+        own = [row for row in rows if row["plans"] == kind]
+        ax.plot([row["spd_s"] for row in own], [row["ftg_s"] for row in own], ".", color="#0B4F9C", alpha=0.4, markersize=3)
+        ax.set_title(
+            f"{kind} plans: Pearson {own[0]['pearson']:.2f}, Spearman {own[0]['spearman']:.2f}", loc="left", fontsize="small"
+        )
+        ax.set(xlabel="SPD (s)", ylabel="FTG (s)", xlim=(0, None), ylim=(0, None))
+    _legend(canvas, [], note)
+
+
+def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a mark a configuration, by GPUs."""
+    axes = canvas.subplots(2, 2, sharex=True, sharey=True)
+    gpus = sorted({row["gpus"] for row in rows})
+    for line, kind in zip(axes, CONCENTRATIONS):
+        for ax, name in zip(line, ("pearson", "spearman")):
+            _coefficients(ax, [row for row in rows if row["plans"] == kind], name, gpus)
+            ax.set_title(f"{name.title()}, {kind} plans", loc="left", fontsize="small")
+            low, high, middle = PRINTED[name]
+            ax.axhspan(low, high, color="0.92", zorder=0)
+            ax.axhline(middle, color="0.6", linewidth=0.8, zorder=0)
+    for ax in axes[-1]:
+        ax.set(xlabel="GPUs", xticks=range(len(gpus)), xticklabels=[str(number) for number in gpus])
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], color="0.4", marker=mark, linestyle="", label=size) for size, mark in SIZE_MARKS.items()
+    ]
+    handles += [Patch(color=colour, label=f"degree {degree}") for degree, colour in DEGREE_COLOURS.items()]
+    _legend(canvas, [*handles, Patch(color="0.9", label="published range, and mean")], note, 6)
+
+
+def _coefficients(ax: Axes, rows: Sequence[Row], name: str, gpus: Sequence[int]) -> None:
+    for row in rows:
+        aside = (list(SIZE_MARKS).index(row["size"]) - 1) * 0.2 + (0.05 if row["state"] == "busy" else -0.05)
+        fill = DEGREE_COLOURS[row["degree"]]
+        ax.plot(gpus.index(row["gpus"]) + aside, row[name], SIZE_MARKS[row["size"]], color=fill, markersize=4)
+    ax.axhline(0, **FAINT)

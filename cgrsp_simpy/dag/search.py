@@ -1,0 +1,105 @@
+"""What all searches for a plan share: a budget, the best plan so far, and how it got there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.random import Generator
+
+from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+
+__all__ = ["Budget", "Found", "Search", "random_units"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends: after so many evaluations of a plan, or so many seconds of wall time, whichever comes first.
+
+    Only a search that ends by evaluations gives the same plan again. Raises InputError if neither is given.
+    """
+
+    evaluations: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.evaluations is None and self.seconds is None:
+            raise InputError("a budget must have evaluations or seconds")
+        if self.evaluations is not None:
+            check_whole("evaluations", self.evaluations, least=1)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds, above=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a scheduler found. makespan_s: of the plan, seconds. evaluations, seconds: what it took.
+
+    history: (evaluations, seconds, makespan_s) at each improvement, the first plan included.
+    """
+
+    plan: Plan
+    makespan_s: float
+    evaluations: int = 1
+    seconds: float = 0.0
+    history: tuple[tuple[int, float, float], ...] = field(default=(), repr=False)
+
+
+class Search:
+    """The best of the plans that have been evaluated. A plan here is a GPU for each unit, shape (units,); order: of all plans."""
+
+    def __init__(self, problem: Problem, budget: Budget, scheduler: str, order: Ints | None = None) -> None:
+        self.problem, self.budget, self.scheduler, self.order = problem, budget, scheduler, order
+        self.best = np.empty(0, dtype=np.int64)
+        self.best_s, self.evaluations = np.inf, 0
+        self.history: list[tuple[int, float, float]] = []
+        self._begin = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the search began."""
+        return time.perf_counter() - self._begin
+
+    @property
+    def spent(self) -> float:
+        """Share of the budget that is spent, 0 to 1."""
+        by_number = self.evaluations / (self.budget.evaluations or np.inf)
+        return min(1.0, max(by_number, self.seconds / (self.budget.seconds or np.inf)))
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.spent >= 1.0
+
+    def evaluate(self, units: Ints) -> Floats:
+        """Makespans of plans, shape (plans, units) -> (plans,); the best is kept.
+
+        Plans beyond the budget of evaluations are not evaluated: their makespans are infinite.
+        """
+        most = self.budget.evaluations
+        counted = units if most is None else units[: max(0, most - self.evaluations)]
+        answer = np.full(len(units), np.inf)
+        answer[: len(counted)] = makespans(self.problem, counted[:, self.problem.graph.unit], self.order)
+        self.evaluations += len(counted)
+        best = int(np.argmin(answer))
+        if answer[best] < self.best_s or not self.history:
+            self.best, self.best_s = units[best].copy(), float(answer[best])
+            self.history.append((self.evaluations, self.seconds, self.best_s))
+        return answer
+
+    def found(self) -> Found:
+        """The answer of the search."""
+        plan = Plan(self.best[self.problem.graph.unit], self.order, self.scheduler)
+        return Found(plan, self.best_s, self.evaluations, self.seconds, tuple(self.history))
+
+
+def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
+    """Random plans, shape (plans, units): each unit on one of the GPUs that have the memory, all equally likely."""
+    fits = problem.fits
+    if fits.all():
+        return generator.integers(0, problem.platform.gpus, (plans, problem.graph.units))
+    return np.asarray(np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2))

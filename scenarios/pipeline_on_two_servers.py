@@ -1,0 +1,37 @@
+"""Where do the stages of a pipeline go on two servers? Neighbours together, which matters once the network between is slow.
+
+A training step of eight layers in four stages, eight micro-batches, on two servers of two equal GPUs.
+"""
+
+import numpy as np
+
+from cgrsp_simpy.dag.bounds import lower_bound_s
+from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.schedulers import find
+from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.dag.training import training_graph
+
+STEP = training_graph(layers=8, stages=4, micro_batches=8)
+BY_HAND = {"neighbours together": [0, 1, 2, 3], "neighbours apart": [0, 2, 1, 3], "all on one GPU": [0, 0, 0, 0]}
+BUDGET = Budget(evaluations=256)
+
+
+def sent_between(plan):
+    """Gigabytes that go from server to server."""
+    start, end = STEP.edges.T
+    return STEP.data_gb[plan.gpu[start] // 2 != plan.gpu[end] // 2].sum()
+
+
+if __name__ == "__main__":
+    print(f"{STEP.nodes} nodes, {STEP.units} units: {STEP.name}")
+    for inter_gb_per_s in (25.0, 1.0):
+        problem = Problem(STEP, servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s))
+        plans = {name: Plan(np.array(gpus)[STEP.unit]) for name, gpus in BY_HAND.items()}
+        plans |= {name: find(problem, name, BUDGET).plan for name in ("round-robin", "heft", "annealing", "worl-rtgs")}
+        print(f"\n{inter_gb_per_s:g} GB/s between servers; no plan ends before {lower_bound_s(problem):.2f} s")
+        print(f"{'':20}{'ends after, s':>14}{'GPUs used':>11}{'GB between':>12}")
+        for name, plan in plans.items():
+            end_s = simulate(problem, plan).makespan_s
+            print(f"{name:20}{end_s:14.2f}{len(set(plan.gpu.tolist())):11}{sent_between(plan):12.1f}")

@@ -1,0 +1,163 @@
+"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is broken; no plan beats the lower bound."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgrsp_simpy.dag.annealing import anneal
+from cgrsp_simpy.dag.bounds import lower_bound_s
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.heft import cpop, heft, upward_rank_s
+from cgrsp_simpy.dag.listing import Draft, by_priority, by_work, min_min, random_plan, round_robin
+from cgrsp_simpy.dag.platform import Platform
+from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
+from cgrsp_simpy.dag.recursion import FEW, carried_out, makespans
+from cgrsp_simpy.dag.search import Budget, random_units
+from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.model.checks import InputError
+
+QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=100)
+FULL = 12  # MB, the largest GPU; some have less
+BUILD = (by_work, min_min, heft, cpop)
+ALL = (random_plan, round_robin, *BUILD)
+
+
+@st.composite
+def problems(draw, missing=False):
+    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the same instant, and thirds and tenths."""
+    nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    number = rng.permutation(nodes)
+    pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < rng.choice([0, 0.2, 0.5]), 1))
+    unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
+    whole = draw(st.booleans())
+    work = rng.integers(0, 5, nodes) if whole else rng.integers(0, 30, nodes) / 10
+    graph = Graph(work, rng.integers(0, FULL + 1, nodes), number[pairs], rng.integers(0, 4, len(pairs)), unit)
+    bandwidth = rng.choice([0.0, 1.0] if missing else [1.0, 2.0, 3.0, np.inf], (gpus, gpus))
+    memory = np.where(np.arange(gpus) == 0, FULL, rng.integers(4, FULL + 1, gpus))
+    platform = Platform(rng.choice([1.0, 2.0] if whole else [0.7, 1.0, 3.0], gpus), memory, np.arange(gpus) // 2, bandwidth)
+    return Problem(graph, platform, draw(st.sampled_from(READINGS)))
+
+
+@st.composite
+def planned(draw, missing=False):
+    """A problem and a plan: random GPUs, and a random topological order or the graph's."""
+    problem = draw(problems(missing))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    gpu = random_units(problem, 1, rng)[0][problem.graph.unit]
+    order = np.array(by_priority(problem.graph, rng.random(problem.graph.nodes))) if draw(st.booleans()) else None
+    return problem, Plan(gpu, order)
+
+
+def never_more_at_once(schedule, sizes, most):
+    """Of the nodes that run at the start of one, those on its GPU are together at most so much."""
+    gpu, start_s, finish_s = schedule.plan.gpu, schedule.start_s, schedule.finish_s
+    for node in np.flatnonzero(start_s < finish_s):
+        runs = (gpu == gpu[node]) & (start_s <= start_s[node]) & (start_s[node] < finish_s)
+        assert sizes[runs].sum() <= most[gpu[node]]
+
+
+@QUICK
+@given(planned())
+def test_the_simulation_is_the_computation_to_the_last_digit(given_):
+    problem, plan = given_
+    simulated, computed = simulate(problem, plan), carried_out(problem, plan)
+    assert np.array_equal(simulated.start_s, computed.start_s)
+    assert np.array_equal(simulated.finish_s, computed.finish_s)
+    if plan.order is None:
+        assert makespans(problem, plan.gpu[None]).tolist() == [simulated.makespan_s]
+
+
+@QUICK
+@given(planned(missing=True))
+def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infinite(given_):
+    problem, plan = given_
+    if np.isfinite(carried_out(problem, plan).makespan_s):
+        assert simulate(problem, plan).makespan_s == carried_out(problem, plan).makespan_s
+    else:
+        with pytest.raises(InputError, match="between which there is no bandwidth"):
+            simulate(problem, plan)
+
+
+@QUICK
+@given(problems() | problems(missing=True))
+def test_many_plans_at_once_are_as_one_by_one(problem):
+    gpu = random_units(problem, 2 * FEW, np.random.default_rng(0))[:, problem.graph.unit]
+    at_once = makespans(problem, gpu)
+    assert at_once.tolist() == [carried_out(problem, Plan(row)).makespan_s for row in gpu]
+    assert at_once[:FEW].tolist() == makespans(problem, gpu[:FEW]).tolist()
+    assert makespans(problem, gpu[:0]).shape == (0,)
+
+
+@QUICK
+@given(planned())
+def test_no_rule_is_broken(given_):
+    problem, plan = given_
+    schedule = simulate(problem, plan)
+    graph, on = problem.graph, plan.gpu
+    assert np.array_equal(schedule.finish_s, schedule.start_s + problem.time_s[np.arange(graph.nodes), on])
+    assert (schedule.arrivals_s() <= schedule.start_s[graph.edges[:, 1]]).all()  # data arrive before the start
+    never_more_at_once(schedule, graph.memory_mb, problem.platform.memory_mb)
+    if problem.reading == "exclusive":
+        never_more_at_once(schedule, np.ones(graph.nodes), np.ones(problem.platform.gpus))
+        order = graph.order if plan.order is None else plan.order
+        for gpu in range(problem.platform.gpus):
+            assert (np.diff(schedule.start_s[order[on[order] == gpu]]) >= 0).all()  # each in its turn
+
+
+@QUICK
+@given(planned())
+def test_a_node_waits_for_nothing_but_data_and_its_gpu(given_):
+    """Each starts when its data arrive, or when another on its GPU ends."""
+    problem, plan = given_
+    schedule = simulate(problem, plan)
+    ready_s = np.zeros(problem.graph.nodes)
+    np.maximum.at(ready_s, problem.graph.edges[:, 1], schedule.arrivals_s())
+    for node in np.flatnonzero(schedule.start_s > ready_s):
+        assert schedule.start_s[node] in schedule.finish_s[plan.gpu == plan.gpu[node]]
+
+
+@QUICK
+@given(problems())
+def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(problem):
+    plans = [make(problem, 3) for make in ALL] + [anneal(problem, Budget(20), 3, order).plan for order in ("heft", "graph")]
+    least_s = lower_bound_s(problem) * (1 - 1e-12)
+    assert all(simulate(problem, plan).makespan_s >= least_s for plan in plans)  # which checks the plan
+
+
+@QUICK
+@given(problems(missing=True))
+def test_nor_where_connections_are_missing(problem):
+    for plan in [make(problem) for make in ALL] + [anneal(problem, Budget(20)).plan]:
+        assert carried_out(problem, plan).makespan_s >= lower_bound_s(problem) * (1 - 1e-12)
+
+
+@QUICK
+@given(problems(), st.booleans())
+def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
+    """What reading "exclusive" makes of a plan's order; in "shared", nodes may have to wait for memory besides."""
+    draft = Draft(problem, insertion)
+    for node in by_priority(problem.graph, upward_rank_s(problem)):
+        draft.place(node)
+    schedule = carried_out(problem, draft.plan("draft"))
+    if problem.reading == "exclusive":
+        assert (schedule.finish_s <= draft.finish_s).all()
+    else:
+        assert (schedule.start_s >= draft.start_s).all()
+
+
+@QUICK
+@given(problems(), st.integers(0, 5))
+def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(problem, seed):
+    found = anneal(problem, Budget(30), seed)
+    assert found.makespan_s <= carried_out(problem, heft(problem)).makespan_s
+    assert found.makespan_s == simulate(problem, found.plan).makespan_s
+    assert found.evaluations <= 30
+
+
+@QUICK
+@given(problems(), st.sampled_from(ALL), st.integers(0, 5))
+def test_the_same_seed_gives_the_same_plan(problem, make, seed):
+    assert make(problem, seed).gpu.tolist() == make(problem, seed).gpu.tolist()
+    assert anneal(problem, Budget(20), seed).plan.gpu.tolist() == anneal(problem, Budget(20), seed).plan.gpu.tolist()

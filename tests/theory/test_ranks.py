@@ -1,0 +1,64 @@
+"""Friedman and Nemenyi against published examples and the law of their statistics."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cgrsp_simpy.analysis.ranks import cliques, critical_difference, rank_test
+from cgrsp_simpy.model.checks import InputError
+
+
+@pytest.mark.parametrize(("treatments", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)])
+def test_quantiles_are_those_of_demsar_table_5(treatments, q):
+    assert critical_difference(treatments, 1) * np.sqrt(6 / (treatments * (treatments + 1))) == pytest.approx(q, abs=1e-3)
+
+
+def test_example_of_demsar():
+    """Four algorithms on 14 data sets: mean ranks 3.143, 2.000, 2.893, 1.964, chi-square 9.28, critical difference 1.25."""
+    assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+    assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=0.005)
+
+
+def test_the_critical_differences_of_the_paper_on_whales_lack_the_square_root_of_two():
+    """worl-rtgs.txt Section 5.6 prints 3.374 for 10 jobs and 4.033 for 7, of six algorithms."""
+    assert critical_difference(6, 10) * np.sqrt(2) == pytest.approx(3.374, abs=0.004)
+    assert critical_difference(6, 7) * np.sqrt(2) == pytest.approx(4.033, abs=0.004)
+
+
+def test_ranks_and_friedman_by_hand():
+    """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4) x (25 + 64 + 121) - 3 x 4 x 4 = 4.5."""
+    found = rank_test([[1, 2, 3], [1, 9, 4], [5, 1, 7], [0, 1, 2]])
+    assert found.mean == pytest.approx([1.25, 2.0, 2.75])
+    assert found.statistic == pytest.approx(4.5)
+    assert found.p == pytest.approx(np.exp(-2.25))  # chi-square with two degrees of freedom
+
+
+def test_ties_share_their_rank():
+    assert rank_test([[1, 1, 2], [3, 3, 4]]).mean == pytest.approx([1.5, 1.5, 3.0])
+    assert rank_test([[1, 1, 1], [2, 2, 2]]).p == 1.0
+
+
+def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
+    found = rank_test(np.tile([1.0, 2.0, 3.0], (7, 1)))
+    gap = found.critical_difference / np.sqrt(3 * 4 / (6 * 7)) * np.sqrt(2)
+    assert stats.studentized_range.sf(gap, 3, np.inf) == pytest.approx(0.05)
+    assert (found.pairwise_p[0, 2] < 0.05) == (found.critical_difference < 2.0)
+    assert found.pairwise_p == pytest.approx(found.pairwise_p.T)
+
+
+def test_under_no_difference_one_test_in_twenty_rejects():
+    rng = np.random.default_rng(1)
+    rejected = [rank_test(rng.random((20, 5))).p < 0.05 for _ in range(500)]
+    assert 0.02 < np.mean(rejected) < 0.08
+
+
+def test_bars_join_what_does_not_differ():
+    assert cliques(np.array([1.0, 1.4, 2.2, 4.0]), 1.25) == [(1.0, 2.2)]
+    assert cliques(np.array([3.0, 1.0, 2.0]), 1.0) == [(1.0, 2.0), (2.0, 3.0)]
+    assert cliques(np.array([1.0, 3.0, 5.0]), 1.0) == []
+
+
+@pytest.mark.parametrize("values", [[[1, 2, 3]], [[1, 2], [2, 1]], [1, 2, 3]])
+def test_too_few_are_refused(values):
+    with pytest.raises(InputError, match=r"shape of values.* must be \(2 or more, 3 or more\)"):
+        rank_test(values)

@@ -1,0 +1,112 @@
+"""Figures of DAGs: what is plotted comes from runs, and every picture is drawn from it."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.dag import figure_data as data
+from cgrsp_simpy.dag.figure_data import Runs, schedule_rows
+from cgrsp_simpy.dag.figures import FIGURES, draw_figures
+from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.model.checks import InputError
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """All figures, small."""
+    folder = tmp_path_factory.mktemp("figures")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "SIZES", {"small": (30, "small"), "medium": (40, "medium"), "large": (50, "large")})
+        patch.setattr(
+            data,
+            "SENSITIVITY",
+            {
+                "episodes": ("1", "2", "3"),
+                "gamma": ("0.9", "0.95", "0.99"),
+                "b": ("0.5", "1", "2"),
+                "iterations": ("2", "5", "9"),
+            },
+        )
+        paths = draw_figures(folder, graphs=3, nodes=20, evaluations=30)
+    return folder, paths
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return Runs(3, 20, 30)
+
+
+def rows_of(folder, id):
+    with (folder / f"dag_{id}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
+    folder, paths = drawn
+    assert len(paths) == 3 * len(FIGURES) + 1 and all(path.stat().st_size > 0 for path in paths)
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    assert all(f"(dag_{id}.png)" in index and f"--only {id}`" in index for id in FIGURES)
+
+
+def test_a_schedule_as_rows():
+    """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a second."""
+    graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
+    problem = Problem(graph, servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0))
+    rows = schedule_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
+    assert [(row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"]) for row in rows] == [
+        ("node", "a", 0, 0, 0.0, 2.0),
+        ("node", "b", 1, 1, 2.5, 6.5),
+        ("transfer", "a to b", 0, 1, 2.0, 2.5),
+    ]
+
+
+def test_bests_over_evaluations_fall_and_end_with_the_result(runs):
+    rows = data.convergence(runs)
+    for name in {row["scheduler"] for row in rows}:
+        course = [row["over_heft"] for row in rows if row["scheduler"] == name]
+        assert course == sorted(course, reverse=True)
+    heft = np.array(runs.compared.values("heft", "makespan_s"))
+    rtgs = np.array(runs.compared.values("rtgs", "makespan_s")) / heft
+    assert [row["over_heft"] for row in rows if row["scheduler"] == "rtgs"][-1] == pytest.approx(np.median(rtgs))
+
+
+def test_ranks_and_losses_are_those_of_the_study(runs):
+    ranks = {row["scheduler"]: row["rank"] for row in data.ranks(runs)}
+    assert sum(ranks.values()) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2)
+    full, without = (np.array(runs.compared.values(name, "makespan_s")) for name in ("worl-rtgs", "woa"))
+    loss = {row["variant"]: row["increase_pct"] for row in data.ablation(runs)}
+    assert loss["without RL"] == pytest.approx(np.mean(100 * (without / full - 1)))
+    assert loss["full"] == 0
+
+
+def test_relative_makespans_have_mean_1_on_each_graph(drawn):
+    rows = [row for row in rows_of(drawn[0], "sensitivity") if row["parameter"] == "b"]
+    for seed in {row["seed"] for row in rows}:
+        assert np.mean([float(row["relative"]) for row in rows if row["seed"] == seed]) == pytest.approx(1.0)
+
+
+def test_levels_of_the_small_graph_follow_its_edges(drawn):
+    rows = rows_of(drawn[0], "placement")
+    level = {row["name"]: float(row["x"]) for row in rows if row["what"] == "node"}
+    assert all(level[row["name"]] < level[row["to"]] for row in rows if row["what"] == "edge")
+
+
+def test_the_same_files_each_time(tmp_path):
+    one, other = (draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=20) for name in ("one", "other"))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    assert not (tmp_path / "one" / "README.md").exists()  # an index is of all
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"graphs": 1}, "graphs"), ({"nodes": 3}, "nodes"), ({"style": "poster"}, "style"), ({"evaluations": 0}, "evaluations")],
+)
+def test_bad_input_is_refused_and_nothing_written(tmp_path, given, message):
+    with pytest.raises(InputError, match=message):
+        draw_figures(Path(tmp_path) / "none", ["gantt"], **given)
+    assert not (tmp_path / "none").exists()

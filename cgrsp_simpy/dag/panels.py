@@ -176,15 +176,20 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """Bars: by how much the makespan grows without a part."""
+    """By how much the makespan changes without a part: a point with its interval, and the published range as a band."""
     ax = canvas.add_subplot()
     without = [row for row in rows if row["scheduler"] != "worl-rtgs"]
-    names = [f"{row['variant']}\n({row['scheduler']})" for row in without]
-    values, halves = ([row[column] for row in without] for column in ("increase_pct", "half_width_pct"))
-    marks.bars(ax, names, values, halves, None, [LOOKS[row["scheduler"]].colour for row in without])
+    for place, row in enumerate(without):
+        low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
+        ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
+        ax.plot([value], [place], linestyle="", **dots(LOOKS[row["scheduler"]]))
+        marks.intervals(ax, [value], [place], x_half=[row["half_width_pct"]], colour=LOOKS[row["scheduler"]].colour)
+        aside: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": "small"}
+        ax.annotate(f"{value:+.1f}", (value, place), **aside)
     ax.axvline(0, **FAINT)
-    ax.set_xlabel("makespan over that of WORL-RTGS (%)")
-    _legend(canvas, [], note)
+    ax.set_yticks(range(len(without)), [f"{row['variant']}\n({row['scheduler']})" for row in without])
+    ax.set(xlabel="change of the makespan of WORL-RTGS (%)", ylim=(len(without) - 0.4, -0.6))
+    _legend(canvas, [Patch(color="0.8", label="published, three sizes of graphs")], note)
 
 
 def scatter(canvas: Canvas, rows: list[Row], note: str) -> None:

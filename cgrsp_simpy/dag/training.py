@@ -70,8 +70,7 @@ def training_graph(
         data_gb=np.array([size_gb[what] for what in sent]),
         unit=np.array(units),
         names=names,
-        name=f"training of {layers} layers in {stages} stages, {micro_batches} micro-batches,"
-        f" {replicas} replicas, {shards} shards",
+        name=f"training: layers {layers}, stages {stages}, micro-batches {micro_batches}, replicas {replicas}, shards {shards}",
     )
 
 

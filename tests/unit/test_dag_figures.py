@@ -32,13 +32,13 @@ def drawn(tmp_path_factory):
                 "iterations": ("2", "5", "9"),
             },
         )
-        paths = draw_figures(folder, graphs=3, nodes=20, evaluations=30)
+        paths = draw_figures(folder, graphs=3, nodes=30, evaluations=30)
     return folder, paths
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return Runs(3, 20, 30)
+    return Runs(3, 30, 30)
 
 
 def rows_of(folder, id):
@@ -97,7 +97,7 @@ def test_levels_of_the_small_graph_follow_its_edges(drawn):
 
 
 def test_the_same_files_each_time(tmp_path):
-    one, other = (draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=20) for name in ("one", "other"))
+    one, other = (draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other"))
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
     assert not (tmp_path / "one" / "README.md").exists()  # an index is of all
 

@@ -14,6 +14,7 @@ LOGS = {
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
     "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
+    "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn, cast
 
-from cgrsp_simpy.cli import cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
+from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.model.checks import InputError
@@ -27,6 +27,8 @@ VERBS = {
     "sweep": sweep,
     "month": month,
     "run": run,
+    "bound": bound,
+    "advise": advise,
     "policies": policies,
     "thesis": thesis,
     "waiting": waiting,

@@ -16,6 +16,7 @@ from cgrsp_simpy.cli.options import (
     workers_of,
 )
 from cgrsp_simpy.experiments.compare import compare
+from cgrsp_simpy.experiments.gaps import with_gaps
 from cgrsp_simpy.model.checks import InputError
 
 
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     add_policies(parser)
     add_study(parser)
+    parser.add_argument("--gap", action="store_true", help="how far each policy is above the lower bound; tens of seconds a seed")
     parser.add_argument(
         "--precision",
         metavar="R",
@@ -35,7 +37,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
     seeds, workers, precision = seeds_of(given), workers_of(given), _precision(given.precision)
     policies = policies_of(given.policies)
-    return answer(compare(scenario_of(given), policies, seeds, workers, out=given.out, precision=precision), given)
+    study = compare(scenario_of(given), policies, seeds, workers, out=given.out, precision=precision)
+    return answer(with_gaps(study, workers) if given.gap else study, given)
 
 
 def _precision(text: str | None) -> dict[str, float] | None:

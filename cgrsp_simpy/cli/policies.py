@@ -18,7 +18,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     lines = []
     for name, factory in POLICIES.items():
         defaults = inspect.signature(factory).parameters.values()
-        parameters = " ".join(f"{item.name}={item.default}" for item in defaults)
+        parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)  # as one gives them: true, false
         first = (factory.__doc__ or "").splitlines()[0]
         lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {first}" + (f" [{parameters}]" if parameters else ""))
     return Answer("\n".join(["policy      section what it does [parameters]", *lines]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHOWN", "Study", "Tidy", "failures_told", "interval"]
 
-SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct")
+SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct", "wait_gap_min", "miss_gap_pct")
 TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
 Row = dict[str, Any]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.experiments.page import bullets, page, paragraph
 from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis.experiments import TABLES, tables_of
@@ -95,13 +96,13 @@ class Report:
 
     def html(self) -> str:
         """The report as one page that needs nothing else."""
-        body = [f"<h1>{TITLE}</h1>", *map(_p, self.preface()), _list(self.summary().splitlines(), "summary")]
+        body = [f"<h1>{TITLE}</h1>", *map(paragraph, self.preface()), bullets(self.summary().splitlines(), "summary")]
         for id, found in self.tables.items():
             body += [f'<h2 id="t{id}">{html.escape(_heading(id))}</h2>', _html_table(found)]
         if self.findings:
-            body += [f"<h2>{FINDINGS_TITLE}</h2>", _p(FINDINGS_READING), _html_findings(self.findings)]
-        body += ["<h2>What cannot be reproduced, and why</h2>", _list(CANNOT)]
-        return PAGE.format(title=TITLE, style=STYLE, body="\n".join(body))
+            body += [f"<h2>{FINDINGS_TITLE}</h2>", paragraph(FINDINGS_READING), _html_findings(self.findings)]
+        body += ["<h2>What cannot be reproduced, and why</h2>", bullets(CANNOT)]
+        return page(TITLE, body)
 
     def write(self, folder: Any) -> None:
         """Write report.md, report.html and cells.csv into a results directory."""
@@ -231,43 +232,6 @@ def _bullets(lines: Iterable[str]) -> str:
 
 # ---- HTML ----
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-STYLE = """
-body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222 }
-h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
-.summary { font-weight: 600 }
-.wide { overflow-x: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem }
-th, td { border: 1px solid #ccc; padding: 0; text-align: right; vertical-align: top; white-space: nowrap }
-th, td.text, td div { padding: .25rem .5rem }
-th { background: #f2f2f2; text-align: left; font-weight: 600 }
-td div + div { border-top: 1px dotted #aaa }
-.ours { color: #555 }
-.agrees { background: #e3f1ea } .differs { background: #fbdcc8 } .inferred { background: #fff6cf }
-.holds { color: #00684a; font-weight: 600 } .fails { color: #a63c00; font-weight: 600 } .open { color: #7a5c00; font-weight: 600 }
-td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .notes { font-size: .88rem }
-"""
-
-
-def _p(text: str) -> str:
-    return f"<p>{html.escape(text)}</p>"
-
-
-def _list(lines: Iterable[str], kind: str = "") -> str:
-    return f'<ul class="{kind}">' + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
-
 
 def _html_table(found: Sequence[Judged]) -> str:
     """The printed table's shape: above the published figure, below ours."""
@@ -277,7 +241,7 @@ def _html_table(found: Sequence[Judged]) -> str:
         cells = ([each for each in found if (each.row, each.column) == (row, column)] for column in columns)
         lines.append(f"<tr><th>{html.escape(row)}</th>" + "".join(map(_html_cell, cells)) + "</tr>")
     notes = _notes(found[0].table, found)
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>' + (_list(notes, "notes") if notes else "")
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>' + (bullets(notes, "notes") if notes else "")
 
 
 def _html_cell(figures: Sequence[Judged]) -> str:

@@ -1,0 +1,374 @@
+"""What no policy can do better than: a linear program over expectations, for arrivals that are known (ours).
+
+Let the jobs of a seed be known: when they come, of what complexity, due when. When a policy dispatches a job it does not know the
+job's own draws. So whatever it does, job j has some chance x_j(t, g) of being dispatched at time t on type g, and given that, its
+provisioning delay D and execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
+
+    for each job                   the sum of x_j(t, g) over g and t, from its submission on, is 1
+    for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and t <= s is at most the number of slots of g
+
+and mean wait, misses and tardiness are linear in x. The least value over all such x is below the expectation of every policy,
+even of one that knows the arrivals to come. Where types may be chosen, slots are counted over all types at once.
+
+No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held at time s,
+
+    sum over j of the least over t, g of [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
+    - sum over g of slots of g x integral of p_g(s)
+
+is below that least value. Prices that are linear between knots a bin apart come from the program with jobs in groups (columns
+are generated from the least terms above); the bound is then taken of the jobs as they are. Poor prices make it lower, not false.
+
+The least over t is taken over steps of at most STEP_S, of each something that no t of it is below: a job may use the whole step
+in which it comes; misses and tardiness are of the step's beginning, with the deadline put off to a whole step; wait and price
+are the lesser of both ends, less a margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p
+after b) K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end; where they rise by r,
+it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its length. After the
+horizon prices are 0, and a job is taken to start at once and to last no time. The law of S is that of POINTS times of equal
+chance; bands of the clock are taken to change at whole steps.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import OptimizeResult, linprog
+from scipy.sparse import csr_array, vstack
+from scipy.special import ndtri
+
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.workload import LoggedWorkload
+
+__all__ = ["OBJECTIVES", "Bound", "Weights", "lower_bound"]
+
+STEP_S, DAY_S = 10.0, 86400.0
+POINTS = 200
+GROUPS_PER_BIN = 2
+ROUNDS, KEPT = 40, 20  # rounds of column generation at most; columns a group that are kept from one to the next
+GAP, GAP_SHARE = 0.06, 0.002  # the generation ends when prices give this little less than the program, minutes or per cent; share
+NEGLIGIBLE_S, ROUNDING_S = 1e-4, 1e-9  # of a step that is held; of an instant
+
+
+class Weights(NamedTuple):
+    """What a minute of mean wait, a per cent of misses and a minute of mean tardiness count."""
+
+    wait: float = 0.0
+    miss: float = 0.0
+    tardiness: float = 0.0
+
+
+OBJECTIVES = {
+    "wait": Weights(wait=1.0),
+    "miss": Weights(miss=1.0),
+    "tardiness": Weights(tardiness=1.0),
+    "mix": Weights(1.0, 1.0, 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the expectation, over the draws, of an objective under any policy, for a seed's arrivals.
+
+    value: the bound. program: value of the program with jobs in groups, itself no bound; it lies above by what is lost to
+    groups, steps and the rounds that were left out.
+    wait_min, miss_pct, tardiness_min: at the program's solution, means over jobs. bin_s: seconds between knots of the prices.
+    seconds: what it took. status: the solver's last message.
+    """
+
+    value: float
+    program: float
+    wait_min: float
+    miss_pct: float
+    tardiness_min: float
+    bin_s: float
+    seconds: float
+    status: str
+
+
+def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s: float = 600.0) -> Bound:
+    """The bound for the arrivals of a seed, on "wait" (min), "miss" (%), "tardiness" (min), or on "mix", their sum.
+
+    Raises InputError for another objective, a seed or bin that is not allowed, measured service times (they have no law), and
+    jobs of several GPUs.
+    """
+    check_one_of("objective", objective, OBJECTIVES)
+    check_whole("seed", seed, least=0)
+    check_number("bin_s", bin_s, above=0)
+    require(not isinstance(scenario.workload, LoggedWorkload), "workload", scenario.name, "one whose service times are drawn")
+    began = time.perf_counter()
+    jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]
+    widest = max(jobs, key=lambda job: job.gpus)
+    require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
+    program = _Program(scenario, jobs, OBJECTIVES[objective], bin_s)
+    price, solution = program.solve()
+    parts = (program.parts @ solution.x).tolist()
+    minutes, per_cent, late = parts[0] / len(jobs) / 60, 100 * parts[1] / len(jobs), parts[2] / len(jobs) / 60
+    value = max(0.0, program.bound(price))
+    return Bound(value, solution.fun, minutes, per_cent, late, bin_s, time.perf_counter() - began, solution.message)
+
+
+class _Laws:
+    """L = D + S by level c, type g and multiplier v of the clock: arrays over u = 0, 1, ... steps after dispatch.
+
+    held_s: E min(L, u). beyond: P(L > u). mean_s: E L. delay_s: E D. pool: which slots a type takes, of those counted in `slots`.
+    """
+
+    def __init__(self, scenario: Scenario, step_s: float, instants_s: list[float]) -> None:
+        market, fleet = scenario.market, Counter(scenario.slots)
+        gpus = list(scenario.gpus if scenario.free_types else fleet)
+        self.slots = np.array([len(scenario.slots)] if scenario.free_types else list(fleet.values()), float)
+        self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
+        levels = range(len(scenario.workload.mix))
+        execution_s = [[gpu.mean_execution_s[c] * _factors(scenario.service, c) for gpu in gpus] for c in levels]
+        longest_s = max(most for _, most in market.delay_s) + float(np.max(execution_s))
+        self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
+        at_s = np.arange(self.last + 1) * step_s
+        chance = np.array([[market.probabilities(gpu, instant) for instant in instants_s] for gpu in gpus])
+        self.delay_s = chance @ np.array([(least + most) / 2 for least, most in market.delay_s])
+        tables = np.array([[[_tables(at_s, s, bounds) for bounds in market.delay_s] for s in row] for row in execution_s])
+        self.held_s, self.beyond = np.moveaxis(np.einsum("gvs,cgskr->cgvkr", chance, tables), 3, 0)
+        self.mean_s = self.held_s[..., -1]
+
+    def miss(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
+        """P(L > slack), slack in steps."""
+        missed: np.ndarray = np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
+        return missed
+
+    def late_s(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
+        """E max(0, L - slack), slack in steps."""
+        within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
+        late_s: np.ndarray = self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
+        return late_s
+
+
+def _factors(service: Service, c: int) -> np.ndarray:
+    """Equally likely values of realised over mean execution time (thesis Eq. 3.12); their mean is 1."""
+    middle = (np.arange(POINTS) + 0.5) / POINTS
+    drawn: np.ndarray = -np.log1p(-middle) if service.distribution == "exponential" else np.exp(service.sigma[c] * ndtri(middle))
+    factors: np.ndarray = drawn / drawn.mean()
+    return factors
+
+
+def _tables(at_s: np.ndarray, execution_s: np.ndarray, delay_s: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S one of equally likely times."""
+    least, most = delay_s
+    after = at_s[:, None] - execution_s - least
+    surely = after >= most - least - ROUNDING_S  # an equal time is in time
+    inside = np.clip(after, 0.0, most - least)
+    share = np.where(surely, 1.0, inside / max(most - least, ROUNDING_S))
+    spare_s = share * inside / 2 + np.maximum(0.0, after - inside)  # E max(0, u - L)
+    return at_s - spare_s.mean(axis=1), 1 - share.mean(axis=1)
+
+
+Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
+"""Dispatches of a group at a step: by level, type and multiplier, pairs of the group's number and the step."""
+
+
+class _Group(NamedTuple):
+    """Jobs of one level that come, and are due, at about the same time; means in seconds."""
+
+    submit_s: float
+    deadline_s: float
+    c: int
+    jobs: int = 1
+
+
+class _Program:
+    """The program on a grid of steps, `width` of them a bin, up to step `end`; law: index of the multiplier by step."""
+
+    def __init__(self, scenario: Scenario, jobs: list[Job], weights: Weights, bin_s: float) -> None:
+        self.width = math.ceil(bin_s / STEP_S)
+        self.step_s = bin_s / self.width
+        self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(jobs)  # of seconds of wait, misses, seconds of tardiness
+        self.alone = [_Group(job.submit_s, job.deadline_s, job.complexity - 1) for job in jobs]
+        middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
+        clock = scenario.market.clock
+        instants_s = {clock.multiplier(middle): middle for middle in middle_s}
+        values = list(instants_s)
+
+        def law(step: int) -> int:
+            return values.index(clock.multiplier((step + 0.5) * self.step_s))
+
+        self.laws = _Laws(scenario, self.step_s, list(instants_s.values()))
+        self.end = self._horizon(law)
+        self.law = np.array([law(step) for step in range(self.end)])
+        self.changes = (np.flatnonzero(np.diff(self.law)) + 1).tolist()
+        self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
+        self.basis = self._basis()
+        self.room_s = np.concatenate([slots * self.basis.sum(axis=0) * self.step_s for slots in self.laws.slots])
+        self.parts, self.row, self.used = np.empty((3, 0)), np.empty(0, int), csr_array((0, len(self.room_s)))
+
+    def _horizon(self, law: Callable[[int], int]) -> int:
+        """The end of the bin by which half the fleet, never idle while jobs wait, would have served all."""
+        laws, bin_s = self.laws, self.width * self.step_s
+        arrived = np.bincount([int(job.submit_s // bin_s) for job in self.alone]).tolist()
+        left, bins = 0.0, 0
+        while bins < len(arrived) or left > 0:
+            held_s = laws.mean_s[:, :, law(bins * self.width)].mean(axis=0)
+            least_s = [min(held_s[g] for g, own in enumerate(laws.pool) if own == pool) for pool in range(len(laws.slots))]
+            left = max(0.0, left + sum(arrived[bins : bins + 1]) - bin_s * float(np.sum(laws.slots / least_s)) / 2)
+            bins += 1
+        return bins * self.width
+
+    def _grouped(self, span_s: float) -> list[_Group]:
+        """Jobs that come within a span, and are due within one where deadlines count."""
+        together: dict[tuple[float, float, int], list[_Group]] = {}
+        for job in self.alone:
+            due = job.deadline_s // span_s if self.unit[1:].any() else 0.0
+            together.setdefault((job.submit_s // span_s, due, job.c), []).append(job)
+        return [
+            _Group(sum(job.submit_s for job in own) / len(own), sum(job.deadline_s for job in own) / len(own), key[2], len(own))
+            for key, own in together.items()
+        ]
+
+    def _basis(self) -> np.ndarray:
+        """What prices are sums of: hats over the knots, cut in two at changes of the clock; shape (steps, shapes).
+
+        At either side of a change stands a block as long as a slot is held at least: what is held across a change for the worse
+        was dispatched before it, so that prices jump there.
+        """
+        middle = np.arange(self.end) + 0.5
+        knots = sorted({*range(0, self.end + 1, self.width), *self.changes})
+        block = round(float(self.laws.mean_s.min()) / self.step_s)
+        shapes = []
+        for before, knot, after in zip([0, *knots], knots, [*knots[1:], self.end]):
+            up = np.where((before < middle) & (middle < knot), (middle - before) / max(knot - before, 1), 0.0)
+            down = np.where((knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0)
+            shapes += [up, down] if knot in self.changes else [up + down]
+        for change in self.changes:
+            shapes += [(change - block < middle) & (middle < change), (change < middle) & (middle < change + block)]
+        return np.array([shape for shape in shapes if shape.any()], float).T
+
+    # ---- columns ----
+
+    def _used(self, c: int, g: int, v: int, steps: np.ndarray) -> csr_array:
+        """Seconds held, weighted by each shape of each pool's price; shape (steps, shapes x pools)."""
+        laws, shapes = self.laws, self.basis.shape[1]
+        held_s = np.diff(laws.held_s[c, g, v])
+        held_s = held_s[held_s > NEGLIGIBLE_S]
+        padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
+        used = csr_array(np.array([held_s @ padded[step : step + len(held_s)] for step in steps.tolist()]))
+        return csr_array((used.data, used.indices + laws.pool[g] * shapes, used.indptr), (len(steps), shapes * len(laws.slots)))
+
+    def _parts(self, group: _Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
+        """Expected wait in seconds, misses and tardiness in seconds of a job; shape (3, steps)."""
+        slack = math.ceil(group.deadline_s / self.step_s) - steps
+        wait_s = np.maximum(0.0, steps * self.step_s - group.submit_s) + self.laws.delay_s[g, v]
+        return np.array([wait_s, self.laws.miss(group.c, g, v, slack), self.laws.late_s(group.c, g, v, slack)])
+
+    def _add(self, wanted: Columns) -> None:
+        """Add columns: their parts (wait, misses, tardiness), their groups and what they use."""
+        parts, row, used = [self.parts], [self.row], [self.used]
+        for (c, g, v), pairs in wanted.items():
+            groups, steps = np.array(pairs).T
+            distinct, place = np.unique(steps, return_inverse=True)
+            used.append(self._used(c, g, v, distinct)[place])
+            row.append(groups)
+            parts += [self._parts(self.groups[r], g, v, np.array([step])) for r, step in pairs]
+        self.parts, self.row, self.used = np.concatenate(parts, axis=1), np.concatenate(row), csr_array(vstack(used))
+
+    def _start(self) -> None:
+        """The first columns: a dispatch after the horizon, which takes no slot, and dispatches at each bin."""
+        tails = [self._tail(group)[:, None] for group in self.groups]
+        self.parts, self.row = np.concatenate(tails, axis=1), np.arange(len(self.groups))
+        self.used = csr_array((len(self.groups), len(self.room_s)))
+        wanted: Columns = {}
+        for r, group in enumerate(self.groups):
+            for step in range(0, self.end, self.width):
+                if step * self.step_s >= group.submit_s:
+                    for g in range(len(self.laws.pool)):
+                        wanted.setdefault((group.c, g, int(self.law[step])), []).append((r, step))
+        self._add(wanted)
+
+    def _tail(self, group: _Group) -> np.ndarray:
+        """What a job that is dispatched after the horizon has at least."""
+        late_s = max(0.0, self.end * self.step_s - group.deadline_s)
+        return np.array([max(0.0, self.end * self.step_s - group.submit_s), late_s > 0, late_s])
+
+    def solve(self) -> tuple[np.ndarray, OptimizeResult]:
+        """Good prices by pool and step, per slot-second, and the program's solution, of which `parts` has the columns."""
+        self._start()
+        jobs = [group.jobs for group in self.groups]
+        best, best_price = -math.inf, np.zeros(len(self.room_s))
+        for turn in range(ROUNDS):
+            once = csr_array((np.ones(len(self.row)), (self.row, np.arange(len(self.row)))))
+            found = linprog(self.unit @ self.parts, self.used.T, self.room_s, once, jobs)  # type: ignore[call-overload]
+            price = np.maximum(0.0, -found.ineqlin.marginals)
+            tried = (price + best_price) / 2 if turn else price  # prices of the first rounds swing: half way is better
+            value, wanted = self._answers(tried)
+            if value > best:
+                best, best_price = value, tried
+            if found.fun - best <= max(GAP, GAP_SHARE * found.fun) or turn == ROUNDS - 1:
+                break
+            self._drop(found, price)
+            self._add(wanted)
+        return self._by_step(best_price), found
+
+    def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
+        """What groups add up to at prices, and the columns of their best answers on each type."""
+        by_step = self._by_step(price)
+        least = self._least(by_step)
+        wanted: Columns = {}
+        value = -float(price @ self.room_s)
+        for r, group in enumerate(self.groups):
+            first, cost = self._costs(least, group)
+            value += group.jobs * min(float(cost.min()), float(self.unit @ self._tail(group)))
+            for g, step in enumerate((first + cost.argmin(axis=0)).tolist()):
+                wanted.setdefault((group.c, g, int(self.law[step])), []).extend([(r, step), (r, step + 1)])
+        return value, wanted
+
+    def _drop(self, found: OptimizeResult, price: np.ndarray) -> None:
+        """Keep what is used, what needs no slot, and the columns that are nearest to being used."""
+        reduced = self.unit @ self.parts + self.used @ price - found.eqlin.marginals[self.row]
+        most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
+        keep = np.flatnonzero((found.x > 0) | (reduced <= most) | (np.arange(len(reduced)) < len(self.groups)))
+        self.parts, self.row, self.used = self.parts[:, keep], self.row[keep], self.used[keep]
+
+    # ---- the bound at prices ----
+
+    def _by_step(self, price: np.ndarray) -> np.ndarray:
+        """Prices by pool and step, of prices by pool and shape."""
+        by_step: np.ndarray = price.reshape(len(self.laws.slots), -1) @ self.basis.T
+        return by_step
+
+    def _least(self, price: np.ndarray) -> np.ndarray:
+        """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels, steps, types)."""
+        laws = self.laws
+        levels, types, values = laws.mean_s.shape
+        least = np.empty((levels, self.end, types))
+        start_s = np.arange(self.end + 1) * self.step_s
+        for c, g, v in np.ndindex(levels, types, values):
+            own = np.concatenate([price[laws.pool[g]], np.zeros(laws.last)])
+            paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
+            paid += self.unit[0] * (start_s + laws.delay_s[g, v])
+            rise = np.maximum(0.0, np.diff(own, append=0.0))
+            margin = self.step_s / 4 * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
+            least[c, self.law == v, g] = (np.minimum(paid[:-1], paid[1:]) - margin)[self.law == v]
+        return least
+
+    def _costs(self, least: np.ndarray, group: _Group) -> tuple[int, np.ndarray]:
+        """The first step at which a job can be dispatched, and what it costs from there on, at least; shape (steps, types)."""
+        first = min(int(group.submit_s // self.step_s), self.end - 1)
+        cost: np.ndarray = least[group.c, first:] - self.unit[0] * group.submit_s
+        v, types = self.law[first:, None], np.arange(cost.shape[1])
+        slack = math.ceil(group.deadline_s / self.step_s) - np.arange(first, self.end)[:, None]
+        if self.unit[1]:
+            cost = cost + self.unit[1] * self.laws.miss(group.c, types, v, slack)
+        if self.unit[2]:
+            cost = cost + self.unit[2] * self.laws.late_s(group.c, types, v, slack)
+        return first, cost
+
+    def bound(self, price: np.ndarray) -> float:
+        """The bound that prices by pool and step give, of the jobs as they are."""
+        least, value = self._least(price), -float((self.laws.slots @ price).sum()) * self.step_s
+        for job in self.alone:
+            value += min(float(self._costs(least, job)[1].min()), float(self.unit @ self._tail(job)))
+        return value

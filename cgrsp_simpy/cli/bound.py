@@ -1,0 +1,68 @@
+"""The limit that no policy can beat on a scenario: a lower bound by linear programming, seed by seed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from functools import partial
+
+from cgrsp_simpy.analysis.bounds import OBJECTIVES, Bound, lower_bound
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.experiments.executors import as_they_come
+from cgrsp_simpy.experiments.study import interval, plain_mean
+from cgrsp_simpy.model.checks import check_number, check_one_of
+from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.model.table import aligned, csv_text
+
+UNITS = {"wait": "minutes of mean wait", "miss": "per cent missed", "tardiness": "minutes of mean tardiness"}
+MIX = "wait in minutes + missed in per cent + tardiness in minutes"
+SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_scenario(parser)
+    parser.add_argument("--objective", default="mix", metavar="NAME", help=f"{', '.join(OBJECTIVES)} (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="number of seeds (default: %(default)s)")
+    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: %(default)s)")
+    parser.add_argument("--bin", type=float, default=10, metavar="MIN", help="minutes between price knots (default: %(default)s)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """The bounds in the format asked for."""
+    check_one_of("objective", given.objective, OBJECTIVES)
+    check_number("--bin", given.bin, above=0)
+    seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
+    work = partial(_bound, scenario, given.objective, given.bin * 60)
+    found = dict(as_they_come(work, {seed: seed for seed in seeds}, workers))
+    bounds = [found[seed] for seed in seeds]
+    shown = {"table": _table, "csv": _csv, "json": _json}[given.format]
+    return Answer(shown(scenario.name, given.objective, seeds, bounds))
+
+
+def _bound(scenario: Scenario, objective: str, bin_s: float, seed: int) -> Bound:
+    return lower_bound(scenario, objective, seed, bin_s)
+
+
+def _rows(seeds: Sequence[int], bounds: Sequence[Bound]) -> list[dict[str, float]]:
+    return [{"seed": seed, **{name: getattr(bound, name) for name in SHOWN}} for seed, bound in zip(seeds, bounds)]
+
+
+def _csv(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
+    return csv_text(_rows(seeds, bounds)).rstrip("\n")
+
+
+def _json(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
+    bound = plain_mean(mean([bound.value for bound in bounds]))
+    return json.dumps({"scenario": name, "objective": objective, "bound": bound, "seeds": _rows(seeds, bounds)}, indent=2)
+
+
+def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
+    value = interval(mean([bound.value for bound in bounds]), len(bounds))
+    rows = [[str(row["seed"]), *(f"{row[name]:.2f}" for name in SHOWN)] for row in _rows(seeds, bounds)]
+    heading = f"{name}: no policy has less than {value} {UNITS.get(objective, MIX)}, in the mean over the draws"
+    return "\n".join([heading, *aligned([["seed", *SHOWN], *rows])])

@@ -1,0 +1,52 @@
+"""A report as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+__all__ = ["bullets", "page", "paragraph"]
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+STYLE = """
+body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem; color: #222 }
+h1 { font-size: 1.6rem } h2 { font-size: 1.15rem; margin-top: 2.2rem }
+.summary { font-weight: 600 }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem }
+th, td { border: 1px solid #ccc; padding: 0; text-align: right; vertical-align: top; white-space: nowrap }
+th, td.text, td div { padding: .25rem .5rem }
+th { background: #f2f2f2; text-align: left; font-weight: 600 }
+td div + div { border-top: 1px dotted #aaa }
+.ours { color: #555 }
+.agrees { background: #e3f1ea } .differs { background: #fbdcc8 } .inferred { background: #fff6cf }
+.holds { color: #00684a; font-weight: 600 } .fails { color: #a63c00; font-weight: 600 } .open { color: #7a5c00; font-weight: 600 }
+td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .notes { font-size: .88rem }
+"""
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """A page with a title and a body of HTML elements."""
+    return PAGE.format(title=html.escape(title), style=STYLE, body="\n".join(body))
+
+
+def paragraph(text: str) -> str:
+    """A text as a paragraph."""
+    return f"<p>{html.escape(text)}</p>"
+
+
+def bullets(lines: Iterable[str], kind: str = "") -> str:
+    """Lines as a list."""
+    return f'<ul class="{kind}">' + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"

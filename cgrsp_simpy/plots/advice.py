@@ -1,0 +1,69 @@
+"""Plots for advice: misses against wait with the limits and the Pareto set, and where the slots' hours go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.plots.parts import dots, intervals, legend_above
+from cgrsp_simpy.plots.style import EXECUTING, IDLE, MISSED, STATUS, axes, looks
+
+__all__ = ["HOURS", "slot_hours", "trade_off"]
+
+HOURS = {  # of `analysis.metrics.slot_hours`: label and colour
+    "service": ("service", EXECUTING),
+    "provisioning_high": ("provisioning, High stock", STATUS[0]),
+    "provisioning_medium": ("Medium", STATUS[1]),
+    "provisioning_low": ("Low", STATUS[2]),
+    "idle_held": ("idle, jobs wait", MISSED),
+    "idle_empty": ("idle, none waits", IDLE),
+}
+FRONT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "zorder": 1}
+LIMIT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "linestyle": (0, (4, 2)), "zorder": 0}
+
+
+def trade_off(
+    rows: Sequence[Mapping[str, Any]], bounds: Mapping[str, float] | None = None, ax: Axes | None = None, title: str = ""
+) -> Axes:
+    """A point an option: missed deadlines against mean wait, with 95 % intervals; lines to the corner that no policy passes.
+
+    rows: of one number of slots, with policy, wait_min, wait_min_half, miss_pct and miss_pct_half; a line joins those that no
+    other beats in both. bounds: wait_min and miss_pct.
+    """
+    ax = axes(ax)
+    handles: list[Line2D] = []
+    for row, look in zip(rows, looks([row["policy"] for row in rows])):
+        handles += ax.plot(row["wait_min"], row["miss_pct"], label=row["policy"], linestyle="", clip_on=False, **dots(look))
+        point, halves = ([row["wait_min"]], [row["miss_pct"]]), ([row["wait_min_half"]], [row["miss_pct_half"]])
+        intervals(ax, *point, *halves, colour=look.colour)
+    points = sorted((row["wait_min"], row["miss_pct"]) for row in rows)
+    front = [(wait, miss) for place, (wait, miss) in enumerate(points) if all(miss < other for _, other in points[:place])]
+    ax.plot([wait for wait, _ in front], [miss for _, miss in front], **FRONT)
+    if bounds:
+        ax.axvline(bounds["wait_min"], **LIMIT)
+        ax.axhline(bounds["miss_pct"], **LIMIT)
+    ax.set(xlabel="mean wait (min)", ylabel="missed deadlines (%)", ylim=(0, None))
+    handles.append(Line2D([], [], label="Pareto set", **FRONT))
+    if bounds:
+        handles.append(Line2D([], [], label="no policy passes", **LIMIT))
+    legend_above(ax, handles, title)
+    return ax
+
+
+def slot_hours(hours: Mapping[str, Mapping[str, float]], ax: Axes | None = None, title: str = "") -> Axes:
+    """A bar a policy: the slots' hours by what they are spent on. hours: policy -> name of HOURS -> hours."""
+    ax = axes(ax)
+    left = np.zeros(len(hours))
+    for name, (label, colour) in HOURS.items():
+        values = np.array([own[name] for own in hours.values()])
+        ax.barh(range(len(hours)), values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4, label=label)
+        left += values
+    ax.set_yticks(range(len(hours)), list(hours))
+    ax.set(xlabel="hours of all slots", ylim=(len(hours) - 0.5, -0.5))
+    legend_above(ax, [Patch(facecolor=colour, edgecolor="0.4", label=label) for label, colour in HOURS.values()], title)
+    return ax

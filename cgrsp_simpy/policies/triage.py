@@ -1,0 +1,248 @@
+"""Triage by scarcity (ours): what may wait for better stock waits, the rest is served in the order in which it would be lost.
+
+Nearly all lateness comes from Low stock, which blocks a slot for hours and is possible in some hours of the day only. The law
+of the stock is known, so a policy can tell those hours, and what a dispatch in them may cost the jobs behind it. A type is
+scarce while Low stock of it is possible. With x = deadline - now - mean execution time, a job on a slot is doomed if x < 0,
+safe if x is no less than the longest delay without Low stock, and urgent if it is safe and x < `urgent_s`:
+
+    type not scarce        rank 0, by deadline: urgent
+                           rank 1, shortest:    safe, not urgent
+                           rank 2, shortest:    neither safe nor doomed
+                           rank 3, shortest:    doomed
+    type scarce, tight     rank 0, by deadline: not doomed; held if they can be served after the scarcity
+                           rank 1, by deadline: doomed; held where the slot is closed
+    type scarce, loose     rank 1, by deadline: safe                     (all held where the slot is closed)
+                           rank 2, by deadline: neither safe nor doomed
+                           rank 3, by deadline: doomed
+
+The pair of a job and an idle slot of least rank, then key, is dispatched, and so on; of several slots the job takes the one of
+least expected occupation. A slot is closed if a dispatch would delay the jobs behind it by more than it spares the job, or if
+fewer wait than so slow a type is worth; the second holds for tight jobs by their own number. If the scarcity ends after the last
+deadline, saving jobs for the recovery is vain: then shortest first, and the doomed last.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from math import inf
+from typing import NamedTuple
+
+from cgrsp_simpy.model.checks import check_bool, check_number
+from cgrsp_simpy.model.decision import Assignment, Known, Lane, SlotView, View, Wake
+from cgrsp_simpy.model.gpu import GpuType
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.market import HIGH, LOW, MEDIUM, Market
+from cgrsp_simpy.policies.rules import Tier
+
+__all__ = ["triage"]
+
+HELD = -1  # the rank of a tier that is not served now
+WAKE_S = 60.0  # how long a slot is held before the policy looks again
+ROUNDING = 1e-9  # in sums of chances
+
+
+def triage(
+    urgent_s: float = 300.0,
+    margin: bool = True,
+    gate: float = 0.3,
+    recovery: bool = True,
+    closing: bool = True,
+    scarce_edf: bool = True,
+) -> Triage:
+    """While Low stock is possible, earliest deadline first and slots held that would do harm; else shortest first, just in time.
+
+    urgent_s: seconds before its latest start from which a job goes first; 0: never. margin: a job is safe only if the longest
+    delay without Low stock would not make it late; else every job is that is not doomed. gate: share of `Law.enough` that must
+    wait; 0: one job will do. recovery: hold tight jobs that can be served when the scarcity has ended. closing: close slots that
+    would cost the waiting jobs more than they give. scarce_edf: in scarce hours earliest deadline first, else shortest first.
+    """
+    check_number("urgent_s", urgent_s, least=0)
+    check_number("gate", gate, least=0)
+    for name, value in (("margin", margin), ("recovery", recovery), ("closing", closing), ("scarce_edf", scarce_edf)):
+        check_bool(name, value)
+    return Triage(urgent_s, margin, gate, recovery, closing, scarce_edf)
+
+
+# ---- what is known of a type ----
+
+
+class Law(NamedTuple):
+    """A type while the clock's multiplier lasts.
+
+    low: chance of Low stock. delay_s: mean provisioning delay.
+    enough: number of waiting jobs from which a slot of it shortens the wait, as long as the better slots of the fleet are busy.
+    """
+
+    low: float
+    delay_s: float
+    enough: float
+
+
+def law_of(known: Known, gpu: GpuType, time_s: float) -> Law:
+    """The law of a type at a time."""
+    own_s, types = occupation_s(known, gpu, time_s), known.gpus if known.free_types else known.fleet
+    better_s = [each_s for each in types if (each_s := occupation_s(known, each, time_s)) < own_s]
+    enough = (own_s - min(better_s)) * sum(1 / each_s for each_s in better_s) if better_s else 0.0
+    return Law(known.market.probabilities(gpu, time_s)[LOW], own_s - mean_work_s(known, gpu), enough)
+
+
+def mean_work_s(known: Known, gpu: GpuType) -> float:
+    """Mean execution time of the jobs that come."""
+    return sum(share * mean_s for share, mean_s in zip(known.complexity_mix, gpu.mean_execution_s))
+
+
+def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
+    """Mean time for which a job that is dispatched at a time holds a slot of a type: provisioning delay and execution."""
+    chances, ranges = known.market.probabilities(gpu, time_s), known.market.delay_s
+    return mean_work_s(known, gpu) + sum(chance * (least + most) / 2 for chance, (least, most) in zip(chances, ranges))
+
+
+def scarcity_left_s(market: Market, gpu: GpuType, now_s: float) -> float:
+    """For how long Low stock of a type stays possible: 0, up to the start of a band of the clock, or for ever."""
+    if market.probabilities(gpu, now_s)[LOW] <= ROUNDING:
+        return 0.0
+    hour = market.clock.start_h + now_s / 3600
+    for left_s in sorted((start_h - hour) % 24 * 3600 for start_h, _ in market.clock.bands):
+        if market.probabilities(gpu, now_s + left_s + 1)[LOW] <= ROUNDING:  # a second later: the start itself is rounded
+            return left_s
+    return inf
+
+
+def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float:
+    """Mean time by which Low stock holds a slot beyond the time left: P(Low) E[(D + W - h)+], D uniform as in thesis Eq. 3.2."""
+    least, most = market.delay_s[LOW]
+    first, last = least + work_s - left_s, most + work_s - left_s
+    if first >= 0 or last <= 0:
+        return low * max(0.0, (first + last) / 2)
+    return low * last**2 / 2 / (last - first)
+
+
+# ---- a decision ----
+
+
+class Prospect(NamedTuple):
+    """A type at a decision.
+
+    left_s: for how long it stays scarce. passing: whether a waiting job is due after that. for_tight, for_all: whether
+    its slots are open to tight jobs that are not doomed, and to the others.
+    """
+
+    law: Law
+    left_s: float
+    passing: bool
+    for_tight: bool
+    for_all: bool
+
+
+Pair = tuple[int, float, float, int, float, int, Job]
+"""Rank, key, deadline, id; expected occupation in seconds, place among the offers; job."""
+
+
+class Triage:
+    """The policy; for its parameters see `triage`."""
+
+    name = "triage"
+
+    def __init__(self, urgent_s: float, margin: bool, gate: float, recovery: bool, closing: bool, scarce_edf: bool) -> None:
+        self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
+        self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
+        self._known: Known | None = None  # of the run whose laws are kept
+        self._laws: dict[tuple[str, float], Law] = {}
+
+    def __call__(self, view: View) -> list[Assignment | Wake]:
+        """The assignments at a view, and a Wake if jobs are held until stock recovers."""
+        answer: list[Assignment | Wake] = []
+        taken: set[Job] = set()
+        offers = view.offers()
+        while offers and len(taken) < view.waiting:
+            prospects = self._prospects(view, offers, taken)
+            best = min(self._pairs(view, offers, prospects, taken), default=None)
+            slots = together(best[-1], offers[best[-2]], offers, prospects) if best else ()
+            if best is None or len(slots) < best[-1].gpus:  # all are held; or a job of several GPUs, which is not overtaken
+                if any(0 < prospect.left_s < inf for prospect in prospects.values()):
+                    answer.append(Wake(view.now_s + WAKE_S))
+                break
+            answer.append((best[-1], slots))
+            taken.add(best[-1])
+            used = {slot.index for slot in slots}
+            offers = [offer for offer in offers if offer.index not in used]
+        return answer
+
+    def _law(self, known: Known, gpu: GpuType, time_s: float) -> Law:
+        if known is not self._known:
+            self._known, self._laws = known, {}
+        key = gpu.name, known.market.clock.multiplier(time_s)
+        if key not in self._laws:
+            self._laws[key] = law_of(known, gpu, time_s)
+        return self._laws[key]
+
+    def _prospects(self, view: View, offers: Iterable[SlotView], taken: set[Job]) -> dict[str, Prospect]:
+        """By type, for the jobs not yet taken."""
+        tight = sum(len(lane.jobs) for lane in view.lanes if lane.tight) - sum(job.tight for job in taken)
+        last_s = max(lane.deadlines_s[-1] for lane in view.lanes if lane.jobs)
+        types = {offer.gpu.name: offer.gpu for offer in offers}
+        return {name: self._prospect(view, gpu, view.waiting - len(taken), tight, last_s) for name, gpu in types.items()}
+
+    def _prospect(self, view: View, gpu: GpuType, waiting: int, tight: int, last_s: float) -> Prospect:
+        law, left_s = self._law(view.known, gpu, view.now_s), scarcity_left_s(view.known.market, gpu, view.now_s)
+        few = self.gate * law.enough
+        for_all = waiting >= few and not (self.closing and costly(view, gpu, law.low, left_s, waiting))
+        return Prospect(law, left_s, view.now_s + left_s < last_s, tight >= few, for_all)
+
+    def _pairs(self, view: View, offers: Sequence[SlotView], prospects: dict[str, Prospect], taken: set[Job]) -> Iterator[Pair]:
+        """The first job of each tier of each lane on each offer."""
+        fastest_s, delays_s = view.known.fastest_s, view.known.market.delay_s
+        margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
+        for place, offer in enumerate(offers):
+            prospect = prospects[offer.gpu.name]
+            for lane in view.lanes:
+                e, mean_s = fastest_s[lane.complexity - 1], offer.gpu.mean_execution_s[lane.complexity - 1]
+                for rank, key, job in fronts(lane, self._tiers(lane.tight, e, view.now_s + mean_s, margin_s, prospect), taken):
+                    yield rank, key, job.deadline_s, job.id, prospect.law.delay_s + mean_s, place, job
+
+    def _tiers(self, tight: bool, e: float, ready_s: float, margin_s: float, prospect: Prospect) -> Sequence[Tier]:
+        """A lane's tiers on a slot, by rising deadline. e: its least mean time. ready_s: when a job would end without delay."""
+        if not prospect.left_s:
+            return (ready_s, 3, e), (ready_s + margin_s, 2, e), (ready_s + max(margin_s, self.urgent_s), 0, 0.0), (inf, 1, e)
+        key = 0.0 if self.scarce_edf and prospect.passing else e
+        if tight:
+            later_s = ready_s + prospect.left_s + self.urgent_s if self.recovery else inf
+            lost = (1 if prospect.passing else 3) if prospect.for_all else HELD
+            return (ready_s, lost, key), (later_s, 0 if prospect.for_tight else HELD, key), (inf, HELD, key)
+        return ((ready_s, 3, key), (ready_s + margin_s, 2, key), (inf, 1, key)) if prospect.for_all else ()
+
+
+def costly(view: View, gpu: GpuType, low: float, left_s: float, waiting: int) -> bool:
+    """Whether a dispatch on a scarce type would cost the waiting jobs more time than it spares the one that goes.
+
+    It goes h earlier than after the scarcity. Each of the others is delayed, over all slots, by the time for which the slot is
+    then expected to be missing, less the time that the job would have taken then.
+    """
+    known = view.known
+    if not 0 < left_s < inf:
+        return False
+    missing_s = overrun_s(known.market, low, mean_work_s(known, gpu), left_s)
+    return waiting * (missing_s - occupation_s(known, gpu, view.now_s + left_s + 1)) / len(known.fleet) > left_s
+
+
+def fronts(lane: Lane, tiers: Sequence[Tier], taken: set[Job]) -> Iterator[tuple[int, float, Job]]:
+    """Rank and key of each tier of a lane that is served, and its first job that is not taken."""
+    first = 0
+    for before_s, rank, key in tiers:
+        stop = bisect_left(lane.deadlines_s, before_s, first)
+        if rank != HELD:
+            job = next((job for job in islice(lane.jobs, first, stop) if job not in taken), None)
+            if job is not None:
+                yield rank, key, job
+        first = stop
+
+
+def together(job: Job, chosen: SlotView, offers: Sequence[SlotView], prospects: dict[str, Prospect]) -> tuple[SlotView, ...]:
+    """The chosen slot and, for a job of several GPUs, others of least delay; fewer than it needs if these are all."""
+    slots = {chosen.index: chosen}
+    for offer in sorted(offers, key=lambda offer: prospects[offer.gpu.name].law.delay_s):
+        if len(slots) < job.gpus:
+            slots.setdefault(offer.index, offer)
+    return tuple(slots.values())

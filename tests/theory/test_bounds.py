@@ -1,0 +1,201 @@
+"""The lower bound: by hand where all is certain, below every policy, and hardly moved by the width of its bins."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.bounds import OBJECTIVES, lower_bound
+from cgrsp_simpy.cli import bound as verb
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType
+from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.model.market import Clock, Market
+from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.workload import DeadlineClasses, JobList, PoissonWorkload
+
+FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
+MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
+CERTAIN = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+
+
+def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
+    """A scenario of jobs (submission, deadline, complexity) on slots of one type."""
+    jobs = tuple(Job(i, *row) for i, row in enumerate(rows))
+    return Scenario(
+        "by hand", JobList(jobs), (MINUTE,) * slots, (MINUTE,), market=market, service=Service(sigma=(sigma,) * 2), **other
+    )
+
+
+def value(scenario, objective, bin_s=10.0):
+    return lower_bound(scenario, objective, bin_s=bin_s).value
+
+
+def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
+    assert value(listed((0, 1000, 1)), "wait") == pytest.approx(20 / 60, abs=1e-6)
+    assert value(listed((0, 50, 1)), "tardiness") == pytest.approx(30 / 60, abs=1e-6)
+    assert value(listed((0, 50, 1)), "mix") == pytest.approx(50 / 60 + 100, abs=1e-6)
+    assert value(listed((0, 90, 1)), "miss") == pytest.approx(0, abs=1e-6)
+
+
+def test_a_job_alone_takes_its_chance():
+    """Low stock half the time: 80 s against a slack of 90 s are missed where the delay is long."""
+    market = Market(Clock(((0, 1.0),)), delay_s=((0.0, 0.0), (0.0, 0.0), (1000.0, 1000.0)), medium_factor=0.0)
+    assert value(listed((0, 90, 1), market=market), "miss") == pytest.approx(50, abs=1e-6)
+    assert value(listed((0, 90, 1), market=market), "wait") == pytest.approx(500 / 60, abs=1e-6)
+
+
+def test_two_jobs_and_one_slot():
+    """The second waits for the first, 80 s; the program may run shares of both at a time, which saves it a part of that."""
+    exact = (20 + 100) / 2 / 60
+    assert 0.75 * exact < value(listed((0, 1000, 1), (0, 1000, 1)), "wait") <= exact
+    assert value(listed((0, 1000, 1), (0, 1000, 1), slots=2), "wait") == pytest.approx(20 / 60, abs=1e-6)
+
+
+def test_of_two_jobs_that_cannot_both_be_in_time_one_is_missed():
+    assert value(listed((0, 80, 1), (0, 80, 1)), "miss") == pytest.approx(50, abs=1)
+    assert value(listed((0, 80, 1), (0, 160, 1)), "miss") == pytest.approx(0, abs=1e-6)
+
+
+def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
+    """Low stock, an hour of delay, for the first 6 minutes."""
+    market = Market(Clock(((0, 0.0), (0.1, 1.0))), delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)), high_cap=1.0)
+    sure = GpuType("sure", 0.1, (60.0,), 1.0)
+    scenario = Scenario("held", JobList((Job(0, 0, 9000),)), (sure,), (sure,), market=market, service=Service(sigma=(0.0,)))
+    assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
+
+
+def test_a_slot_of_each_type_or_one_of_any():
+    """Of a slow and a fast slot, two jobs of free choice take the fast type both."""
+    slow = GpuType("slow", 0.1, (600.0,), 0.5)
+    jobs = JobList((Job(0, 0, 100), Job(1, 0, 100)))
+    fixed, free = (
+        Scenario("", jobs, (MINUTE, slow), (MINUTE, slow), choice, CERTAIN, Service(sigma=(0.0, 0.0))) for choice in (False, True)
+    )
+    assert value(fixed, "tardiness") > 0.3
+    assert value(free, "tardiness") == pytest.approx(0, abs=1e-6)
+
+
+# ---- whole days ----
+
+
+@cache
+def busy(free_types=False):
+    """Eighty jobs in half an hour on two slots; stock is scarce from minute 45 to the end of the second hour."""
+    load = PoissonWorkload(80, 0.05, deadlines=DeadlineClasses(0.3, 600, 3600))
+    market = Market(Clock(((0, 0.9), (0.75, 0.5), (2, 1.0))))
+    return Scenario("busy", load, THESIS_GPUS[2:], free_types=free_types, market=market)
+
+
+@cache
+def found(objective, bin_min=10, seed=0, free_types=False):
+    return lower_bound(busy(free_types), objective, seed, bin_min * 60)
+
+
+@pytest.mark.parametrize(("objective", "error"), [("wait", 0.3), ("miss", 0.5), ("tardiness", 0.3), ("mix", 0.5)])
+def test_finer_bins_do_not_lower_the_bound(objective, error):
+    """By no more than what is left of the program when the generation of columns ends, and what groups and steps cost."""
+    assert found(objective, 10).value <= found(objective, 5).value + error
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_policy_is_below_the_bound(objective):
+    """Means over seeds, each seed against its own bound, less four standard errors of the draws' luck."""
+    seeds = range(3)
+    bounds = np.array([found(objective, seed=seed).value for seed in seeds])
+    for policy in ("fifo", "spt", "edf", "rh", "cadr"):
+        runs = [cg.simulate(busy(), policy, seed).summary() for seed in seeds]
+        reached = np.array([sum(run[FIGURES[name]] for name in FIGURES if objective in (name, "mix")) for run in runs])
+        above = reached - bounds
+        assert above.mean() > -4 * above.std(ddof=1) / np.sqrt(len(seeds)) - 1e-9, policy
+    assert bounds.mean() > 0
+
+
+def test_a_bound_of_all_but_known_draws_is_below_the_policies_averaged_over_other_draws():
+    """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above, and not far above, the bound."""
+    jobs = JobList(tuple(job for job, _ in busy().workload.generate(0, Service())))
+    scenario = replace(busy(), workload=jobs)
+    waits = np.array([cg.simulate(scenario, "spt", seed).summary()["wait_min"] for seed in range(20)])
+    assert found("wait").value < waits.mean() + 4 * waits.std(ddof=1) / np.sqrt(20)
+    assert found("wait").value > 0.7 * waits.mean()
+
+
+def test_free_choice_of_type_lowers_the_bound():
+    assert found("wait", free_types=True).value < found("wait").value
+
+
+def test_the_parts_add_up_to_the_program_which_is_above_the_bound():
+    mix = found("mix")
+    assert mix.wait_min + mix.miss_pct + mix.tardiness_min == pytest.approx(mix.program)
+    assert mix.value <= mix.program + 1e-6
+    assert found("wait").value <= mix.value + 0.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("day", "free_types", "objective", "expected", "error"),
+    [
+        ("hectic", False, "wait", 126.5, 1.0),
+        ("hectic", False, "mix", 132.7, 1.7),
+        ("surge", False, "wait", 86.3, 7.3),
+        ("surge", False, "miss", 0.44, 0.13),
+        ("surge", False, "mix", 88.6, 7.4),
+        ("hectic", True, "wait", 76.2, 1.0),
+        ("surge", True, "wait", 34.3, 6.7),
+    ],
+)
+def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, error):
+    """Long-run means of another program, which rounds times to bins; the error is four standard errors of ten seeds."""
+    scenario = cg.day(day, free_types=free_types)
+    values = [lower_bound(scenario, objective, seed, bin_s=1200).value for seed in range(10)]
+    assert np.mean(values) == pytest.approx(expected, abs=error)
+
+
+# ---- input and command ----
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"objective": "profit"}, "unknown objective 'profit'"),
+        ({"seed": -1}, "seed"),
+        ({"bin_s": 0}, "bin_s"),
+    ],
+)
+def test_bad_input_is_one_line(given, message):
+    with pytest.raises(InputError, match=message) as error:
+        lower_bound(busy(), **given)
+    assert "\n" not in str(error.value)
+
+
+def test_jobs_of_several_gpus_and_logs_are_refused(tmp_path):
+    with pytest.raises(InputError, match="gpus of job 0"):
+        lower_bound(Scenario("wide", JobList((Job(0, 0, 1, gpus=2),))))
+    log = tmp_path / "log.csv"
+    log.write_text("submit_s,service_s\n0,60\n5,70\n9,80\n")
+    with pytest.raises(InputError, match="service times are drawn"):
+        lower_bound(cg.trace(log))
+
+
+def answered(line):
+    parser = ArgumentParser()
+    verb.add_arguments(parser)
+    return verb.carry_out(parser.parse_args(line.split())).text
+
+
+def test_the_command_tells_each_seed_and_the_mean():
+    line = "--day quiet --objective wait --first-seed 3 --bin 30 --jobs-per-day 3"
+    told = json.loads(answered(f"{line} --seeds 2 --format json"))
+    own = lower_bound(cg.day("quiet", jobs=3), "wait", 3, 1800).value
+    assert [row["seed"] for row in told["seeds"]] == [3, 4]
+    assert told["seeds"][0]["value"] == own
+    assert told["bound"]["mean"] == pytest.approx(np.mean([row["value"] for row in told["seeds"]]))
+    assert answered(f"{line} --seeds 1 --format csv").splitlines()[1].startswith(f"3,{own}")
+    assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(f"{line} --seeds 1")
+    with pytest.raises(InputError, match="--bin"):
+        answered("--day quiet --bin 0")

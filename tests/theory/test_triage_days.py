@@ -1,0 +1,76 @@
+"""Triage on the thesis's days, paired with the policies of the thesis on the same seeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+
+FRESH = range(5000, 5200)  # the rules and their numbers were chosen on seeds below 1000
+
+
+def differences(study, policy, other, figure):
+    """Mean of the paired differences, and its standard error."""
+    found = np.array(study.values(policy, figure)) - np.array(study.values(other, figure))
+    return found.mean(), found.std(ddof=1) / math.sqrt(len(found))
+
+
+def mean(study, figure):
+    return float(np.mean(study.values("triage", figure)))
+
+
+@pytest.mark.parametrize("other", ["cadr", "rh", "edf"])
+def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(other):
+    study = cg.compare(cg.day("hectic"), ["triage", other], range(5000, 5010))
+    less, error = differences(study, "triage", other, "miss_pct")
+    assert less < -2 * error < 0
+
+
+@pytest.mark.parametrize("parameter", ["closing=false", "scarce_edf=false", "margin=false", "urgent_s=0"])
+def test_on_the_hectic_day_each_of_these_rules_saves_jobs(parameter):
+    without = f"triage:{parameter}"
+    study = cg.compare(cg.day("hectic"), ["triage", without], range(5000, 5015))
+    less, error = differences(study, "triage", without, "miss_pct")
+    assert less < -2 * error < 0
+
+
+def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
+    calm = cg.Scenario("calm", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 1.0),))))
+    study = cg.compare(calm, ["triage", "cadr"], range(5000, 5010))
+    assert max(study.values("triage", "miss_pct")) == 0
+    assert differences(study, "triage", "cadr", "wait_min")[0] < 0.5
+
+
+def test_where_stock_is_always_low_it_is_no_worse_than_the_best_of_the_thesis():
+    dry = cg.Scenario("dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),))))
+    study = cg.compare(dry, ["triage", "rh", "cadr", "edf"], range(5000, 5008))
+    misses = {policy: np.mean(study.values(policy, "miss_pct")) for policy in ("triage", "rh", "cadr", "edf")}
+    assert misses["triage"] < min(misses.values()) + 1
+
+
+@pytest.mark.long
+def test_the_hectic_day_on_fresh_seeds():
+    study = cg.compare(cg.day("hectic"), ["triage", "cadr"], FRESH)
+    assert mean(study, "miss_pct") < 4.8
+    assert mean(study, "tardiness_min") < 1.6
+    assert differences(study, "triage", "cadr", "wait_min")[0] < 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("day", "free_types", "wait_min", "miss_pct"),
+    [("surge", False, 91, 1.3), ("normal", False, math.inf, 0.5), ("hectic", True, 83, 0.05), ("surge", True, math.inf, 0.45)],
+)
+def test_the_other_days_on_fresh_seeds(day, free_types, wait_min, miss_pct):
+    study = cg.compare(cg.day(day, free_types=free_types), ["triage"], FRESH)
+    assert mean(study, "wait_min") < wait_min
+    assert mean(study, "miss_pct") < miss_pct
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("free_types", [False, True])
+def test_on_the_surge_day_jobs_wait_less_than_under_cadr(free_types):
+    study = cg.compare(cg.day("surge", free_types=free_types), ["triage", "cadr"], FRESH)
+    less, error = differences(study, "triage", "cadr", "wait_min")
+    assert less < -4 * error < 0

@@ -23,7 +23,7 @@ in which it comes; misses and tardiness are of the step's beginning, with the de
 are the lesser of both ends, less a margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p
 after b) K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end; where they rise by r,
 it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its length. After the
-horizon prices are 0, and a job is taken to start at once and to last no time. The law of S is that of POINTS times of equal
+horizon prices are 0, and a job is taken to start at once and to last no time. The law of S is that of many times of equal
 chance; bands of the clock are taken to change at whole steps.
 """
 
@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,22 +38,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import csr_array, vstack
-from scipy.special import ndtri
 
+from cgrsp_simpy.analysis.occupation import Laws
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.workload import LoggedWorkload
 
 __all__ = ["OBJECTIVES", "Bound", "Weights", "lower_bound"]
 
 STEP_S, DAY_S = 10.0, 86400.0
-POINTS = 200
 GROUPS_PER_BIN = 2
 ROUNDS, KEPT = 40, 20  # rounds of column generation at most; columns a group that are kept from one to the next
 GAP, GAP_SHARE = 0.06, 0.002  # the generation ends when prices give this little less than the program, minutes or per cent; share
-NEGLIGIBLE_S, ROUNDING_S = 1e-4, 1e-9  # of a step that is held; of an instant
+NEGLIGIBLE_S = 1e-4  # of a step that is held
 
 
 class Weights(NamedTuple):
@@ -115,59 +112,6 @@ def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s
     return Bound(value, solution.fun, minutes, per_cent, late, bin_s, time.perf_counter() - began, solution.message)
 
 
-class _Laws:
-    """L = D + S by level c, type g and multiplier v of the clock: arrays over u = 0, 1, ... steps after dispatch.
-
-    held_s: E min(L, u). beyond: P(L > u). mean_s: E L. delay_s: E D. pool: which slots a type takes, of those counted in `slots`.
-    """
-
-    def __init__(self, scenario: Scenario, step_s: float, instants_s: list[float]) -> None:
-        market, fleet = scenario.market, Counter(scenario.slots)
-        gpus = list(scenario.gpus if scenario.free_types else fleet)
-        self.slots = np.array([len(scenario.slots)] if scenario.free_types else list(fleet.values()), float)
-        self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        levels = range(len(scenario.workload.mix))
-        execution_s = [[gpu.mean_execution_s[c] * _factors(scenario.service, c) for gpu in gpus] for c in levels]
-        longest_s = max(most for _, most in market.delay_s) + float(np.max(execution_s))
-        self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
-        at_s = np.arange(self.last + 1) * step_s
-        chance = np.array([[market.probabilities(gpu, instant) for instant in instants_s] for gpu in gpus])
-        self.delay_s = chance @ np.array([(least + most) / 2 for least, most in market.delay_s])
-        tables = np.array([[[_tables(at_s, s, bounds) for bounds in market.delay_s] for s in row] for row in execution_s])
-        self.held_s, self.beyond = np.moveaxis(np.einsum("gvs,cgskr->cgvkr", chance, tables), 3, 0)
-        self.mean_s = self.held_s[..., -1]
-
-    def miss(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
-        """P(L > slack), slack in steps."""
-        missed: np.ndarray = np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
-        return missed
-
-    def late_s(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
-        """E max(0, L - slack), slack in steps."""
-        within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
-        late_s: np.ndarray = self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
-        return late_s
-
-
-def _factors(service: Service, c: int) -> np.ndarray:
-    """Equally likely values of realised over mean execution time (thesis Eq. 3.12); their mean is 1."""
-    middle = (np.arange(POINTS) + 0.5) / POINTS
-    drawn: np.ndarray = -np.log1p(-middle) if service.distribution == "exponential" else np.exp(service.sigma[c] * ndtri(middle))
-    factors: np.ndarray = drawn / drawn.mean()
-    return factors
-
-
-def _tables(at_s: np.ndarray, execution_s: np.ndarray, delay_s: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S one of equally likely times."""
-    least, most = delay_s
-    after = at_s[:, None] - execution_s - least
-    surely = after >= most - least - ROUNDING_S  # an equal time is in time
-    inside = np.clip(after, 0.0, most - least)
-    share = np.where(surely, 1.0, inside / max(most - least, ROUNDING_S))
-    spare_s = share * inside / 2 + np.maximum(0.0, after - inside)  # E max(0, u - L)
-    return at_s - spare_s.mean(axis=1), 1 - share.mean(axis=1)
-
-
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
 """Dispatches of a group at a step: by level, type and multiplier, pairs of the group's number and the step."""
 
@@ -197,7 +141,7 @@ class _Program:
         def law(step: int) -> int:
             return values.index(clock.multiplier((step + 0.5) * self.step_s))
 
-        self.laws = _Laws(scenario, self.step_s, list(instants_s.values()))
+        self.laws = Laws(scenario, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)
         self.law = np.array([law(step) for step in range(self.end)])
         self.changes = (np.flatnonzero(np.diff(self.law)) + 1).tolist()

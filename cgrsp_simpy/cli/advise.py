@@ -52,13 +52,15 @@ def _draw(found: Advice, folder: Path) -> None:
     from cgrsp_simpy.plots.gallery import write_figure
 
     slots = len(found.scenario.slots)
+    given = next((bound.n for bound in found.bounds.values()), 0)
 
     def draw_points(canvas: Any, rows: list[dict[str, Any]]) -> None:
         for ax, free in zip(canvas.subplots(2, 1), (False, True)):
             own = [row for row in rows if row["free_types"] == free]
             names = {"wait_min", "miss_pct"}
             bounds = {name: found.bounds[slots, free, name].mean for name in names if (slots, free, name) in found.bounds}
-            trade_off(own, bounds, ax, f"{slots} slots, {'free' if free else 'fixed'} types")
+            seeds = f"; bound of the first {given} seeds" if bounds else ""
+            trade_off(own, bounds, ax, f"{slots} slots, {'free' if free else 'fixed'} types{seeds}")
 
     def draw_hours(canvas: Any, rows: list[dict[str, Any]]) -> None:
         slot_hours({row.pop("policy"): row for row in map(dict, rows)}, canvas.add_subplot(), f"{found.scenario.name}, one seed")

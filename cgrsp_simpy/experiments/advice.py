@@ -92,8 +92,8 @@ def _notes(advice: Advice) -> list[str]:
     if advice.bounds:
         number = next(iter(advice.bounds.values())).n
         notes.append(
-            f"A bound is what no policy that does not see the future can be below on average, by a linear program on the first"
-            f" {number} of the seeds; gaps are to its mean."
+            "A bound is what no policy that does not see the future can be below on average, by a linear program. Bounds, and"
+            f" gaps to them, are of the first {number} of the seeds."
         )
     return notes
 

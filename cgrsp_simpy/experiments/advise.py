@@ -84,9 +84,9 @@ class Advice:
         return min(own, key=lambda option: (option.figures["miss_pct"].mean, option.figures["wait_min"].mean))
 
     def gap(self, option: Option, figure: str) -> float | None:
-        """How far an option is above the bound; None where none was computed."""
+        """How far an option is above the bound, both on the seeds of the bound; None where none was computed."""
         bound = self.bounds.get((option.slots, option.free_types, figure))
-        return None if bound is None else option.figures[figure].mean - bound.mean
+        return None if bound is None else mean(self._values(option, figure)[: bound.n]).mean - bound.mean
 
     def change(self, option: Option, figure: str) -> Mean:
         """Mean of the paired differences of an option from what is now."""

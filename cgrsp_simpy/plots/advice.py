@@ -50,7 +50,7 @@ def trade_off(
     ax.set(xlabel="mean wait (min)", ylabel="missed deadlines (%)", ylim=(0, None))
     handles.append(Line2D([], [], label="Pareto set", **FRONT))
     if bounds:
-        handles.append(Line2D([], [], label="no policy passes", **LIMIT))
+        handles.append(Line2D([], [], label="lower bound", **LIMIT))
     legend_above(ax, handles, title)
     return ax
 

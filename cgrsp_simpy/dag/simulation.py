@@ -1,15 +1,16 @@
-"""A plan carried out in SimPy: a node is a process that waits for its data, claims its GPU, runs, and sends its own data on."""
+"""A plan carried out by the engine: a node is a process that waits for its data, claims its GPU, runs, and sends its own data on."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import simpy
 
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
-from cgrsp_simpy.engine.dispatcher import Bell
+from cgrsp_simpy.engine.claims import Claim, Part, Place, Pool, Slot
+from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.model.checks import InputError
 
 __all__ = ["simulate"]
@@ -21,45 +22,90 @@ def simulate(problem: Problem, plan: Plan) -> Schedule:
     """Simulate a plan. Raises InputError for a plan that the problem does not allow, or that needs a missing connection."""
     plan.check(problem)
     run = _Run(problem, plan)
-    for node in range(problem.graph.nodes):
-        run.env.process(run.life(node))
-    run.env.process(run.dispatcher())
     run.env.run()
+    run.engine.check_done()
     return Schedule(problem, plan, run.start_s, run.finish_s)
+
+
+class Ready:
+    """What the plan's policy sees: nodes that are ready, by GPU those that have not started, in the plan's order, and what is free.
+
+    A GPU is a slot, of one node at a time (the reading "exclusive"), or a pool of its memory (the reading "shared").
+    """
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        order = problem.graph.order if plan.order is None else plan.order
+        self.gpu, self.exclusive = plan.gpu.tolist(), problem.reading == "exclusive"
+        self.memory_mb = problem.graph.memory_mb.tolist()
+        self.turn = [[node for node in order.tolist() if self.gpu[node] == gpu] for gpu in range(problem.platform.gpus)]
+        self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
+        self.ready: set[int] = set()
+
+    def needs(self, node: int) -> int:
+        """How much of its GPU a node holds."""
+        return 1 if self.exclusive else self.memory_mb[node]
+
+    def view(self, now_s: float) -> Ready:  # noqa: ARG002, a plan does not look at the clock
+        """Itself."""
+        return self
+
+    def add(self, node: int) -> None:
+        """A node is ready."""
+        self.ready.add(node)
+
+    def remove(self, node: int) -> None:
+        """A node starts."""
+        self.ready.remove(node)
+        self.turn[self.gpu[node]].remove(node)
+
+    def parts(self, node: int, gpu: int) -> Sequence[Part]:
+        """The node's part of its GPU."""
+        return ((gpu, self.needs(node)),)
+
+    def granted(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+        """A node has its part."""
+        for gpu, amount in claim.parts:
+            self.free[gpu] -= amount
+
+    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+        """A node has ended."""
+        for gpu, amount in claim.parts:
+            self.free[gpu] += amount
+
+
+def in_turn(view: Ready) -> Iterator[tuple[int, int]]:
+    """The plan as a policy: on each GPU the next node as soon as it is ready; or, with memory, each that is ready and finds room."""
+    for gpu, turn in enumerate(view.turn):
+        for node in list(turn):
+            if node in view.ready and view.needs(node) <= view.free[gpu]:
+                yield node, gpu
+            elif view.exclusive:
+                break
 
 
 class _Run:
     def __init__(self, problem: Problem, plan: Plan) -> None:
         self.problem, self.gpu = problem, plan.gpu.tolist()
         graph, env = problem.graph, simpy.Environment()
-        order = graph.order if plan.order is None else plan.order
-        self.env, self.bell, self.rung = env, Bell(env), False
-        self.memory = [simpy.Container(env, mb, init=mb) for mb in problem.platform.memory_mb.tolist()]
-        self.turn = [[node for node in order.tolist() if self.gpu[node] == gpu] for gpu in range(problem.platform.gpus)]
-        self.busy = [0] * problem.platform.gpus  # nodes that run
-        self.waiting: dict[int, simpy.Event] = {}  # the event with which each that is ready is let in
+        self.env = env
+        self.engine = Engine(env, _places(env, problem), Ready(problem, plan), in_turn, hears_all=True)
         self.ended = [env.event() for _ in range(graph.nodes)]
         self.start_s, self.finish_s = np.zeros((2, graph.nodes))
+        for node in range(graph.nodes):
+            env.process(self.node_process(node))
 
-    def life(self, node: int) -> Process:
-        """A node: wait for the data of its predecessors, wait for the GPU, hold memory and run."""
-        env, graph, gpu = self.env, self.problem.graph, self.gpu[node]
+    def node_process(self, node: int) -> Process:
+        """A node: wait for the data of its predecessors, claim the GPU, run."""
+        env, graph = self.env, self.problem.graph
         sent = zip(graph.predecessors[node].tolist(), graph.data_in_gb[node].tolist())
         yield env.all_of([env.process(self.transfer(before, node, data_gb)) for before, data_gb in sent])  # Equation 1
-        self.waiting[node] = env.event()
-        self.ring()
-        yield self.waiting[node]  # Equation 4
-        memory_mb = int(graph.memory_mb[node])
-        if memory_mb:
-            yield self.memory[gpu].get(memory_mb)
+        claim = yield self.engine.claim(node)  # Equation 4
+        claim.acquire()
         self.start_s[node] = env.now
-        yield env.timeout(self.problem.time_s[node, gpu])  # Equation 15
+        yield env.timeout(self.problem.time_s[node, self.gpu[node]])  # Equation 15
         self.finish_s[node] = env.now
-        if memory_mb:
-            yield self.memory[gpu].put(memory_mb)
-        self.busy[gpu] -= 1
+        self.engine.release(claim)
         self.ended[node].succeed()
-        self.ring()
 
     def transfer(self, before: int, after: int, data_gb: float) -> Process:
         """The data of an edge on their way (Equations 2 and 3)."""
@@ -73,25 +119,8 @@ class _Run:
         yield self.ended[before]
         yield self.env.timeout(delay_s)
 
-    def ring(self) -> None:
-        """Have the dispatcher decide once, after everything else of the instant."""
-        if not self.rung:
-            self.rung = True
-            self.bell.ring()
 
-    def dispatcher(self) -> Process:
-        """Let in what may run, on every GPU."""
-        while True:
-            yield self.bell
-            self.bell, self.rung = Bell(self.env), False
-            for gpu, turn in enumerate(self.turn):
-                free_mb = self.memory[gpu].level
-                for node in list(turn):
-                    if self.problem.reading == "exclusive" and (self.busy[gpu] or node not in self.waiting):
-                        break  # one at a time, and each in its turn
-                    memory_mb = int(self.problem.graph.memory_mb[node])
-                    if node in self.waiting and memory_mb <= free_mb:
-                        free_mb -= memory_mb
-                        turn.remove(node)
-                        self.busy[gpu] += 1
-                        self.waiting.pop(node).succeed()
+def _places(env: simpy.Environment, problem: Problem) -> list[Place]:
+    if problem.reading == "exclusive":
+        return [Slot(env, f"GPU {gpu}") for gpu in range(problem.platform.gpus)]
+    return [Pool(env, f"the memory of GPU {gpu} (MB)", mb) for gpu, mb in enumerate(problem.platform.memory_mb.tolist())]

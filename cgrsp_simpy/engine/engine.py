@@ -1,0 +1,227 @@
+"""The engine that all models share: jobs claim places, one dispatcher asks a policy who gets which, listeners hear of it.
+
+The life of a job is the model's own process; with the engine it reads
+
+    claim = yield engine.claim(job)       # until the policy grants it, or its patience ends
+    yield env.timeout(provisioning_s)
+    claim.acquire()                       # requests the places that are kept for it
+    yield env.timeout(service_s)
+    engine.release(claim)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from numbers import Real
+from typing import Any
+
+import simpy
+from simpy.events import EventPriority
+
+from cgrsp_simpy.engine.claims import Claim, Part, Place, Refused, State
+from cgrsp_simpy.model.decision import PolicyError, Wake
+
+__all__ = ["Bell", "Engine", "delay_until", "policy_name"]
+
+AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
+AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
+MOST_WAKES = 100_000  # decisions asked for by a Wake with no grant in between
+
+
+class Bell(simpy.Event):
+    """Wakes the dispatcher once, after everything else of the instant."""
+
+    def ring(self) -> None:
+        """Trigger the bell."""
+        self._ok, self._value = True, None
+        self.env.schedule(self, AFTER_ALL_ELSE)
+
+
+class Engine:
+    """Keeps the claims that wait, asks the policy at the end of each instant in which that can matter, and grants places.
+
+    state: the model's, from which views are made. policy: a function of a view; its answer is an iterable of pairs (job,
+    places), in the model's words, and of Wakes; a generator is asked for the next pair when the last has been granted.
+    hears_all: whether the policy is asked even when nothing is free.
+    Raises PolicyError, while the simulation runs, for an answer that cannot be carried out.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, places: Sequence[Place], state: State, policy: Callable[[Any], Any], hears_all: bool = False
+    ) -> None:
+        self.env, self.places, self.state, self.policy, self.hears_all = env, places, state, policy, hears_all
+        self.free = [place.size for place in places]  # what is promised to nobody
+        self.open = len(places)  # places with something free
+        self.waiting: dict[Hashable, Claim] = {}
+        self.decisions = 0
+        self._impatient: list[Claim] = []  # that have come since the last decision
+        self._bell, self._rung = Bell(env), False
+        self._alarm: simpy.Event | None = None
+        self._wakes = 0
+        env.process(self._dispatcher())
+
+    def claim(self, job: Hashable, patience_s: float = math.inf) -> Claim:
+        """Queue a job; the event returned is triggered when its places are granted, or its patience ends."""
+        claim = self.waiting[job] = Claim(self.env, job, patience_s, self.places)
+        self.state.add(job)
+        if patience_s < math.inf:
+            self._impatient.append(claim)
+        if not self._ring():
+            self._let_wait()
+        return claim
+
+    def release(self, claim: Claim) -> None:
+        """Take back the places of a job that has ended, or gives them up."""
+        claim.give_back()
+        self._book(claim.parts, 1)
+        self.state.released(claim, self.env.now)
+        self._ring()
+
+    def revoke(self, claim: Claim, cause: Any = None) -> None:
+        """Take a job's places away: its process is interrupted, and releases them."""
+        claim.process.interrupt(cause)
+
+    # ---- the dispatcher ----
+
+    def _ring(self) -> bool:
+        """Have a decision made at the end of this instant, if it could grant anything; whether one is due."""
+        if not self._rung and self.waiting and (self.open or self.hears_all):
+            self._rung = True
+            self._bell.ring()
+        return self._rung
+
+    def _dispatcher(self) -> Generator[simpy.Event, Any, None]:
+        while True:
+            yield self._bell
+            self._bell, self._rung = Bell(self.env), False  # re-armed first: what the decision sets off may ring again
+            self._decide(self.env.now)
+            self._let_wait()
+
+    def _decide(self, now_s: float) -> None:
+        """Ask the policy, carry out its answer."""
+        self._alarm = None
+        self.decisions += 1
+        wake_s = math.inf
+        for item in self._answer(now_s):
+            if type(item) is Wake:
+                wake_s = min(wake_s, self._checked_wake(item.at_s))
+            else:
+                self._grant(item, now_s)
+        if wake_s < math.inf:
+            self._set_alarm(wake_s)
+
+    def _answer(self, now_s: float) -> Iterator[Any]:
+        """The items of the policy's answer."""
+        try:
+            answer = self.policy(self.state.view(now_s))
+            if isinstance(answer, Iterable):
+                yield from answer
+            elif answer is not None:
+                yield answer
+        except Exception as error:
+            raise self._wrong(f"raised {type(error).__name__}: {error}") from error
+
+    def _grant(self, item: Any, now_s: float) -> None:
+        """Promise a job its places."""
+        claim, chosen = self._asked_for(item)
+        try:
+            claim.parts, claim.chosen = self.state.parts(claim.job, chosen), chosen
+            self._book(claim.parts, -1)
+        except Refused as error:
+            raise self._wrong(f"sent job {job_id(claim.job)} to {error}") from None
+        self._wakes = 0
+        self._leave(claim)
+        self.state.granted(claim, now_s)
+        claim.succeed(claim)
+
+    def _book(self, parts: Sequence[Part], sign: int) -> None:
+        """Note that places are promised (-1), or free again (1)."""
+        free = self.free
+        for place, amount in parts:
+            before = free[place]
+            after = free[place] = before + sign * amount
+            if after < 0:
+                raise Refused(f"{self.places[place].name}, of which {before:g} is free and {amount:g} needed")
+            self.open += (after > 0) - (before > 0)
+
+    def _leave(self, claim: Claim) -> None:
+        del self.waiting[claim.job]
+        self.state.remove(claim.job)
+
+    # ---- patience and wakes ----
+
+    def _let_wait(self) -> None:
+        """Have the claims that the last decision did not meet give up when their patience ends."""
+        for claim in self._impatient:
+            if not claim.triggered:
+                end = simpy.Event(self.env)
+                end._ok, end._value = True, None
+                end.callbacks = [lambda _, claim=claim: self._give_up(claim)]
+                self.env.schedule(end, AT_LAST, claim.patience_s)
+        self._impatient.clear()
+
+    def _give_up(self, claim: Claim) -> None:
+        if not claim.triggered:
+            self._leave(claim)
+            claim.succeed(None)
+            self._ring()  # who was behind it may find room
+
+    def _set_alarm(self, at_s: float) -> None:
+        self._alarm = self.env.timeout(delay_until(self.env.now, at_s), ("wake", None))
+        self._alarm.callbacks = [self._wake_up]
+
+    def _wake_up(self, alarm: simpy.Event) -> None:
+        if alarm is not self._alarm:
+            return  # a decision has been made since
+        self._wakes += 1
+        if self._wakes > MOST_WAKES:
+            raise self._wrong(f"has held {len(self.waiting)} waiting jobs through {MOST_WAKES} wake-ups in a row")
+        self._ring()
+
+    # ---- checks ----
+
+    def _asked_for(self, item: Any) -> tuple[Claim, Any]:
+        """The claim that an answer means, and its words for the places."""
+        try:
+            job, chosen = item
+            claim = self.waiting.get(job)
+        except (TypeError, ValueError):
+            raise self._wrong(f"answered {item!r}, which is neither a pair (job, places) nor a Wake") from None
+        if claim is None:
+            raise self._wrong(f"assigned {job_name(job)}, which is not waiting (it runs, has ended, or was assigned twice)")
+        return claim, chosen
+
+    def _checked_wake(self, at_s: Any) -> float:
+        if not isinstance(at_s, Real) or not self.env.now < float(at_s) < math.inf:
+            raise self._wrong(f"asked to be woken at {at_s!r}; that must be a finite time after {self.env.now:g} s")
+        return float(at_s)
+
+    def check_done(self) -> None:
+        """Raise PolicyError if jobs wait and nothing is left that could wake the policy."""
+        for job in self.waiting:
+            raise self._wrong(
+                f"left {len(self.waiting)} jobs waiting, the first of them {job_name(job)}, with {self.open} of"
+                f" {len(self.places)} places free and nothing else to come: the simulation cannot go on"
+            )
+
+    def _wrong(self, what: str) -> PolicyError:
+        return PolicyError(f"policy {policy_name(self.policy)!r} at t = {self.env.now:g} s {what}")
+
+
+def delay_until(now_s: float, at_s: float) -> float:
+    """The delay that leads from now to a time, or, if a time is past, to now; never to before it by rounding."""
+    if at_s <= now_s:
+        return 0.0
+    delay_s = at_s - now_s
+    return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)
+
+
+def job_name(job: Any) -> str:
+    """What messages call a job: by its id, or as it is written if it has none."""
+    return f"job {job.id}" if hasattr(job, "id") else f"job {job!r}"
+
+
+def policy_name(policy: Any) -> str:
+    """The name under which a policy is reported."""
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)

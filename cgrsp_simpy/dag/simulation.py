@@ -39,7 +39,7 @@ class Ready:
         self.memory_mb = problem.graph.memory_mb.tolist()
         self.turn = [[node for node in order.tolist() if self.gpu[node] == gpu] for gpu in range(problem.platform.gpus)]
         self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
-        self.ready: set[int] = set()
+        self.waiting: dict[int, Claim] = {}  # the nodes that are ready
 
     def needs(self, node: int) -> int:
         """How much of its GPU a node holds."""
@@ -51,11 +51,9 @@ class Ready:
 
     def add(self, node: int) -> None:
         """A node is ready."""
-        self.ready.add(node)
 
     def remove(self, node: int) -> None:
         """A node starts."""
-        self.ready.remove(node)
         self.turn[self.gpu[node]].remove(node)
 
     def parts(self, node: int, gpu: int) -> Sequence[Part]:
@@ -77,7 +75,7 @@ def in_turn(view: Ready) -> Iterator[tuple[int, int]]:
     """The plan as a policy: on each GPU the next node as soon as it is ready; or, with memory, each that is ready and finds room."""
     for gpu, turn in enumerate(view.turn):
         for node in list(turn):
-            if node in view.ready and view.needs(node) <= view.free[gpu]:
+            if node in view.waiting and view.needs(node) <= view.free[gpu]:
                 yield node, gpu
             elif view.exclusive:
                 break

@@ -37,7 +37,7 @@ class Pool(simpy.Container):
     """A place that jobs share by amounts: the GPUs of a node, the cores or the memory of a machine. name: for messages."""
 
     def __init__(self, env: simpy.Environment, name: str, size: float) -> None:
-        super().__init__(env, capacity=size, init=size)
+        super().__init__(env, capacity=size or 1.0, init=size)  # SimPy knows no container of nothing
         self.name, self.size = name, size
 
     def acquire(self, amount: float) -> None:
@@ -85,7 +85,12 @@ class Refused(ValueError):
 
 
 class State(Protocol):
-    """What a model keeps for the views of its policies; the engine tells it of every change."""
+    """What a model keeps for the views of its policies; the engine tells it of every change.
+
+    waiting: the claims of the jobs that wait, oldest first; the engine keeps them.
+    """
+
+    waiting: dict[Any, Claim]
 
     def view(self, now_s: float) -> Any:
         """What a policy sees now."""

@@ -53,7 +53,7 @@ class Engine:
         self.env, self.places, self.state, self.policy, self.hears_all = env, places, state, policy, hears_all
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # places with something free
-        self.waiting: dict[Hashable, Claim] = {}
+        self.waiting = state.waiting
         self.decisions = 0
         self._impatient: list[Claim] = []  # that have come since the last decision
         self._bell, self._rung = Bell(env), False

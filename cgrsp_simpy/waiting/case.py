@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import simpy
 from tqdm import tqdm
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
@@ -23,7 +22,7 @@ from cgrsp_simpy.waiting.outcome import Columns, Tally
 from cgrsp_simpy.waiting.policies import GOES, NO_ERRORS, Kinds, Mispredictions, WaitingPolicy, foreseen
 from cgrsp_simpy.waiting.recursion import recursion
 from cgrsp_simpy.waiting.resources import Machines, Plan, SharedMachines, SharedPlan, WholeMachines, WholePlan
-from cgrsp_simpy.waiting.simulation import ORDERS, Dispatcher, Row, arrivals, source
+from cgrsp_simpy.waiting.simulation import ORDERS, Row, WaitingRun, arrivals
 
 __all__ = ["Case", "Outcome", "best_number", "estimate", "follow", "of_trials", "simulate"]
 
@@ -143,18 +142,14 @@ def simulate(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
     that fits on no machine.
     """
     check_whole("seed", seed, least=0)
-    env = simpy.Environment()
     plan: Plan | None = None
-    if isinstance(case.machines, int):
-        machines: Machines = WholeMachines(env, case.machines)
-    else:
-        machines = SharedMachines(env, case.machines)
+    machines: Machines = WholeMachines(case.machines) if isinstance(case.machines, int) else SharedMachines(case.machines)
     if case.policy.balks and case.order == "fcfs":
         plan = WholePlan(case.machines) if isinstance(case.machines, int) else SharedPlan(case.machines)
-    desk = Dispatcher(env, machines, ORDERS[case.order](), case.policy, plan, case.work_conserving)
     ledger = _Ledger(case, keep)
-    env.process(source(desk, arrivals(case.foreseen(seed)), ledger.record))
-    env.run()
+    run = WaitingRun(machines, case.order, case.policy, plan, case.work_conserving, ledger.record)
+    run.env.process(run.source(arrivals(case.foreseen(seed))))
+    run.env.run()
     ledger.flush()
     return Outcome(case, seed, ledger.tally, _sorted(ledger.kept) if keep else None)
 

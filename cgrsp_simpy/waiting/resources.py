@@ -1,13 +1,14 @@
-"""Fixed machines as SimPy resources, and the books by which the dispatcher promises them and foresees when they fall free."""
+"""Fixed machines as places of the engine, and the plans by which a job's wait is foreseen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import simpy
 
+from cgrsp_simpy.engine.claims import Part, Place, Pool, Slot
 from cgrsp_simpy.waiting.machines import Room, Size
 
 __all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "WholeMachines", "WholePlan"]
@@ -23,46 +24,85 @@ class Arriving(NamedTuple):
     memory_gb: float
     kind: int
 
+    @property
+    def id(self) -> int:
+        """Its number in the order of submission."""
+        return self.place
 
-# ---- machines of which a job takes one as a whole ----
 
-
-class WholeMachine(simpy.Resource):
-    """A machine that executes one job at a time."""
-
-    def __init__(self, env: simpy.Environment, index: int) -> None:
-        super().__init__(env, capacity=1)
-        self.index = index
-
-    def take(self, job: Arriving) -> Any:  # noqa: ARG002, a job takes the whole
-        """Request the machine, which has been promised."""
-        request = self.request()
-        assert request.triggered, "a machine was promised to two jobs"
-        return request
-
-    def give_back(self, job: Arriving, request: Any) -> None:  # noqa: ARG002
-        """Return what `take` gave."""
-        self.release(request)
+# ---- which machines are free ----
 
 
 class WholeMachines:
-    """A number of whole machines."""
+    """Machines of which a job takes one as a whole: a slot each."""
 
-    def __init__(self, env: simpy.Environment, number: int) -> None:
-        self.idle = [WholeMachine(env, index) for index in reversed(range(number))]
+    def __init__(self, number: int) -> None:
+        self._idle = dict.fromkeys(reversed(range(number)))  # in the order in which they fell idle
+
+    def places(self, env: simpy.Environment) -> list[Place]:
+        """The machines as places."""
+        return [Slot(env, f"machine {index}") for index in range(len(self._idle))]
 
     @property
     def full(self) -> bool:
         """Whether no machine is idle."""
-        return not self.idle
+        return not self._idle
 
-    def place(self, job: Arriving) -> WholeMachine | None:  # noqa: ARG002, any will do
-        """Promise a job an idle machine; None if there is none."""
-        return self.idle.pop() if self.idle else None
+    def room(self, job: Arriving) -> int | None:  # noqa: ARG002, any will do
+        """The machine that fell idle last; None if all are busy."""
+        return next(reversed(self._idle), None)
 
-    def free(self, machine: WholeMachine, job: Arriving) -> None:  # noqa: ARG002
-        """Note that a job has left a machine."""
-        self.idle.append(machine)
+    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
+        """What a job takes of the places."""
+        return ((machine, 1),)
+
+    def take(self, job: Arriving, machine: int) -> None:  # noqa: ARG002
+        """A job is promised a machine."""
+        self._idle.pop(machine, None)
+
+    def free(self, job: Arriving, machine: int) -> None:  # noqa: ARG002
+        """A job has left a machine."""
+        self._idle[machine] = None
+
+
+class SharedMachines:
+    """Machines that jobs share by best fit: a pool of cores and one of memory each."""
+
+    def __init__(self, sizes: Sequence[Size]) -> None:
+        self._sizes, self._room = sizes, Room(sizes)
+
+    def places(self, env: simpy.Environment) -> list[Place]:
+        """Cores and memory of the first machine, of the second, and so on."""
+        pools = [
+            (Pool(env, f"the cores of machine {index}", size.cores), Pool(env, f"the memory of machine {index} (GB)", size.memory_gb))
+            for index, size in enumerate(self._sizes)
+        ]
+        return [pool for pair in pools for pool in pair]
+
+    @property
+    def full(self) -> bool:
+        """Whether no machine has a free core."""
+        return self._room.most_cores == 0
+
+    def room(self, job: Arriving) -> int | None:
+        """The machine that fits best; None if none has room."""
+        index = self._room.best(job.cores, job.memory_gb)
+        return None if index < 0 else index
+
+    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:
+        """What a job takes of the places."""
+        return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
+
+    def take(self, job: Arriving, machine: int) -> None:
+        """A job is promised room on a machine."""
+        self._room.change(machine, -job.cores, -job.memory_gb)
+
+    def free(self, job: Arriving, machine: int) -> None:
+        """A job has left a machine."""
+        self._room.change(machine, job.cores, job.memory_gb)
+
+
+# ---- when they will be free ----
 
 
 class WholePlan:
@@ -81,56 +121,6 @@ class WholePlan:
 
     def lingers(self, job: Arriving, patience_s: float) -> None:
         """A job that is not admitted waits all the same, in vain: whoever takes a whole machine passes it."""
-
-
-# ---- machines that jobs share ----
-
-
-class SharedMachine:
-    """A machine that executes several jobs at a time, within its cores and memory."""
-
-    def __init__(self, env: simpy.Environment, index: int, size: Size) -> None:
-        self.index = index
-        self.cores = simpy.Container(env, size.cores, init=size.cores)
-        self.memory_gb = simpy.Container(env, size.memory_gb or 1.0, init=size.memory_gb)
-
-    def take(self, job: Arriving) -> None:
-        """Claim a job's cores and memory, which have been promised."""
-        got = [self.cores.get(job.cores)]
-        if job.memory_gb:
-            got.append(self.memory_gb.get(job.memory_gb))
-        assert all(each.triggered for each in got), "room was promised to two jobs"
-
-    def give_back(self, job: Arriving, held: None) -> None:  # noqa: ARG002, as of a whole machine
-        """Return a job's cores and memory."""
-        self.cores.put(job.cores)
-        if job.memory_gb:
-            self.memory_gb.put(job.memory_gb)
-
-
-class SharedMachines:
-    """Machines of given sizes, which jobs share by best fit."""
-
-    def __init__(self, env: simpy.Environment, sizes: Sequence[Size]) -> None:
-        self._machines = [SharedMachine(env, index, size) for index, size in enumerate(sizes)]
-        self._room = Room(sizes)
-
-    @property
-    def full(self) -> bool:
-        """Whether no machine has a free core."""
-        return self._room.most_cores == 0
-
-    def place(self, job: Arriving) -> SharedMachine | None:
-        """Promise a job room on the machine that fits best; None if no machine has room."""
-        index = self._room.best(job.cores, job.memory_gb)
-        if index < 0:
-            return None
-        self._room.change(index, -job.cores, -job.memory_gb)
-        return self._machines[index]
-
-    def free(self, machine: SharedMachine, job: Arriving) -> None:
-        """Note that a job has left a machine."""
-        self._room.change(machine.index, job.cores, job.memory_gb)
 
 
 class SharedPlan:

@@ -5,126 +5,152 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
 import simpy
-from simpy.events import EventPriority
 
-from cgrsp_simpy.engine.dispatcher import Bell, delay_until
+from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.engine.engine import Engine, delay_until
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 from cgrsp_simpy.waiting.resources import Arriving, Machines, Plan
 
-__all__ = ["ORDERS", "Dispatcher", "Row", "arrivals", "life", "source"]
+__all__ = ["ORDERS", "Row", "WaitingRun", "WaitingView", "arrivals"]
 
-AT_LAST = EventPriority(3)  # patience ends after every decision of the instant: who gets a machine now does not leave
 Process = Generator[simpy.Event, Any, None]
 Row = tuple[int, float, float, int, float, float, bool]
 """What a job leaves: place, submit_s, run_s, cores, memory_gb, start_s, and whether it ran on demand."""
 
 
-class Claim(simpy.Event):
-    """A job's wish for a fixed machine: triggered with the machine, or with None when the job gives up."""
-
-    def __init__(self, env: simpy.Environment, job: Arriving, patience_s: float) -> None:
-        super().__init__(env)
-        self.job, self.patience_s = job, patience_s
+# ---- what a policy sees: jobs in line for fixed machines ----
 
 
-class FirstCome:
-    """Waiting jobs, first come, first served: while the first finds no room, those behind it wait."""
+class WaitingView:
+    """Jobs that wait for a fixed machine, and the machines. waiting: the jobs, oldest first. now_s: the clock."""
 
-    def __init__(self) -> None:
-        self._line: deque[Claim] = deque()
+    def __init__(self, machines: Machines) -> None:
+        self.machines, self.now_s = machines, 0.0
+        self.waiting: dict[Arriving, Claim] = {}
+        self._line: deque[Arriving] = deque()
+        self._by_time: list[tuple[float, int, Arriving]] | None = None  # kept from the first time that it is asked for
 
-    def add(self, claim: Claim) -> None:
-        """Queue a claim."""
-        self._line.append(claim)
-
-    def next(self, machines: Machines) -> tuple[Claim, Any] | None:
-        """The next claim that can be met, and its machine."""
+    def first(self) -> Arriving | None:
+        """The job that has waited longest."""
         line = self._line
-        while line and line[0].triggered:  # has given up
+        while line and line[0] not in self.waiting:
             line.popleft()
-        machine = machines.place(line[0].job) if line else None
-        return (line.popleft(), machine) if machine is not None else None
+        return line[0] if line else None
+
+    def shortest(self) -> list[tuple[float, int, Arriving]]:
+        """Jobs by running time, of equals the first to come; those that wait no longer are among them."""
+        if self._by_time is None:
+            self._by_time = sorted((job.run_s, job.place, job) for job in self.waiting)
+        return self._by_time
+
+    # ---- what the engine tells ----
+
+    def view(self, now_s: float) -> WaitingView:
+        """Itself, at the time that it is."""
+        self.now_s = now_s
+        return self
+
+    def add(self, job: Arriving) -> None:
+        """A job waits."""
+        self._line.append(job)
+        if self._by_time is not None:
+            insort(self._by_time, (job.run_s, job.place, job))
+
+    def remove(self, job: Arriving) -> None:
+        """A job waits no longer; it is passed over when its turn comes."""
+
+    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:
+        """The places of a machine that a job takes."""
+        return self.machines.parts(job, machine)
+
+    def granted(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+        """A job has been promised room."""
+        self.machines.take(claim.job, claim.chosen)
+
+    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+        """A job has left its machine."""
+        self.machines.free(claim.job, claim.chosen)
 
 
-class ShortestFirst:
-    """Waiting jobs, the one of the shortest running time first of those that find room; of equals the first to come."""
+Answer = Iterator[tuple[Arriving, int]]
 
-    def __init__(self) -> None:
-        self._line: list[tuple[float, int, Claim]] = []
 
-    def add(self, claim: Claim) -> None:
-        """Queue a claim."""
-        insort(self._line, (claim.job.run_s, claim.job.place, claim))
+def first_come(view: WaitingView) -> Answer:
+    """First come, first served: while the first finds no room, those behind it wait."""
+    while (job := view.first()) is not None and (machine := view.machines.room(job)) is not None:
+        yield job, machine
 
-    def next(self, machines: Machines) -> tuple[Claim, Any] | None:
-        """The next claim that can be met, and its machine."""
-        if machines.full:
-            return None
-        place, refused = 0, set[tuple[int, float]]()  # needs that find no room now
-        while place < len(self._line):
-            claim = self._line[place][2]
-            needs = (claim.job.cores, claim.job.memory_gb)
-            if needs in refused:
-                place += 1
-                continue
-            if claim.triggered:  # has given up
-                del self._line[place]
-                continue
-            machine = machines.place(claim.job)
-            if machine is not None:
-                del self._line[place]
-                return claim, machine
+
+def shortest_first(view: WaitingView) -> Answer:
+    """The job of the shortest running time first of those that find room; of equals the first to come."""
+    place, line, refused = 0, view.shortest(), set[tuple[int, float]]()  # needs that find no room now
+    while place < len(line) and not view.machines.full:
+        job = line[place][2]
+        needs = (job.cores, job.memory_gb)
+        if needs in refused:
+            place += 1
+        elif job not in view.waiting:  # has given up
+            del line[place]
+        elif (machine := view.machines.room(job)) is not None:
+            del line[place]
+            yield job, machine
+        else:
             refused.add(needs)
             place += 1
-        return None
 
 
-ORDERS: dict[str, Callable[[], FirstCome | ShortestFirst]] = {"fcfs": FirstCome, "sjf": ShortestFirst}
+ORDERS: dict[str, Callable[[WaitingView], Answer]] = {"fcfs": first_come, "sjf": shortest_first}
 
 
-class Dispatcher:
-    """Keeps the queue and promises machines, at the end of each instant.
+# ---- the processes ----
+
+
+class WaitingRun:
+    """A run: who waits by `policy`, in what order they are served by `order`.
 
     plan: by which a balking job knows its wait on arrival. Without one, as under shortest job first, where that takes
-    knowledge of the jobs to come, it has it from the future: it stays in the queue unseen, and if it has not started after the
-    longest wait it has never been there. That is exact, as waiting jobs hold up nobody there who would start.
+    knowledge of the jobs to come, a job stays in the queue unseen, and if it has not started after the longest wait it has never
+    been there. That is exact, as waiting jobs hold up nobody there who would start.
     """
 
     def __init__(
-        self,
-        env: simpy.Environment,
-        machines: Machines,
-        queue: FirstCome | ShortestFirst,
-        policy: WaitingPolicy,
-        plan: Plan | None,
-        work_conserving: bool,
+        self, machines: Machines, order: str, policy: WaitingPolicy, plan: Plan | None, work_conserving: bool,
+        record: Callable[[Row], None],
     ) -> None:
-        self.env, self.machines, self.queue, self.policy, self.plan = env, machines, queue, policy, plan
-        self.work_conserving = work_conserving
-        self._bell, self._rung = Bell(env), False
-        self._waiting = 0
-        self._new: list[Claim] = []  # that have come since the last decision
-        env.process(self._run())
+        self.env = simpy.Environment()
+        self.engine = Engine(self.env, machines.places(self.env), WaitingView(machines), ORDERS[order])
+        self.policy, self.plan, self.work_conserving, self.record = policy, plan, work_conserving, record
 
-    def ask(self, job: Arriving) -> Claim:
-        """Queue a job; the event returned is triggered with its machine, or with None once its patience has ended."""
-        claim = Claim(self.env, job, self._patience_s(job))
-        self.queue.add(claim)
-        self._waiting += 1
-        if self.machines.full:
-            self._let_wait(claim)
+    def source(self, jobs: Iterable[Arriving]) -> Process:
+        """Start the process of each job when it is submitted."""
+        env = self.env
+        for job in jobs:
+            yield env.timeout(delay_until(env.now, job.submit_s))
+            env.process(self.job_process(job))
+
+    def job_process(self, job: Arriving) -> Process:
+        """A job: perhaps a wait, then execution, on a fixed machine or on demand."""
+        env = self.env
+        claim = None
+        if job.kind != GOES or self.work_conserving:
+            claim = yield self.engine.claim(job, self.patience_s(job))
+        if claim is None:
+            start_s = self.left_s(job)
+            yield env.timeout(job.run_s)
         else:
-            self._new.append(claim)
-            self.ring()
-        return claim
+            start_s = env.now
+            claim.acquire()
+            yield env.timeout(job.run_s)
+            self.engine.release(claim)
+        self.record((*job[:5], start_s, claim is None))
 
-    def _patience_s(self, job: Arriving) -> float:
+    def patience_s(self, job: Arriving) -> float:
         """How long a job stays in the queue, at most."""
         wait_s = 0.0 if job.kind == GOES else self.policy.wait_s
         if self.plan is None:
@@ -136,49 +162,10 @@ class Dispatcher:
         self.plan.lingers(job, wait_s)
         return wait_s
 
-    def _let_wait(self, claim: Claim) -> None:
-        """Have a claim given up when its patience ends."""
-        if claim.triggered or claim.patience_s == math.inf:
-            return
-        end = simpy.Event(self.env)
-        end._ok, end._value = True, None
-        end.callbacks.append(lambda _: self._give_up(claim))
-        self.env.schedule(end, AT_LAST, claim.patience_s)
-
-    def _give_up(self, claim: Claim) -> None:
-        if not claim.triggered:
-            claim.succeed(None)
-            self._waiting -= 1
-            self.ring()  # the next in line may find room
-
     def left_s(self, job: Arriving) -> float:
         """Since when a job that runs on demand has done so."""
         foretold = self.policy.balks and job.kind != MISLED
         return job.submit_s if foretold else self.env.now
-
-    def free(self, machine: Any, job: Arriving) -> None:
-        """Take back a machine that a job has left."""
-        self.machines.free(machine, job)
-        self.ring()
-
-    def ring(self) -> None:
-        """Have the queue looked at, at the end of the instant."""
-        if self._waiting and not self._rung:
-            self._rung = True
-            self._bell.ring()
-
-    def _run(self) -> Process:
-        while True:
-            yield self._bell
-            self._bell, self._rung = Bell(self.env), False
-            while self._waiting and (met := self.queue.next(self.machines)):
-                claim, machine = met
-                claim.succeed(machine)
-                self._waiting -= 1
-            if self._waiting:
-                for claim in self._new:
-                    self._let_wait(claim)
-            self._new.clear()
 
 
 def arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[Arriving]:
@@ -186,29 +173,3 @@ def arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[Arriving]:
     places = count()
     for chunk, kinds in foreseen:
         yield from map(Arriving, places, *(column.tolist() for column in (*chunk, kinds)))
-
-
-def source(desk: Dispatcher, jobs: Iterable[Arriving], record: Callable[[Row], None]) -> Process:
-    """Start the life of each job when it is submitted."""
-    env = desk.env
-    for job in jobs:
-        yield env.timeout(delay_until(env.now, job.submit_s))
-        env.process(life(desk, job, record))
-
-
-def life(desk: Dispatcher, job: Arriving, record: Callable[[Row], None]) -> Process:
-    """A job: perhaps a wait, then execution, on a fixed machine or on demand."""
-    env = desk.env
-    machine = None
-    if job.kind != GOES or desk.work_conserving:
-        machine = yield desk.ask(job)
-    if machine is None:
-        start_s = desk.left_s(job)
-        yield env.timeout(job.run_s)
-    else:
-        start_s = env.now
-        held = machine.take(job)
-        yield env.timeout(job.run_s)
-        machine.give_back(job, held)
-        desk.free(machine, job)
-    record((*job[:5], start_s, machine is None))

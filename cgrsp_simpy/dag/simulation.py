@@ -36,7 +36,7 @@ class Ready:
     def __init__(self, problem: Problem, plan: Plan) -> None:
         order = problem.graph.order if plan.order is None else plan.order
         self.gpu, self.exclusive = plan.gpu.tolist(), problem.reading == "exclusive"
-        self.memory_mb = problem.graph.memory_mb.tolist()
+        self.names, self.memory_mb = problem.graph.names, problem.graph.memory_mb.tolist()
         self.turn = [[node for node in order.tolist() if self.gpu[node] == gpu] for gpu in range(problem.platform.gpus)]
         self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
         self.waiting: dict[int, Claim] = {}  # the nodes that are ready
@@ -48,6 +48,14 @@ class Ready:
     def view(self, now_s: float) -> Ready:  # noqa: ARG002, a plan does not look at the clock
         """Itself."""
         return self
+
+    def summary(self) -> str:
+        """What a listing says of a decision."""
+        return f"{len(self.waiting)} ready"
+
+    def describe(self, node: int) -> str:
+        """What a listing says of a node that is ready."""
+        return f"{self.names[node]}, {self.memory_mb[node]} MB"
 
     def add(self, node: int) -> None:
         """A node is ready."""
@@ -120,5 +128,5 @@ class _Run:
 
 def _places(env: simpy.Environment, problem: Problem) -> list[Place]:
     if problem.reading == "exclusive":
-        return [Slot(env, f"GPU {gpu}") for gpu in range(problem.platform.gpus)]
-    return [Pool(env, f"the memory of GPU {gpu} (MB)", mb) for gpu, mb in enumerate(problem.platform.memory_mb.tolist())]
+        return [Slot(env, "GPU", gpu) for gpu in range(problem.platform.gpus)]
+    return [Pool(env, "GPU", gpu, mb, "MB") for gpu, mb in enumerate(problem.platform.memory_mb.tolist())]

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
 import simpy
 
-__all__ = ["Claim", "Part", "Place", "Pool", "Refused", "Slot", "State"]
+__all__ = ["Claim", "Part", "Place", "Pool", "Slot", "State"]
 
 Part = tuple[int, float]
 """A place, by its index, and the amount of it that a job holds."""
 
 
 class Slot(simpy.Resource):
-    """A place that one job holds at a time: a GPU slot, a machine taken as a whole. name: for messages."""
+    """A place that one job holds at a time: a GPU slot, a machine taken as a whole. noun, index: what listings call it."""
 
-    size = 1.0
+    size: float = 1
 
-    def __init__(self, env: simpy.Environment, name: str) -> None:
+    def __init__(self, env: simpy.Environment, noun: str, index: int) -> None:
         super().__init__(env, capacity=1)
-        self.name = name
+        self.noun, self.index = noun, index
+
+    def lacks(self, free: float, amount: float) -> str:  # noqa: ARG002
+        """Why an amount cannot be promised."""
+        return f"{self.noun} {self.index}, which is busy or given away already"
 
     def acquire(self, amount: float) -> Any:  # noqa: ARG002, a job takes the whole
         """Request the slot, which has been promised; what `give_back` takes."""
@@ -34,11 +39,18 @@ class Slot(simpy.Resource):
 
 
 class Pool(simpy.Container):
-    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory of a machine. name: for messages."""
+    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory of a machine.
 
-    def __init__(self, env: simpy.Environment, name: str, size: float) -> None:
+    noun, index: what listings call it. unit: of what it has `size`.
+    """
+
+    def __init__(self, env: simpy.Environment, noun: str, index: int, size: float, unit: str) -> None:
         super().__init__(env, capacity=size or 1.0, init=size)  # SimPy knows no container of nothing
-        self.name, self.size = name, size
+        self.noun, self.index, self.size, self.unit = noun, index, size, unit
+
+    def lacks(self, free: float, amount: float) -> str:
+        """Why an amount cannot be promised."""
+        return f"{self.noun} {self.index}, which has {free:g} {self.unit} free; it needs {amount:g}"
 
     def acquire(self, amount: float) -> None:
         """Take an amount, which has been promised."""
@@ -58,30 +70,31 @@ Place = Slot | Pool
 class Claim(simpy.Event):
     """A job's wish for places: triggered with itself once they are granted, or with None when its patience ends.
 
-    process: the job's. places, parts: all places, and what is granted of them. chosen: the policy's words for that.
+    process: the job's. places, parts: all places, and what is granted of them. chosen: the policy's words for that. terms: what
+    the model notes of the grant. granted_s, acquired_s: when the places were granted, and requested; seconds.
     """
+
+    parts: Sequence[Part] = ()
+    chosen: Any = None
+    terms: Any = None
+    granted_s = acquired_s = math.nan
+    _held: Sequence[Any] = ()
 
     def __init__(self, env: simpy.Environment, job: Hashable, patience_s: float, places: Sequence[Place]) -> None:
         super().__init__(env)
         self.job, self.patience_s, self.places = job, patience_s, places
         self.process = env.active_process
-        self.parts: Sequence[Part] = ()
-        self.chosen: Any = None
-        self._held: list[Any] = []
 
     def acquire(self) -> None:
         """Request the places; they are the job's own since the grant, so that there is no wait."""
+        self.acquired_s = self.env.now
         self._held = [self.places[place].acquire(amount) for place, amount in self.parts]
 
     def give_back(self) -> None:
         """Release what `acquire` requested."""
         for (place, amount), held in zip(self.parts, self._held):
             self.places[place].give_back(held, amount)
-        self._held = []
-
-
-class Refused(ValueError):
-    """Why a policy's words for places cannot be carried out, as in "sent job 7 to slot 9, which is no slot of the fleet"."""
+        self._held = ()
 
 
 class State(Protocol):
@@ -94,6 +107,12 @@ class State(Protocol):
 
     def view(self, now_s: float) -> Any:
         """What a policy sees now."""
+
+    def summary(self) -> str:
+        """What a listing says of a decision."""
+
+    def describe(self, job: Any) -> str:
+        """What a listing says of a job when it claims places."""
 
     def add(self, job: Any) -> None:
         """A job waits."""

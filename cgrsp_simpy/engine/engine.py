@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from itertools import islice
 from numbers import Real
 from typing import Any
 
 import simpy
 from simpy.events import EventPriority
 
-from cgrsp_simpy.engine.claims import Claim, Part, Place, Refused, State
-from cgrsp_simpy.model.decision import PolicyError, Wake
+from cgrsp_simpy.engine.claims import Claim, Part, Place, State
+from cgrsp_simpy.engine.events import Event, Listener
+from cgrsp_simpy.model.decision import PolicyError, Refused, Wake
 
 __all__ = ["Bell", "Engine", "delay_until", "policy_name"]
 
@@ -43,14 +45,21 @@ class Engine:
 
     state: the model's, from which views are made. policy: a function of a view; its answer is an iterable of pairs (job,
     places), in the model's words, and of Wakes; a generator is asked for the next pair when the last has been granted.
-    hears_all: whether the policy is asked even when nothing is free.
+    listener: is called with each Event. hears_all: whether the policy is asked even when nothing is free.
     Raises PolicyError, while the simulation runs, for an answer that cannot be carried out.
     """
 
     def __init__(
-        self, env: simpy.Environment, places: Sequence[Place], state: State, policy: Callable[[Any], Any], hears_all: bool = False
+        self,
+        env: simpy.Environment,
+        places: Sequence[Place],
+        state: State,
+        policy: Callable[[Any], Any],
+        listener: Listener | None = None,
+        hears_all: bool = False,
     ) -> None:
-        self.env, self.places, self.state, self.policy, self.hears_all = env, places, state, policy, hears_all
+        self.env, self.places, self.state, self.policy = env, places, state, policy
+        self.listener, self.hears_all = listener, hears_all
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # places with something free
         self.waiting = state.waiting
@@ -65,6 +74,8 @@ class Engine:
         """Queue a job; the event returned is triggered when its places are granted, or its patience ends."""
         claim = self.waiting[job] = Claim(self.env, job, patience_s, self.places)
         self.state.add(job)
+        if self.listener:
+            self.tell("submit", claim, self.state.describe(job))
         if patience_s < math.inf:
             self._impatient.append(claim)
         if not self._ring():
@@ -81,6 +92,14 @@ class Engine:
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its process is interrupted, and releases them."""
         claim.process.interrupt(cause)
+
+    def tell(self, kind: str, claim: Claim | None, detail: str) -> None:
+        """Report something to the listener, if there is one."""
+        if self.listener:
+            job = None if claim is None else job_id(claim.job)
+            parts = () if claim is None else claim.parts
+            indices = tuple(dict.fromkeys(self.places[place].index for place, _ in parts))
+            self.listener(Event(self.env.now, kind, job, indices, detail, self.places[0].noun))
 
     # ---- the dispatcher ----
 
@@ -103,6 +122,8 @@ class Engine:
         self._alarm = None
         self.decisions += 1
         wake_s = math.inf
+        if self.listener:
+            self.tell("decide", None, self.state.summary())
         for item in self._answer(now_s):
             if type(item) is Wake:
                 wake_s = min(wake_s, self._checked_wake(item.at_s))
@@ -131,6 +152,7 @@ class Engine:
         except Refused as error:
             raise self._wrong(f"sent job {job_id(claim.job)} to {error}") from None
         self._wakes = 0
+        claim.granted_s = now_s
         self._leave(claim)
         self.state.granted(claim, now_s)
         claim.succeed(claim)
@@ -142,7 +164,7 @@ class Engine:
             before = free[place]
             after = free[place] = before + sign * amount
             if after < 0:
-                raise Refused(f"{self.places[place].name}, of which {before:g} is free and {amount:g} needed")
+                raise Refused(self.places[place].lacks(before, amount))
             self.open += (after > 0) - (before > 0)
 
     def _leave(self, claim: Claim) -> None:
@@ -189,7 +211,9 @@ class Engine:
         except (TypeError, ValueError):
             raise self._wrong(f"answered {item!r}, which is neither a pair (job, places) nor a Wake") from None
         if claim is None:
-            raise self._wrong(f"assigned {job_name(job)}, which is not waiting (it runs, has ended, or was assigned twice)")
+            if not any(isinstance(job, type(other)) for other in self.waiting):
+                raise self._wrong(f"assigned {job!r}, which is not a job")
+            raise self._wrong(f"assigned job {job_id(job)}, which is not waiting (it runs, has ended, or was assigned twice)")
         return claim, chosen
 
     def _checked_wake(self, at_s: Any) -> float:
@@ -199,10 +223,11 @@ class Engine:
 
     def check_done(self) -> None:
         """Raise PolicyError if jobs wait and nothing is left that could wake the policy."""
-        for job in self.waiting:
+        if self.waiting:
+            named = [f"job {job_id(job)} ({self.state.describe(job)})" for job in islice(self.waiting, 3)]
             raise self._wrong(
-                f"left {len(self.waiting)} jobs waiting, the first of them {job_name(job)}, with {self.open} of"
-                f" {len(self.places)} places free and nothing else to come: the simulation cannot go on"
+                f"left {len(self.waiting)} jobs waiting, {', '.join(named)}{', ...' * (len(self.waiting) > 3)}, with {self.open} of"
+                f" {len(self.places)} {self.places[0].noun}s idle and nothing else to come: the simulation cannot go on"
             )
 
     def _wrong(self, what: str) -> PolicyError:
@@ -217,9 +242,9 @@ def delay_until(now_s: float, at_s: float) -> float:
     return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)
 
 
-def job_name(job: Any) -> str:
-    """What messages call a job: by its id, or as it is written if it has none."""
-    return f"job {job.id}" if hasattr(job, "id") else f"job {job!r}"
+def job_id(job: Any) -> Any:
+    """What listings and messages call a job."""
+    return getattr(job, "id", job)
 
 
 def policy_name(policy: Any) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import simpy
 
-from cgrsp_simpy.engine.dispatcher import Dispatcher, policy_name
-from cgrsp_simpy.engine.fleet import Fleet
+from cgrsp_simpy.engine.claims import Slot
+from cgrsp_simpy.engine.engine import Engine, policy_name
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.processes import Setting, source
-from cgrsp_simpy.engine.tracing import Listener
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.decision import Policy
 from cgrsp_simpy.model.job import Draws, Job
@@ -57,19 +57,19 @@ class Simulation:
     ) -> None:
         self.scenario, self.policy, self.seed = scenario, policy, seed
         env = self.env = simpy.Environment()
-        self.fleet = Fleet(env, scenario.slots, scenario.gpus if scenario.free_types else ())
+        self.state = scenario.dispatch_state(seed)
+        slots = [Slot(env, "slot", index) for index in range(len(scenario.slots))]
+        self.engine = Engine(env, slots, self.state, copy.deepcopy(policy), listener)
         self.recorder = Recorder(keep=records)
-        self.dispatcher = Dispatcher(env, self.fleet, scenario, copy.deepcopy(policy), seed, listener)
         gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
-        setting = Setting(env, self.dispatcher, scenario.market, self.recorder, gpu_index, listener)
+        setting = Setting(env, self.engine, scenario.market, self.recorder, gpu_index)
         if jobs is None:
             jobs = scenario.workload.generate(seed, scenario.service)
         env.process(source(setting, jobs))
 
     def close(self) -> Run:
         """What the run leaves, once nothing is left to happen."""
-        self.dispatcher.check_done()
+        self.engine.check_done()
         kept = self.recorder.close()
-        held_s = tuple(slot.held_s for slot in self.fleet.slots)
-        decisions = self.dispatcher.decisions
-        return Run(self.scenario, policy_name(self.policy), self.seed, self.recorder.totals, held_s, decisions, kept)
+        name, decisions = policy_name(self.policy), self.engine.decisions
+        return Run(self.scenario, name, self.seed, self.recorder.totals, tuple(self.state.held_s), decisions, kept)

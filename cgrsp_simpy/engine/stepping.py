@@ -9,9 +9,9 @@ from typing import NamedTuple
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.dispatcher import Bell
+from cgrsp_simpy.engine.engine import Bell
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.engine.tracing import Event
+from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.model.decision import Policy
 from cgrsp_simpy.model.record import Run
 from cgrsp_simpy.model.scenario import Scenario
@@ -78,12 +78,12 @@ def steps(scenario: Scenario, policy: Policy, seed: int = 0) -> Generator[Step, 
     while simulation.env.peek() < Infinity:
         simulation.env.step()
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {event: job.id for job, event in simulation.dispatcher.waiting.items()}
+        grants |= {event: job.id for job, event in simulation.engine.waiting.items()}
         for event in heard:
             for slot in event.slots:
                 holders[slot] = None if event.kind == "finish" else event.job
                 executing[slot] = event.kind == "start"
-            waiting = tuple(job.id for job in simulation.dispatcher.waiting)
+            waiting = tuple(job.id for job in simulation.engine.waiting)
             yield Step(event, waiting, tuple(holders), tuple(executing), _future(simulation.env, grants))
         heard.clear()
     return simulation.close()

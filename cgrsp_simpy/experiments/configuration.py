@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.dispatcher import policy_name
+from cgrsp_simpy.engine.engine import policy_name
 from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import Policy

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from cgrsp_simpy.engine.dispatcher import policy_name
+from cgrsp_simpy.engine.engine import policy_name
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.engine.tracing import Listener
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
 from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require

@@ -14,11 +14,15 @@ from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Market, Status
 
-__all__ = ["Assignment", "Desk", "Known", "Lane", "Policy", "PolicyError", "SlotView", "View", "Wake"]
+__all__ = ["Assignment", "DispatchState", "Known", "Lane", "Policy", "PolicyError", "Refused", "SlotView", "View", "Wake"]
 
 
 class PolicyError(RuntimeError):
     """A policy answered what cannot be carried out, or let the simulation stand still."""
+
+
+class Refused(ValueError):
+    """Why an assignment cannot be carried out, in words that follow "sent job 7 to": "slot 9, which is no slot of the fleet"."""
 
 
 class Wake(NamedTuple):
@@ -118,36 +122,47 @@ class Known:
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
-@dataclass(slots=True, eq=False)
-class Desk:
-    """The live state that views show; the dispatcher keeps it, and every view of a run shares it.
+class DispatchState:
+    """What the views of a run show, kept by the engine: the queue, and which slots are idle.
 
     slots: each as it is when idle. idle: those that are idle, in order of registration. busy: type and expected end of the
-    others, by index. rng: the policy's own stream. seen: uniform variates for the statuses shown. waiting: jobs in order of
-    submission, each with what the dispatcher attaches to it. lanes: the same jobs by complexity and class, kept from the first
-    time that a policy asks for them.
+    others, by index. rng: the policy's own stream. seen: uniform variates for the statuses shown. waiting: the engine's claims by
+    job, in order of submission. held_s: by slot, the seconds in which it was held so far, from dispatch to completion.
     """
 
-    known: Known
-    slots: list[SlotView]
-    idle: list[SlotView]
-    busy: dict[int, tuple[GpuType, float]]
-    rng: Random
-    seen: Iterator[float]
-    waiting: dict[Job, Any] = field(default_factory=dict)
-    lanes: Lanes | None = None
+    def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
+        self.known, self.rng, self.seen = known, rng, seen
+        self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
+        self.idle = self.slots.copy()
+        self.busy: dict[int, tuple[GpuType, float]] = {}
+        self.held_s = [0.0] * len(self.slots)
+        self.waiting: dict[Job, Any] = {}
+        self.lanes: Lanes | None = None  # the waiting jobs by complexity and class, from the first time that they are asked for
+        self._choices = known.gpus if known.free_types else ()
 
-    def add(self, job: Job, attached: Any = None) -> None:
-        """Queue a job."""
-        self.waiting[job] = attached
+    def view(self, now_s: float) -> View:
+        """What a policy sees now."""
+        return View(now_s, self)
+
+    def summary(self) -> str:
+        """What a listing says of a decision."""
+        return f"{len(self.waiting)} waiting, {len(self.idle)} idle"
+
+    def describe(self, job: Job) -> str:
+        """What a listing says of a job when it arrives."""
+        kind = "tight" if job.tight else "loose"
+        gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
+        return f"complexity {job.complexity}, {kind}, due {job.deadline_s:.2f}{gpus}"
+
+    def add(self, job: Job) -> None:
+        """A job waits."""
         if self.lanes is not None:
             self.lanes[job.complexity, job.tight].add(job)
 
-    def remove(self, job: Job) -> Any:
-        """Take a job out of the queue; what is attached to it."""
+    def remove(self, job: Job) -> None:
+        """A job waits no longer."""
         if self.lanes is not None:
             self.lanes[job.complexity, job.tight].remove(job)
-        return self.waiting.pop(job)
 
     def in_lanes(self) -> Collection[Lane]:
         """The waiting jobs in lanes."""
@@ -157,6 +172,45 @@ class Desk:
                 self.lanes[job.complexity, job.tight].add(job)
         return self.lanes.values()
 
+    # ---- slots ----
+
+    def parts(self, job: Job, chosen: Any) -> Sequence[tuple[int, float]]:
+        """The slots that a policy means, each as a whole. Raises Refused if they are not what the view offers."""
+        views = _listed(chosen)
+        if len(views) != job.gpus:
+            raise Refused(f"{len(views)} slots; it needs {job.gpus}")
+        for view in views:
+            if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
+                raise Refused(f"{view!r}, which is no slot of the fleet")
+            slot = self.slots[view.index]
+            if view is not slot and slot.index not in self.busy and view.gpu not in self._choices:
+                raise Refused(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
+        return [(view.index, 1) for view in views]
+
+    def granted(self, claim: Any, now_s: float) -> None:
+        """Slots are a job's from its dispatch on. Notes the terms: the type of each, and the mean execution time, in seconds."""
+        gpus = [view.gpu for view in _listed(claim.chosen)]
+        mean_s = max(gpu.mean_execution_s[claim.job.complexity - 1] for gpu in gpus)  # the pace of the slowest type
+        claim.terms = gpus, mean_s
+        for (index, _), gpu in zip(claim.parts, gpus):
+            self.idle.remove(self.slots[index])
+            self.busy[index] = (gpu, now_s + mean_s)
+
+    def released(self, claim: Any, now_s: float) -> None:
+        """Slots are idle again."""
+        for index, _ in claim.parts:
+            del self.busy[index]
+            place = len(self.idle)
+            while place and self.idle[place - 1].index > index:
+                place -= 1
+            self.idle.insert(place, self.slots[index])
+            self.held_s[index] += now_s - claim.granted_s
+
+
+def _listed(chosen: Any) -> Sequence[Any]:
+    """Slots as a sequence, one of one where a policy named one."""
+    return chosen if type(chosen) is tuple or type(chosen) is list else (chosen,)
+
 
 class View:
     """What a policy sees at a decision; read only. Never a draw, never a job that has not arrived.
@@ -164,10 +218,10 @@ class View:
     It is of its moment: what is looked up after the decision may be of a later one.
     """
 
-    __slots__ = ("_desk", "_now_s", "_queue", "_statuses")
+    __slots__ = ("_state", "_now_s", "_queue", "_statuses")
 
-    def __init__(self, now_s: float, desk: Desk) -> None:
-        self._now_s, self._desk = now_s, desk
+    def __init__(self, now_s: float, state: DispatchState) -> None:
+        self._now_s, self._state = now_s, state
         self._queue: tuple[Job, ...] | None = None
         self._statuses: dict[SlotView, Status] | None = None
 
@@ -180,48 +234,48 @@ class View:
     def queue(self) -> tuple[Job, ...]:
         """Waiting jobs in order of submission."""
         if self._queue is None:
-            self._queue = tuple(self._desk.waiting)
+            self._queue = tuple(self._state.waiting)
         return self._queue
 
     @property
     def slots(self) -> tuple[SlotView, ...]:
         """All slots."""
-        slots, busy = self._desk.slots, self._desk.busy
+        slots, busy = self._state.slots, self._state.busy
         return tuple([SlotView(slot.index, *busy[slot.index]) if slot.index in busy else slot for slot in slots])
 
     @property
     def expected_ends_s(self) -> list[float]:
         """When the busy slots are expected to end, seconds, in no order."""
-        return [end_s for _, end_s in self._desk.busy.values()]
+        return [end_s for _, end_s in self._state.busy.values()]
 
     @property
     def idle(self) -> tuple[SlotView, ...]:
         """The idle slots, in order of registration."""
-        return tuple(self._desk.idle)
+        return tuple(self._state.idle)
 
     @property
     def known(self) -> Known:
         """What the operator knows by experience."""
-        return self._desk.known
+        return self._state.known
 
     @property
     def rng(self) -> Random:
         """The policy's own stream of random numbers."""
-        return self._desk.rng
+        return self._state.rng
 
     @property
     def lanes(self) -> Collection[Lane]:
         """The waiting jobs once more, for orders by tier; live, to be read during the decision only."""
-        return self._desk.in_lanes()
+        return self._state.in_lanes()
 
     @property
     def waiting(self) -> int:
         """Number of waiting jobs."""
-        return len(self._desk.waiting)
+        return len(self._state.waiting)
 
     def first(self, number: int) -> list[Job]:
         """The first waiting jobs in order of submission."""
-        return list(islice(self._desk.waiting, number))
+        return list(islice(self._state.waiting, number))
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
         """Mean execution time of a job on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
@@ -233,25 +287,25 @@ class View:
             self._statuses = {}
         status = self._statuses.get(slot)
         if status is None:
-            status = self.known.market.status(slot.gpu, self._now_s, next(self._desk.seen))
+            status = self.known.market.status(slot.gpu, self._now_s, next(self._state.seen))
             self._statuses[slot] = status
         return status
 
     def offers(self) -> list[SlotView]:
         """What can be provisioned now: the idle slots; with free choice of type, each as every type."""
-        desk = self._desk
-        if not desk.known.free_types:
-            return desk.idle.copy()
-        return [SlotView(slot.index, gpu) for slot in desk.idle for gpu in desk.known.gpus]
+        state = self._state
+        if not state.known.free_types:
+            return state.idle.copy()
+        return [SlotView(slot.index, gpu) for slot in state.idle for gpu in state.known.gpus]
 
     def fastest_s(self) -> tuple[float, ...]:
         """Least mean execution time over what can be provisioned now, seconds, by complexity - 1."""
-        desk = self._desk
-        if desk.known.free_types:
-            return desk.known.fastest_s
-        if len(desk.idle) == 1:
-            return desk.idle[0].gpu.mean_execution_s
-        return _least_by_level([slot.gpu for slot in desk.idle])
+        state = self._state
+        if state.known.free_types:
+            return state.known.fastest_s
+        if len(state.idle) == 1:
+            return state.idle[0].gpu.mean_execution_s
+        return _least_by_level([slot.gpu for slot in state.idle])
 
 
 class Policy(Protocol):

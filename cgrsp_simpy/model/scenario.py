@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.decision import Desk, Known, SlotView, View
+from cgrsp_simpy.model.decision import DispatchState, Known, View
 from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.model.job import Job, check_job
 from cgrsp_simpy.model.market import CLOCKS, Clock, Market
@@ -81,19 +81,19 @@ class Scenario:
 
         queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
         """
-        busy = busy or {}
-        slots = [SlotView(index, gpu) for index, gpu in enumerate(self.slots)]
-        idle = [slot for slot in slots if slot.index not in busy]
-        desk = self.desk(seed, slots, idle, {index: (self.slots[index], end_s) for index, end_s in busy.items()})
+        state = self.dispatch_state(seed)
+        for index, end_s in (busy or {}).items():
+            state.busy[index] = (self.slots[index], end_s)
+            state.idle.remove(state.slots[index])
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job)
-            desk.add(job)
-        return View(now_s, desk)
+            state.waiting[job] = None
+        return state.view(now_s)
 
-    def desk(self, seed: int, slots: list[SlotView], idle: list[SlotView], busy: dict[int, tuple[GpuType, float]]) -> Desk:
-        """What views of a run show, before any job has come."""
+    def dispatch_state(self, seed: int) -> DispatchState:
+        """What the views of a run show, before any job has come."""
         rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))  # scalar draws: Python's generator is the faster one
-        return Desk(self.known(), slots, idle, busy, rng, uniforms(stream(seed, "seen")))
+        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one."""

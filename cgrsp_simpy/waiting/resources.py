@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
-from typing import NamedTuple
 
 import simpy
 
@@ -14,7 +14,8 @@ from cgrsp_simpy.waiting.machines import Room, Size
 __all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "WholeMachines", "WholePlan"]
 
 
-class Arriving(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Arriving:
     """A job and what is foreseen for it (of WAITS, GOES, MISLED). place: in the order of submission."""
 
     place: int
@@ -41,7 +42,7 @@ class WholeMachines:
 
     def places(self, env: simpy.Environment) -> list[Place]:
         """The machines as places."""
-        return [Slot(env, f"machine {index}") for index in range(len(self._idle))]
+        return [Slot(env, "machine", index) for index in range(len(self._idle))]
 
     @property
     def full(self) -> bool:
@@ -74,7 +75,7 @@ class SharedMachines:
     def places(self, env: simpy.Environment) -> list[Place]:
         """Cores and memory of the first machine, of the second, and so on."""
         pools = [
-            (Pool(env, f"the cores of machine {index}", size.cores), Pool(env, f"the memory of machine {index} (GB)", size.memory_gb))
+            (Pool(env, "machine", index, size.cores, "cores"), Pool(env, "machine", index, size.memory_gb, "GB"))
             for index, size in enumerate(self._sizes)
         ]
         return [pool for pair in pools for pool in pair]

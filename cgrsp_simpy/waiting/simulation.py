@@ -56,6 +56,14 @@ class WaitingView:
         self.now_s = now_s
         return self
 
+    def summary(self) -> str:
+        """What a listing says of a decision."""
+        return f"{len(self.waiting)} waiting"
+
+    def describe(self, job: Arriving) -> str:
+        """What a listing says of a job that comes to wait."""
+        return f"{job.run_s:.2f} s, {job.cores} cores, {job.memory_gb:g} GB"
+
     def add(self, job: Arriving) -> None:
         """A job waits."""
         self._line.append(job)
@@ -148,7 +156,7 @@ class WaitingRun:
             claim.acquire()
             yield env.timeout(job.run_s)
             self.engine.release(claim)
-        self.record((*job[:5], start_s, claim is None))
+        self.record((job.place, job.submit_s, job.run_s, job.cores, job.memory_gb, start_s, claim is None))
 
     def patience_s(self, job: Arriving) -> float:
         """How long a job stays in the queue, at most."""

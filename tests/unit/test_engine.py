@@ -10,9 +10,9 @@ import pytest
 import simpy
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.dispatcher import Dispatcher
-from cgrsp_simpy.engine.fleet import Fleet
-from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.engine.claims import Slot
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.model.job import Draws
 from cgrsp_simpy.policies.rules import by_deadline, by_submission, first_idle
 
@@ -123,7 +123,8 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = Fleet(simpy.Environment(), (A, B)).slots
+    slots = Simulation(scenario(jobs(0), (A, B)), cg.make_policy("fifo"), 0, None, True, None).engine.places
+    assert len(slots) == 2
     assert all(isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots)
 
 
@@ -162,11 +163,12 @@ def test_a_wake_and_an_arrival_at_the_same_instant_are_one_decision():
 def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
     env, listed = simpy.Environment(), jobs(0, 0, 0)
     policy, seen = watched()
-    dispatcher = Dispatcher(env, Fleet(env, (A,) * 3), scenario(listed, (A,) * 3), policy, seed=0, listener=None)
+    state = scenario(listed, (A,) * 3).dispatch_state(seed=0)
+    engine = Engine(env, [Slot(env, "slot", index) for index in range(3)], state, policy)
 
     def predecessors():
         for job in listed:
-            dispatcher.submit(job)
+            engine.claim(job)
             yield env.timeout(0)
 
     env.process(predecessors())
@@ -359,7 +361,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
 
 
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.MOST_WAKES", 50)
+    monkeypatch.setattr("cgrsp_simpy.engine.engine.MOST_WAKES", 50)
     with pytest.raises(cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)])
 
@@ -527,7 +529,7 @@ def reachable(root):
     return list(found.values())
 
 
-HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Fleet, Dispatcher)
+HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Engine)
 
 
 def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():

@@ -1,0 +1,30 @@
+"""The event listing of a run, for lectures. A run without a listener pays one comparison an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["Event", "Listener"]
+
+
+class Event(NamedTuple):
+    """Something that happened: at time_s, of a kind: submit, decide, dispatch, start, finish, or one of the model's own.
+
+    job: its id, or None. slots: the indices of the places concerned; the listing calls them by `noun`.
+    """
+
+    time_s: float
+    kind: str
+    job: int | None
+    slots: tuple[int, ...]
+    detail: str
+    noun: str = "slot"
+
+    def __str__(self) -> str:
+        job = "" if self.job is None else f"job {self.job}"
+        slots = f"{self.noun} {','.join(map(str, self.slots))}" if self.slots else ""
+        return f"{self.time_s:10.2f}  {self.kind:<8}  {job:<8}  {slots:<7}  {self.detail}".rstrip()
+
+
+Listener = Callable[[Event], object]

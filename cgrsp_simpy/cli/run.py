@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of
-from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.experiments.replicate import label
 from cgrsp_simpy.model.checks import check_whole, require
@@ -77,7 +77,7 @@ def _run(scenario: Scenario, policy: Policy, given: argparse.Namespace) -> Run:
 
 def _stepped(scenario: Scenario, policy: Policy, seed: int) -> Run:
     """Print each step and wait for Enter; where there is no more input, go on without."""
-    walk = steps(scenario, policy, seed)
+    walk = steps(lambda listener: Simulation(scenario, policy, seed, None, True, listener))
     while True:
         try:
             print(next(walk), flush=True)

@@ -11,20 +11,19 @@ import simpy
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.engine.claims import Claim, Part, Place, Pool, Slot
 from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["simulate"]
+__all__ = ["Simulation", "simulate"]
 
 Process = Generator[simpy.Event, Any, None]
 
 
-def simulate(problem: Problem, plan: Plan) -> Schedule:
+def simulate(problem: Problem, plan: Plan, listener: Listener | None = None) -> Schedule:
     """Simulate a plan. Raises InputError for a plan that the problem does not allow, or that needs a missing connection."""
-    plan.check(problem)
-    run = _Run(problem, plan)
+    run = Simulation(problem, plan, listener)
     run.env.run()
-    run.engine.check_done()
-    return Schedule(problem, plan, run.start_s, run.finish_s)
+    return run.close()
 
 
 class Ready:
@@ -60,18 +59,15 @@ class Ready:
     def add(self, node: int) -> None:
         """A node is ready."""
 
-    def remove(self, node: int) -> None:
-        """A node starts."""
-        self.turn[self.gpu[node]].remove(node)
+    def gave_up(self, node: int) -> None:
+        """No node does."""
 
-    def parts(self, node: int, gpu: int) -> Sequence[Part]:
-        """The node's part of its GPU."""
-        return ((gpu, self.needs(node)),)
-
-    def granted(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A node has its part."""
-        for gpu, amount in claim.parts:
-            self.free[gpu] -= amount
+    def granted(self, claim: Claim, chosen: int) -> Sequence[Part]:
+        """A node starts on its GPU."""
+        needs = self.needs(claim.job)
+        self.turn[chosen].remove(claim.job)
+        self.free[chosen] -= needs
+        return ((chosen, needs),)
 
     def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
         """A node has ended."""
@@ -89,28 +85,39 @@ def in_turn(view: Ready) -> Iterator[tuple[int, int]]:
                 break
 
 
-class _Run:
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self.problem, self.gpu = problem, plan.gpu.tolist()
+class Simulation:
+    """A plan that is about to be carried out."""
+
+    def __init__(self, problem: Problem, plan: Plan, listener: Listener | None = None) -> None:
+        plan.check(problem)
+        self.problem, self.plan, self.gpu = problem, plan, plan.gpu.tolist()
         graph, env = problem.graph, simpy.Environment()
         self.env = env
-        self.engine = Engine(env, _places(env, problem), Ready(problem, plan), in_turn, hears_all=True)
+        self.engine = Engine(env, _places(env, problem), Ready(problem, plan), in_turn, listener, hears_all=True)
         self.ended = [env.event() for _ in range(graph.nodes)]
         self.start_s, self.finish_s = np.zeros((2, graph.nodes))
         for node in range(graph.nodes):
             env.process(self.node_process(node))
 
+    def close(self) -> Schedule:
+        """When the nodes ran, once all have ended."""
+        self.engine.check_done()
+        return Schedule(self.problem, self.plan, self.start_s, self.finish_s)
+
     def node_process(self, node: int) -> Process:
         """A node: wait for the data of its predecessors, claim the GPU, run."""
-        env, graph = self.env, self.problem.graph
+        env, graph, engine = self.env, self.problem.graph, self.engine
         sent = zip(graph.predecessors[node].tolist(), graph.data_in_gb[node].tolist())
         yield env.all_of([env.process(self.transfer(before, node, data_gb)) for before, data_gb in sent])  # Equation 1
-        claim = yield self.engine.claim(node)  # Equation 4
+        claim = yield engine.claim(node)  # Equation 4
         claim.acquire()
         self.start_s[node] = env.now
-        yield env.timeout(self.problem.time_s[node, self.gpu[node]])  # Equation 15
+        time_s = self.problem.time_s[node, self.gpu[node]]
+        engine.tell("start", claim, f"{graph.names[node]}, {time_s:.4g} s")
+        yield env.timeout(time_s, ("finish", node))  # Equation 15
         self.finish_s[node] = env.now
-        self.engine.release(claim)
+        engine.tell("finish", claim, graph.names[node])
+        engine.release(claim)
         self.ended[node].succeed()
 
     def transfer(self, before: int, after: int, data_gb: float) -> Process:
@@ -123,7 +130,7 @@ class _Run:
                 f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there is no bandwidth"
             )
         yield self.ended[before]
-        yield self.env.timeout(delay_s)
+        yield self.env.timeout(delay_s, ("data", after))
 
 
 def _places(env: simpy.Environment, problem: Problem) -> list[Place]:

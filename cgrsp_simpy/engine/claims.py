@@ -6,9 +6,10 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import simpy
 
-__all__ = ["Claim", "Part", "Place", "Pool", "Slot", "State"]
+__all__ = ["CLAIM", "Claim", "Held", "Part", "Place", "Pool", "Slot", "State", "claims_table"]
 
 Part = tuple[int, float]
 """A place, by its index, and the amount of it that a job holds."""
@@ -70,15 +71,14 @@ Place = Slot | Pool
 class Claim(simpy.Event):
     """A job's wish for places: triggered with itself once they are granted, or with None when its patience ends.
 
-    process: the job's. places, parts: all places, and what is granted of them. chosen: the policy's words for that. terms: what
-    the model notes of the grant. granted_s, acquired_s: when the places were granted, and requested; seconds.
+    places, parts: all places, and what is granted of them. terms: what the model notes of the grant. requests: what was
+    requested, a part each. granted_s, acquired_s: when; seconds. process: the job's.
     """
 
     parts: Sequence[Part] = ()
-    chosen: Any = None
     terms: Any = None
+    requests: Sequence[Any] = ()
     granted_s = acquired_s = math.nan
-    _held: Sequence[Any] = ()
 
     def __init__(self, env: simpy.Environment, job: Hashable, patience_s: float, places: Sequence[Place]) -> None:
         super().__init__(env)
@@ -88,13 +88,30 @@ class Claim(simpy.Event):
     def acquire(self) -> None:
         """Request the places; they are the job's own since the grant, so that there is no wait."""
         self.acquired_s = self.env.now
-        self._held = [self.places[place].acquire(amount) for place, amount in self.parts]
+        self.requests = requests = []
+        for place, amount in self.parts:
+            requests.append(self.places[place].acquire(amount))
 
-    def give_back(self) -> None:
-        """Release what `acquire` requested."""
-        for (place, amount), held in zip(self.parts, self._held):
-            self.places[place].give_back(held, amount)
-        self._held = ()
+
+Held = tuple[Any, Sequence[Part], float, float, float]
+"""A claim that has been released: job, its parts, and when they were granted, requested, and released; seconds."""
+
+CLAIM = np.dtype(
+    [("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")]
+)
+
+
+def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
+    """One row a job, place and phase (provisioning, executing), by time of grant; a structured array of CLAIM.
+
+    place: the index of the place. amount: what the job held of it. from_s, to_s: seconds; phases of no length are left out.
+    """
+    rows = []
+    for job, parts, granted_s, acquired_s, released_s in sorted(log, key=lambda held: held[2]):
+        for phase, from_s, to_s in (("provisioning", granted_s, acquired_s), ("executing", acquired_s, released_s)):
+            if to_s > from_s:
+                rows += [(job, place, amount, phase, from_s, to_s) for place, amount in parts]
+    return np.array(rows, CLAIM)
 
 
 class State(Protocol):
@@ -117,14 +134,11 @@ class State(Protocol):
     def add(self, job: Any) -> None:
         """A job waits."""
 
-    def remove(self, job: Any) -> None:
-        """A job waits no longer."""
+    def gave_up(self, job: Any) -> None:
+        """A job waits no longer: its patience has ended."""
 
-    def parts(self, job: Any, chosen: Any) -> Sequence[Part]:
-        """The places that a policy means, in what amounts. Raises Refused if it means none."""
-
-    def granted(self, claim: Claim, now_s: float) -> None:
-        """A job has been promised its places."""
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """A job waits no longer: the places that the policy means by `chosen` are its own. Raises Refused if it means none."""
 
     def released(self, claim: Claim, now_s: float) -> None:
         """A job has left its places."""

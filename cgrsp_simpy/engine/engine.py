@@ -20,7 +20,7 @@ from typing import Any
 import simpy
 from simpy.events import EventPriority
 
-from cgrsp_simpy.engine.claims import Claim, Part, Place, State
+from cgrsp_simpy.engine.claims import Claim, Held, Place, State
 from cgrsp_simpy.engine.events import Event, Listener
 from cgrsp_simpy.model.decision import PolicyError, Refused, Wake
 
@@ -45,7 +45,7 @@ class Engine:
 
     state: the model's, from which views are made. policy: a function of a view; its answer is an iterable of pairs (job,
     places), in the model's words, and of Wakes; a generator is asked for the next pair when the last has been granted.
-    listener: is called with each Event. hears_all: whether the policy is asked even when nothing is free.
+    listener: is called with each Event. log: takes down each claim that is released, for `claims_table`. hears_all: whether the policy is asked even when nothing is free.
     Raises PolicyError, while the simulation runs, for an answer that cannot be carried out.
     """
 
@@ -56,10 +56,12 @@ class Engine:
         state: State,
         policy: Callable[[Any], Any],
         listener: Listener | None = None,
+        log: list[Held] | None = None,
         hears_all: bool = False,
     ) -> None:
         self.env, self.places, self.state, self.policy = env, places, state, policy
-        self.listener, self.hears_all = listener, hears_all
+        self.listener, self.log, self.hears_all = listener, log, hears_all
+        self.holding: dict[Claim, None] = {}  # those that have been told of and hold places
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # places with something free
         self.waiting = state.waiting
@@ -76,6 +78,7 @@ class Engine:
         self.state.add(job)
         if self.listener:
             self.tell("submit", claim, self.state.describe(job))
+            self.holding.pop(claim)
         if patience_s < math.inf:
             self._impatient.append(claim)
         if not self._ring():
@@ -84,9 +87,16 @@ class Engine:
 
     def release(self, claim: Claim) -> None:
         """Take back the places of a job that has ended, or gives them up."""
-        claim.give_back()
-        self._book(claim.parts, 1)
+        free = self.free
+        for (place, amount), request in zip(claim.parts, claim.requests):
+            self.places[place].give_back(request, amount)
+            self.open += not free[place] and amount > 0
+            free[place] += amount
         self.state.released(claim, self.env.now)
+        if self.log is not None:
+            self.log.append((job_id(claim.job), claim.parts, claim.granted_s, claim.acquired_s, self.env.now))
+        if self.listener:
+            self.holding.pop(claim, None)
         self._ring()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
@@ -95,11 +105,13 @@ class Engine:
 
     def tell(self, kind: str, claim: Claim | None, detail: str) -> None:
         """Report something to the listener, if there is one."""
-        if self.listener:
-            job = None if claim is None else job_id(claim.job)
-            parts = () if claim is None else claim.parts
-            indices = tuple(dict.fromkeys(self.places[place].index for place, _ in parts))
-            self.listener(Event(self.env.now, kind, job, indices, detail, self.places[0].noun))
+        if self.listener is None:
+            return
+        job, indices = None, dict[int, None]()
+        if claim is not None:
+            job, indices = job_id(claim.job), dict.fromkeys(self.places[place].index for place, _ in claim.parts)
+            self.holding[claim] = None
+        self.listener(Event(self.env.now, kind, job, tuple(indices), detail, self.places[0].noun))
 
     # ---- the dispatcher ----
 
@@ -132,44 +144,50 @@ class Engine:
         if wake_s < math.inf:
             self._set_alarm(wake_s)
 
-    def _answer(self, now_s: float) -> Iterator[Any]:
+    def _answer(self, now_s: float) -> Iterable[Any]:
         """The items of the policy's answer."""
         try:
             answer = self.policy(self.state.view(now_s))
+        except Exception as error:
+            raise self._raised(error) from error
+        if type(answer) is list:  # most are
+            return answer
+        return self._one_by_one(answer)
+
+    def _one_by_one(self, answer: Any) -> Iterator[Any]:
+        try:
             if isinstance(answer, Iterable):
                 yield from answer
             elif answer is not None:
                 yield answer
         except Exception as error:
-            raise self._wrong(f"raised {type(error).__name__}: {error}") from error
+            raise self._raised(error) from error
 
     def _grant(self, item: Any, now_s: float) -> None:
         """Promise a job its places."""
-        claim, chosen = self._asked_for(item)
         try:
-            claim.parts, claim.chosen = self.state.parts(claim.job, chosen), chosen
-            self._book(claim.parts, -1)
-        except Refused as error:
-            raise self._wrong(f"sent job {job_id(claim.job)} to {error}") from None
-        self._wakes = 0
+            job, chosen = item
+            claim = self.waiting.pop(job)
+        except (TypeError, ValueError, KeyError):
+            raise self._wrong(self._fault(item)) from None
         claim.granted_s = now_s
-        self._leave(claim)
-        self.state.granted(claim, now_s)
+        free = self.free
+        try:
+            claim.parts = self.state.granted(claim, chosen)
+            for place, amount in claim.parts:
+                left = free[place] = free[place] - amount
+                if left <= 0:
+                    self._fill(place, left, amount)
+        except Refused as error:
+            raise self._wrong(f"sent job {job_id(job)} to {error}") from None
+        self._wakes = 0
         claim.succeed(claim)
 
-    def _book(self, parts: Sequence[Part], sign: int) -> None:
-        """Note that places are promised (-1), or free again (1)."""
-        free = self.free
-        for place, amount in parts:
-            before = free[place]
-            after = free[place] = before + sign * amount
-            if after < 0:
-                raise Refused(self.places[place].lacks(before, amount))
-            self.open += (after > 0) - (before > 0)
-
-    def _leave(self, claim: Claim) -> None:
-        del self.waiting[claim.job]
-        self.state.remove(claim.job)
+    def _fill(self, place: int, left: float, amount: float) -> None:
+        """Nothing is left of a place."""
+        if left < 0:
+            raise Refused(self.places[place].lacks(left + amount, amount))
+        self.open -= amount > 0
 
     # ---- patience and wakes ----
 
@@ -185,7 +203,8 @@ class Engine:
 
     def _give_up(self, claim: Claim) -> None:
         if not claim.triggered:
-            self._leave(claim)
+            del self.waiting[claim.job]
+            self.state.gave_up(claim.job)
             claim.succeed(None)
             self._ring()  # who was behind it may find room
 
@@ -203,18 +222,16 @@ class Engine:
 
     # ---- checks ----
 
-    def _asked_for(self, item: Any) -> tuple[Claim, Any]:
-        """The claim that an answer means, and its words for the places."""
+    def _fault(self, item: Any) -> str:
+        """What is wrong with an answer that names no waiting job."""
         try:
-            job, chosen = item
-            claim = self.waiting.get(job)
+            job, _ = item
+            hash(job)
         except (TypeError, ValueError):
-            raise self._wrong(f"answered {item!r}, which is neither a pair (job, places) nor a Wake") from None
-        if claim is None:
-            if not any(isinstance(job, type(other)) for other in self.waiting):
-                raise self._wrong(f"assigned {job!r}, which is not a job")
-            raise self._wrong(f"assigned job {job_id(job)}, which is not waiting (it runs, has ended, or was assigned twice)")
-        return claim, chosen
+            return f"answered {item!r}, which is neither a pair (job, places) nor a Wake"
+        if not any(isinstance(job, type(other)) for other in self.waiting):
+            return f"assigned {job!r}, which is not a job"
+        return f"assigned job {job_id(job)}, which is not waiting (it runs, has ended, or was assigned twice)"
 
     def _checked_wake(self, at_s: Any) -> float:
         if not isinstance(at_s, Real) or not self.env.now < float(at_s) < math.inf:
@@ -229,6 +246,9 @@ class Engine:
                 f"left {len(self.waiting)} jobs waiting, {', '.join(named)}{', ...' * (len(self.waiting) > 3)}, with {self.open} of"
                 f" {len(self.places)} {self.places[0].noun}s idle and nothing else to come: the simulation cannot go on"
             )
+
+    def _raised(self, error: Exception) -> PolicyError:
+        return self._wrong(f"raised {type(error).__name__}: {error}")
 
     def _wrong(self, what: str) -> PolicyError:
         return PolicyError(f"policy {policy_name(self.policy)!r} at t = {self.env.now:g} s {what}")

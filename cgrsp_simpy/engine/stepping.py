@@ -1,28 +1,27 @@
-"""A run, one event at a time: after each, the clock, what happened, the queue, the slots and the future event list."""
+"""A run, one event at a time: after each, the clock, what happened, the queue, the places and the future event list."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.engine import Bell
-from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.engine.events import Event
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.engine.engine import Bell, Engine, job_id
+from cgrsp_simpy.engine.events import Event, Listener
 
-__all__ = ["Due", "Step", "steps"]
+__all__ = ["Due", "Holder", "Paused", "Step", "steps"]
+
+Outcome_co = TypeVar("Outcome_co", covariant=True)
+SHOWN = 12  # places; of more, only those that are held are shown
 
 
 class Due(NamedTuple):
     """An entry of the future event list: at time_s, what is due, and the job's id, or None.
 
-    kind: submit, decide, dispatch, start, finish, or wake (a policy has asked to be woken).
+    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be woken), or one of the model's own.
     """
 
     time_s: float
@@ -33,19 +32,29 @@ class Due(NamedTuple):
         return f"{self.time_s:.2f} {self.kind}" + ("" if self.job is None else f" {self.job}")
 
 
+class Holder(NamedTuple):
+    """A job that holds a place, how much of it, and whether it runs already; until it has started, it is being provisioned."""
+
+    job: int
+    amount: float
+    executing: bool
+
+    def __str__(self) -> str:
+        amount = "" if self.amount == 1 else f"({self.amount:g})"
+        return f"{self.job}{amount}{'' if self.executing else '…'}"
+
+
 @dataclass(frozen=True)
 class Step:
     """The state right after an event. Times in seconds.
 
-    waiting: ids of the jobs in the queue, oldest first. slots: of each slot the id of the job that holds it, or None.
-    executing: of each slot whether that job runs already; until it has started, its GPU is being provisioned.
-    future: the future event list, in the order in which it will happen.
+    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs that hold it. future: the future event
+    list, in the order in which it will happen.
     """
 
     event: Event
     waiting: tuple[int, ...]
-    slots: tuple[int | None, ...]
-    executing: tuple[bool, ...]
+    holders: tuple[tuple[Holder, ...], ...]
     future: tuple[Due, ...]
 
     @property
@@ -53,49 +62,75 @@ class Step:
         """The clock."""
         return self.event.time_s
 
+    @property
+    def slots(self) -> tuple[int | None, ...]:
+        """Of each place the id of the job that holds it, or None."""
+        return tuple(held[0].job if held else None for held in self.holders)
+
+    @property
+    def executing(self) -> tuple[bool, ...]:
+        """Of each place whether that job runs already."""
+        return tuple(bool(held) and held[0].executing for held in self.holders)
+
     def __str__(self) -> str:
-        states = (f"{job}{'' if runs else '…'}" if job is not None else "-" for job, runs in zip(self.slots, self.executing))
+        states = ["+".join(map(str, held)) or "-" for held in self.holders]
+        if len(states) > SHOWN:
+            states = [f"{index}:{state}" for index, state in enumerate(states) if state != "-"]
         return "\n".join(
             (
                 str(self.event),
                 f"{'':12}queue: {' '.join(map(str, self.waiting)) or '-'}",
-                f"{'':12}slots: {' '.join(states)}",
+                f"{'':12}{self.event.noun}s: {' '.join(states) or '-'}",
                 f"{'':12}to come: {', '.join(map(str, self.future)) or 'nothing'}",
             )
         )
 
 
-def steps(scenario: Scenario, policy: Policy, seed: int = 0) -> Generator[Step, None, Run]:
-    """The states of a run, one an event that a listing shows, until the last job completes; what is returned then is the run.
+class Paused(Protocol[Outcome_co]):
+    """A run that has been set up and not let go; `close` gives its outcome once nothing is left to happen."""
 
-    Raises PolicyError at the step at which the policy goes wrong.
+    env: simpy.Environment
+    engine: Engine
+
+    def close(self) -> Outcome_co:
+        """What the run leaves."""
+
+
+def steps(set_up: Callable[[Listener], Paused[Outcome_co]]) -> Generator[Step, None, Outcome_co]:
+    """The states of a run, one an event that a listing shows, until nothing is left to happen; it returns the run's outcome.
+
+    set_up: the run with a listener. Raises PolicyError at the step at which the policy goes wrong.
     """
     heard: list[Event] = []
-    simulation = Simulation(scenario, policy, seed, None, True, heard.append)
-    holders: list[int | None] = [None] * len(scenario.slots)
-    executing = [False] * len(scenario.slots)
-    grants: dict[simpy.Event, int] = {}
-    while simulation.env.peek() < Infinity:
-        simulation.env.step()
+    run = set_up(heard.append)
+    grants: dict[simpy.Event, Any] = {}
+    while run.env.peek() < Infinity:
+        run.env.step()
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {event: job.id for job, event in simulation.engine.waiting.items()}
+        grants |= {claim: job_id(job) for job, claim in run.engine.waiting.items()}
         for event in heard:
-            for slot in event.slots:
-                holders[slot] = None if event.kind == "finish" else event.job
-                executing[slot] = event.kind == "start"
-            waiting = tuple(job.id for job in simulation.engine.waiting)
-            yield Step(event, waiting, tuple(holders), tuple(executing), _future(simulation.env, grants))
+            waiting = tuple(map(job_id, run.engine.waiting))
+            yield Step(event, waiting, _holders(run.engine), _future(run.env, grants))
         heard.clear()
-    return simulation.close()
+    return run.close()
 
 
-def _future(env: simpy.Environment, grants: Mapping[simpy.Event, int]) -> tuple[Due, ...]:
+def _holders(engine: Engine) -> tuple[tuple[Holder, ...], ...]:
+    """Who holds each place."""
+    held: list[list[Holder]] = [[] for _ in engine.places]
+    for claim in engine.holding:
+        for place, amount in claim.parts:
+            held[place].append(Holder(job_id(claim.job), amount, claim.acquired_s == claim.acquired_s))
+    return tuple(map(tuple, held))
+
+
+def _future(env: simpy.Environment, grants: Mapping[simpy.Event, Any]) -> tuple[Due, ...]:
     """SimPy's queue, without the entries that set nothing off: the ends of processes, requests granted at once, releases."""
     entries = sorted(env._queue, key=lambda entry: entry[:3])
     return tuple(Due(time_s, *due) for time_s, _, _, event in entries if (due := _due(event, grants)) is not None)
 
 
-def _due(event: simpy.Event, grants: Mapping[simpy.Event, int]) -> tuple[str, int | None] | None:
+def _due(event: simpy.Event, grants: Mapping[simpy.Event, Any]) -> tuple[str, int | None] | None:
     if isinstance(event, Bell):
         return "decide", None
     if event in grants:

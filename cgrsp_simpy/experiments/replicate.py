@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from cgrsp_simpy.engine.engine import policy_name
-from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
@@ -62,7 +62,8 @@ def step_through(scenario: Scenario, policy: str | Policy, seed: int = 0) -> Ite
     policy, seed, errors: as in `simulate`. `print(step)` prints the event and the state that it leaves.
     """
     check_whole("seed", seed, least=0)
-    return steps(scenario, make_policy(policy), seed)
+    made = make_policy(policy)
+    return steps(lambda listener: Simulation(scenario, made, seed, None, True, listener))
 
 
 def label(policy: str | Policy) -> str:

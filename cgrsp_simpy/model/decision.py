@@ -159,11 +159,6 @@ class DispatchState:
         if self.lanes is not None:
             self.lanes[job.complexity, job.tight].add(job)
 
-    def remove(self, job: Job) -> None:
-        """A job waits no longer."""
-        if self.lanes is not None:
-            self.lanes[job.complexity, job.tight].remove(job)
-
     def in_lanes(self) -> Collection[Lane]:
         """The waiting jobs in lanes."""
         if self.lanes is None:
@@ -174,27 +169,36 @@ class DispatchState:
 
     # ---- slots ----
 
-    def parts(self, job: Job, chosen: Any) -> Sequence[tuple[int, float]]:
-        """The slots that a policy means, each as a whole. Raises Refused if they are not what the view offers."""
-        views = _listed(chosen)
+    def granted(self, claim: Any, chosen: Any) -> Sequence[tuple[int, float]]:
+        """Slots are a job's from its dispatch on, each as a whole. Raises Refused if they are not what the view offers.
+
+        Notes the terms of the claim: the type of each slot, and the mean execution time in seconds.
+        """
+        job, views = claim.job, chosen if type(chosen) is tuple or type(chosen) is list else (chosen,)
         if len(views) != job.gpus:
             raise Refused(f"{len(views)} slots; it needs {job.gpus}")
+        if self.lanes is not None:
+            self.lanes[job.complexity, job.tight].remove(job)
+        gpus, mean_s = [], 0.0
         for view in views:
-            if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
-                raise Refused(f"{view!r}, which is no slot of the fleet")
-            slot = self.slots[view.index]
-            if view is not slot and slot.index not in self.busy and view.gpu not in self._choices:
-                raise Refused(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
+            self._take(view)
+            gpus.append(view.gpu)
+            mean_s = max(mean_s, view.gpu.mean_execution_s[job.complexity - 1])  # the pace of the slowest type
+        for view in views:
+            self.busy[view.index] = view.gpu, claim.granted_s + mean_s
+        claim.terms = gpus, mean_s
         return [(view.index, 1) for view in views]
 
-    def granted(self, claim: Any, now_s: float) -> None:
-        """Slots are a job's from its dispatch on. Notes the terms: the type of each, and the mean execution time, in seconds."""
-        gpus = [view.gpu for view in _listed(claim.chosen)]
-        mean_s = max(gpu.mean_execution_s[claim.job.complexity - 1] for gpu in gpus)  # the pace of the slowest type
-        claim.terms = gpus, mean_s
-        for (index, _), gpu in zip(claim.parts, gpus):
-            self.idle.remove(self.slots[index])
-            self.busy[index] = (gpu, now_s + mean_s)
+    def _take(self, view: Any) -> None:
+        """Take a slot off the idle ones."""
+        if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
+            raise Refused(f"{view!r}, which is no slot of the fleet")
+        slot = self.slots[view.index]
+        if slot not in self.idle:
+            raise Refused(f"slot {view.index}, which is busy or given away already")
+        if view is not slot and view.gpu not in self._choices:
+            raise Refused(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
+        self.idle.remove(slot)
 
     def released(self, claim: Any, now_s: float) -> None:
         """Slots are idle again."""
@@ -205,11 +209,6 @@ class DispatchState:
                 place -= 1
             self.idle.insert(place, self.slots[index])
             self.held_s[index] += now_s - claim.granted_s
-
-
-def _listed(chosen: Any) -> Sequence[Any]:
-    """Slots as a sequence, one of one where a policy named one."""
-    return chosen if type(chosen) is tuple or type(chosen) is list else (chosen,)
 
 
 class View:

@@ -38,7 +38,7 @@ class WholeMachines:
     """Machines of which a job takes one as a whole: a slot each."""
 
     def __init__(self, number: int) -> None:
-        self._idle = dict.fromkeys(reversed(range(number)))  # in the order in which they fell idle
+        self._idle = list(reversed(range(number)))  # in the order in which they fell idle
 
     def places(self, env: simpy.Environment) -> list[Place]:
         """The machines as places."""
@@ -51,19 +51,19 @@ class WholeMachines:
 
     def room(self, job: Arriving) -> int | None:  # noqa: ARG002, any will do
         """The machine that fell idle last; None if all are busy."""
-        return next(reversed(self._idle), None)
+        return self._idle[-1] if self._idle else None
 
-    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
-        """What a job takes of the places."""
+    def take(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
+        """A job is promised a machine; its parts of the places."""
+        if machine == self._idle[-1]:
+            self._idle.pop()
+        else:
+            self._idle.remove(machine)
         return ((machine, 1),)
-
-    def take(self, job: Arriving, machine: int) -> None:  # noqa: ARG002
-        """A job is promised a machine."""
-        self._idle.pop(machine, None)
 
     def free(self, job: Arriving, machine: int) -> None:  # noqa: ARG002
         """A job has left a machine."""
-        self._idle[machine] = None
+        self._idle.append(machine)
 
 
 class SharedMachines:
@@ -90,13 +90,10 @@ class SharedMachines:
         index = self._room.best(job.cores, job.memory_gb)
         return None if index < 0 else index
 
-    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:
-        """What a job takes of the places."""
-        return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
-
-    def take(self, job: Arriving, machine: int) -> None:
-        """A job is promised room on a machine."""
+    def take(self, job: Arriving, machine: int) -> Sequence[Part]:
+        """A job is promised room on a machine; its parts of the places."""
         self._room.change(machine, -job.cores, -job.memory_gb)
+        return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
 
     def free(self, job: Arriving, machine: int) -> None:
         """A job has left a machine."""

@@ -70,20 +70,17 @@ class WaitingView:
         if self._by_time is not None:
             insort(self._by_time, (job.run_s, job.place, job))
 
-    def remove(self, job: Arriving) -> None:
+    def gave_up(self, job: Arriving) -> None:
         """A job waits no longer; it is passed over when its turn comes."""
 
-    def parts(self, job: Arriving, machine: int) -> Sequence[Part]:
-        """The places of a machine that a job takes."""
-        return self.machines.parts(job, machine)
-
-    def granted(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A job has been promised room."""
-        self.machines.take(claim.job, claim.chosen)
+    def granted(self, claim: Claim, machine: int) -> Sequence[Part]:
+        """A job waits no longer: it has room on a machine."""
+        claim.terms = machine
+        return self.machines.take(claim.job, machine)
 
     def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
         """A job has left its machine."""
-        self.machines.free(claim.job, claim.chosen)
+        self.machines.free(claim.job, claim.terms)
 
 
 Answer = Iterator[tuple[Arriving, int]]

@@ -520,7 +520,7 @@ ANSWERS = [
     ("return [(view.queue[0], view.idle)]", ["job 0", "2 slots", "needs 1"]),  # too many slots
     (
         "return [(job, view.idle[:1] * 2) for job in view.queue if job.gpus > 1]",
-        ["job 3", "slot 0", "twice"],
+        ["job 3", "slot 0", "given away"],
     ),  # one slot twice
 ]
 RULE = "import math\nimport cgrsp_simpy as cg\nfirst = None\ndef rule(view):\n    global first\n    "

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cgrsp_simpy.cluster.jobs import COLUMNS, PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.simulation import check_columns, simulate
 from cgrsp_simpy.experiments.replicate import carried_out, check_seeds
 from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.experiments.study import Row, Study
@@ -63,16 +63,18 @@ def compare(
 
     source: an Offered, or jobs that are there (a log), which are the same for every seed. schedulers: texts as of
     `make_scheduler`; the first is the one that the others are tested against. executor, out: as in `cg.compare`. A run that
-    raises an exception becomes a row with the key "error". Raises InputError for what is not allowed.
+    raises an exception becomes a row with the key "error". Raises InputError for what is not allowed, such as a scheduler that
+    looks at a column which the jobs lack.
     """
     schedulers = entries_of("schedulers", schedulers, "a list of schedulers")
     require(len(set(schedulers)) == len(schedulers) > 0, "schedulers", list(schedulers), "names that differ, at least one")
-    for scheduler in schedulers:
-        make_scheduler(scheduler)
+    made = [make_scheduler(scheduler) for scheduler in schedulers]
     check_one_of("placement", placement, PLACEMENTS)
     seeds = check_seeds(seeds)
     if isinstance(source, Jobs):
         source.check_fit(cluster)
+        for scheduler in made:
+            check_columns(source, scheduler)
     else:
         generate(source.mix, 1, source.load, cluster)  # an error before the first run
     store = None if out is None else Store(out, _configuration(source, cluster, placement, schedulers), seeds)
@@ -107,8 +109,8 @@ def _configuration(source: Source, cluster: Cluster, placement: str, schedulers:
     """What identifies a study in its results directory."""
     digest = hashlib.sha256()
     if isinstance(source, Jobs):
-        for column in COLUMNS:
-            digest.update(getattr(source, column).tobytes())
+        for column in source.columns:
+            digest.update(column.encode() + getattr(source, column).tobytes())
     what = {"log": source.name, "sha256": digest.hexdigest()} if isinstance(source, Jobs) else asdict(source)
     return {"study": "cluster", **what, "sizes": cluster.sizes, "placement": placement, "schedulers": list(schedulers)}
 

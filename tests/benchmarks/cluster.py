@@ -21,7 +21,7 @@ from cgrsp_simpy.cluster.logs import read_philly
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.simulation import lacking, simulate
 
 
 def bare(gpus: int, jobs: list[tuple[float, int, float]]) -> int:
@@ -90,6 +90,8 @@ def tell(jobs, repeats):
     assert bare(PAPER_CLUSTER.gpus, listed) == jobs.jobs
     print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(PAPER_CLUSTER):.2f}")
     for name in SCHEDULERS:
+        if lacking(jobs, make_scheduler(name)):
+            continue
         outcome = simulate(jobs, PAPER_CLUSTER, make_scheduler(name))
         seconds, ratio = beside(
             lambda name=name: simulate(jobs, PAPER_CLUSTER, make_scheduler(name)),

@@ -139,6 +139,24 @@ def test_bad_input_is_one_line(capsys, arguments, message):
     assert "\n" not in error
 
 
+def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(tmp_path, capsys, caplog):
+    log = tmp_path / "three.swf"
+    log.write_text(
+        "".join(f"{job} 0 -1 {run} 8 -1 -1 8 7200 -1 1 -1 1 -1 -1 -1 -1 -1\n" for job, run in enumerate((60, 7000, 60)))
+    )
+    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"))
+    assert list(found["policies"]) == ["fifo", "sjf", "shortest", "shortest-gpu", "hps", "easy"]
+    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert told == (
+        "three.swf does not tell what these schedulers look at; they are left out:"
+        " pbs (needs iterations), sbs (needs iterations and family)"
+    )
+    for name, needs in (("pbs", "the work of each job (iterations)"), ("las", "jobs of at least two users")):
+        for action in (("run", "--scheduler", name), ("compare", "--schedulers", f"fifo,{name}")):
+            error = said(capsys, *action, "--trace", log, status=2)
+            assert error.endswith(f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell")
+
+
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
     """Two of three ask for 50 s and run for 100; the third asks for more than it runs."""
     log = tmp_path / "three.swf"

@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, lacking, simulate
 from cgrsp_simpy.cluster.study import Offered, Source, compare
+from cgrsp_simpy.experiments.study import or_none
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text
 
@@ -141,9 +143,10 @@ def _run(given: argparse.Namespace) -> Answer:
     figures = metrics(outcome)
     if given.format == "json":
         named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        return Answer(json.dumps({**named, "summary": figures, "classes": by_class(outcome)}, indent=2))
+        known = {name: or_none(value) for name, value in figures.items()}
+        return Answer(json.dumps({**named, "summary": known, "classes": by_class(outcome)}, indent=2))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
-    lines += [f"{name:24} {value:16,.2f}" for name, value in figures.items()]
+    lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
     if jobs.underestimated:
         lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
     classes = by_class(outcome)
@@ -172,7 +175,7 @@ def _table(given: argparse.Namespace) -> Answer:
         return Answer(json.dumps({"rows": rows, "claims": tested, "verdicts": verdicts}, indent=2))
     heading = ["scheduler", "load", "", *(name for figure in table.FIGURES for name in (figure, "printed"))]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.impossible(), ""]
+    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.implied(), ""]
     for figure, both in verdicts.items():
         lines.append(f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst dynamic, best static)")
     return Answer("\n".join(lines))

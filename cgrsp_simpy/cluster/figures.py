@@ -9,7 +9,7 @@ from pathlib import Path
 from cgrsp_simpy.cluster import figure_data as data
 from cgrsp_simpy.cluster import findings, panels
 from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Rows, Runs, half
-from cgrsp_simpy.cluster.table import impossible
+from cgrsp_simpy.cluster.table import implied
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.plots import STYLE
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
@@ -142,7 +142,7 @@ def _metrics(rows: list[Row]) -> str:
 
 
 def _table_two(rows: list[Row]) -> str:
-    """Table II in Markdown, and what it cannot be."""
+    """Table II in Markdown, and what follows from what is printed."""
     head = ["scheduler", "load", *(cell for label, *_ in UNITS.values() for cell in (label, "published"))]
     lines = []
     for row in rows:
@@ -157,7 +157,7 @@ def _table_two(rows: list[Row]) -> str:
         "Of each scheduler the load at which its utilisation is closest to the published one; where none is published,"
         f" {LOAD:g}. The published variance has no unit."
     )
-    return "\n\n".join([markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in impossible())])
+    return "\n\n".join([markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in implied())])
 
 
 def _told(value: float) -> str:

@@ -1,6 +1,7 @@
 """`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,16 @@ def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
     assert "difference from fifo, paired by seed" in said(capsys, *options)
 
 
+def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):
+    log = tmp_path / "once.swf"
+    log.write_text("".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2)))
+    assert re.search(r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE)
+    text = said(capsys, "run", "--trace", log, "--format", "json")
+    assert json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"] is None
+    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail)
+    assert found["policies"]["fifo"]["utilisation_pct"]["mean"] is None
+
+
 def test_run_prints_figures_classes_and_jobs(capsys):
     options = ("run", "--scheduler", "sjf", "--jobs", 30, "--seed", 2, "--nodes", "2x8,4x4")
     text = said(capsys, *options)
@@ -73,10 +84,13 @@ def test_run_prints_figures_classes_and_jobs(capsys):
 
 def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
-    assert "at least 3.56 GPU-hours" in text
-    assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
+    assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
+    assert "at least 1.10 if the widest jobs are the shortest" in text
+    assert "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
+    assert "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
     hps = [line for line in text.splitlines() if line.startswith("hps ")]
     assert len(hps) == 2 and sum("*" in line for line in hps) == 1
+    assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
     assert text.count("dynamic beats static on") == 3
 
 

@@ -18,23 +18,10 @@ from cgrsp_simpy.analysis.ranks import cliques
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, told
-from cgrsp_simpy.plots.style import Look
+from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["LOOKS", "ablation", "coefficients", "convergence", "gantt", "placement", "ranks", "scatter", "sensitivity"]
+__all__ = ["ablation", "coefficients", "convergence", "gantt", "placement", "ranks", "scatter", "sensitivity"]
 
-LOOKS = {
-    "random": Look("#BDBDBD", "X", (0, (1, 2))),
-    "round-robin": Look("#7F7F7F", "v", (0, (1, 1))),
-    "min-min": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    "heft": Look("#000000", "o", "-"),
-    "cpop": Look("#A6761D", "8", (0, (7, 2))),
-    "work": Look("#C9BE86", "<", (0, (2, 1))),
-    "annealing": Look("#7B3294", "p", (0, (3, 1.5))),
-    "woa": Look("#E69F00", "s", (0, (5, 1.5))),
-    "rtgs": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
-    "ddqn": Look("#D872AD", "D", (0, (9, 2))),
-    "worl-rtgs": Look("#009E73", "h", "-"),
-}
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}  # of the nodes of a training step
 GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}

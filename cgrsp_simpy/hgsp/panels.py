@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row, half
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.style import MISSED
+from cgrsp_simpy.plots.style import LOOKS, MISSED
 
 __all__ = [
     "amount",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ON_TIME, LATE = "#009E73", MISSED
-COLOURS = dict(zip(COMPARED, ("#000000", "#56B4E9", "#D872AD", "#E69F00", "#0B4F9C", "#C04A00", "#009E73")))
+COLOURS = {name: LOOKS[name].colour for name in COMPARED}
 MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}  # from slow to fast, light to dark
 SHORT = {"work-conserving": "at once", "waves": "waves"}
 LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))

@@ -20,12 +20,13 @@ from cgrsp_simpy.cluster.hybrid import hps
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.panels import HOLDS, LOOKS, WIDTH_COLOURS
+from cgrsp_simpy.cluster.panels import HOLDS, WIDTH_COLOURS
 from cgrsp_simpy.cluster.placement import best_fit
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Moment, simulate
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.style import LOOKS
 
 SMALL = {"seeds": 2, "jobs": 60}
 
@@ -82,12 +83,6 @@ def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(fold
     names = Counter(line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| "))
     assert {name: names[name] for name in SCHEDULERS} == {name: 1 + (name in PUBLISHED) for name in SCHEDULERS}
     assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in index
-
-
-def test_the_looks_tell_all_schedulers_apart():
-    assert list(LOOKS) == list(SCHEDULERS)
-    for part in ("colour", "marker"):
-        assert len({getattr(look, part) for look in LOOKS.values()}) == len(LOOKS)
 
 
 # ---- all seeds, one load ----

@@ -23,9 +23,10 @@ def metrics(rows: list[Row]) -> str:
     """Who is best at what, and how near the others are."""
     found = {row["scheduler"]: row for row in rows}
     fewest, soonest, evenest = (_least(rows, metric) for metric in ("starved", "wait_s", "wait_variance_min2"))
-    fifo, *others = (row["throughput_per_h"] for row in rows)
+    fifo, *others = sorted(rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"]))
+    least, most = (f"{row['throughput_per_h']:.2f} ({row['scheduler']})" for row in (others[0], others[-1]))
     return (
-        f"Jobs per hour are {fifo:.2f} under fifo and {min(others):.2f} to {max(others):.2f} under the others."
+        f"While jobs arrive, {fifo['throughput_per_h']:.2f} an hour are completed under fifo, {least} to {most} under the others."
         f" Fewest jobs starve under {fewest}; the mean wait is shortest under {soonest} s; waits vary least under {evenest} min²,"
         f" in place of {found['hps']['wait_variance_min2']:,.0f} under hps."
     )

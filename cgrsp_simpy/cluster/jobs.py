@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = ["KINDS", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
+__all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 KINDS = ("inference", "training", "research")
+MAY_LACK = ("iterations", "family", "user")  # columns of jobs
 Number = TypeVar("Number", np.float64, np.int64)
 
 
@@ -132,7 +133,6 @@ class Jobs:
 
 
 COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")
-MAY_LACK = ("iterations", "family", "user")
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:

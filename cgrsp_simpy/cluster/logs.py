@@ -25,7 +25,7 @@ from typing import TextIO
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Ints, Jobs
+from cgrsp_simpy.cluster.jobs import MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
 from cgrsp_simpy.cluster.log_formats import STEPS_PER_S, LeftOut, Parse, Row, Rows, openb, philly, swf
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number
 from cgrsp_simpy.model.reading import listed, note
@@ -171,7 +171,7 @@ def _numbered(marks: tuple[Hashable | None, ...], least: int) -> Ints | None:
 def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) -> None:
     log.info(
         "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d;"
-        " estimates shorter than the run: %d; offered load %.3g of %d GPUs",
+        " estimates shorter than the run: %d; not told: %s; offered load %.3g of %d GPUs",
         path,
         jobs.jobs,
         bad,
@@ -179,6 +179,7 @@ def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) ->
         jobs.gpus.mean(),
         jobs.gpus.max(),
         jobs.underestimated,
+        ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
         jobs.load(cluster),
         cluster.gpus,
     )

@@ -1,6 +1,6 @@
 """What the schedulers of clusters cost, beside bare SimPy in the same run. Prints; asserts nothing.
 
-    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--trace FILE]
+    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--overestimate 0] [--trace FILE]
 
 CPU time, the fastest of several runs that take turns with what they are compared to: jobs of the paper's mix on 8 nodes of 8
 GPUs. The bare model has the same events: a resource a GPU, a process a job that claims all its GPUs at once from a dispatcher,
@@ -107,8 +107,9 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--load", type=float, default=1.0)
+    parser.add_argument("--overestimate", type=float, default=0.0, help="users say up to 1 + this times the duration")
     parser.add_argument("--trace", help="a Philly log in Gavel's format")
     given = parser.parse_args()
-    tell(generate(Mix(), given.jobs, given.load, PAPER_CLUSTER), given.repeats)
+    tell(generate(Mix(overestimate=given.overestimate), given.jobs, given.load, PAPER_CLUSTER), given.repeats)
     if given.trace:
         tell(read_philly(given.trace), given.repeats)

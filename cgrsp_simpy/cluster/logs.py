@@ -171,7 +171,7 @@ def _numbered(marks: tuple[Hashable | None, ...], least: int) -> Ints | None:
 def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) -> None:
     log.info(
         "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d;"
-        " estimates shorter than the run: %d; not told: %s; offered load %.3g of %d GPUs",
+        " estimates shorter than the run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
         path,
         jobs.jobs,
         bad,
@@ -179,6 +179,7 @@ def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) ->
         jobs.gpus.mean(),
         jobs.gpus.max(),
         jobs.underestimated,
+        (jobs.estimate_s == jobs.duration_s).sum(),
         ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
         jobs.load(cluster),
         cluster.gpus,

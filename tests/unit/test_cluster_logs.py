@@ -83,7 +83,8 @@ def test_real_philly_trace(caplog):
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
     assert told(caplog, logging.INFO) == [
         f"{TRACE}: 2000 jobs read; bad lines: 0; left out: none; GPUs of a job 4.29 on average, at most 32; "
-        f"estimates shorter than the run: 0; not told: user; offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
+        "estimates shorter than the run: 0, equal to it: 2000; not told: user; "
+        f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
     ]
 
 

@@ -9,6 +9,7 @@ end at once, conservative backfilling expects it to run for as long again (both 
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 
 from cgrsp_simpy.cluster.placement import Place
@@ -99,18 +100,13 @@ class Conservative:
             self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
             self._profile = Profile(now_s, moment.sizes, moment.placement)
         self._profile.forget(now_s)
-        new = [job for job in moment.waiting if job not in self.reserved]
-        for job in new:
-            if moment.jobs.arrival_s[job] < now_s:
-                self._reserve(moment, job)
+        self._reserve_new(moment, before_s=now_s)
         ended_early = self._take_back(moment)
         if self._late(now_s):
             self._begin_anew(moment)
         elif ended_early:
             self._compress(moment)
-        for job in moment.waiting:
-            if job not in self.reserved:
-                self._reserve(moment, job)
+        self._reserve_new(moment)
         for job in [job for job, kept in self.reserved.items() if kept.start_s <= now_s]:
             self._kept[job] = kept = self.reserved.pop(job)
             moment.start(job, kept.place)
@@ -152,8 +148,12 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * moment.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=moment.now_s))
 
-    def _reserve(self, moment: Moment, job: int) -> None:
-        kept = self._profile.earliest(int(moment.jobs.gpus[job]), float(moment.jobs.estimate_s[job]))
-        assert kept is not None, "a job that the cluster cannot run"
-        self.reserved[job] = kept
-        self._profile.take(kept)
+    def _reserve_new(self, moment: Moment, before_s: float = math.inf) -> None:
+        """Reservations for the jobs without one that arrived before a time, in order of arrival."""
+        jobs = moment.jobs
+        for job in moment.waiting:
+            if job not in self.reserved and jobs.arrival_s[job] < before_s:
+                kept = self._profile.earliest(int(jobs.gpus[job]), float(jobs.estimate_s[job]))
+                assert kept is not None, "a job that the cluster cannot run"
+                self.reserved[job] = kept
+                self._profile.take(kept)

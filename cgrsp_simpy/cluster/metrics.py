@@ -30,15 +30,15 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
     length L: jobs that complete by then over L, and GPU-seconds in use by then over GPUs times L. NaN if all arrive at one time.
     What comes after, the drain, tells how long the last job is, not how fast jobs are served: over the makespan a scheduler that
     leaves wide jobs to the end seems slow even if it completes most. makespan_s: from the first arrival to the last completion.
-    wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s,
-    wait_p95_s, wait_max_s. starved, starved_pct: jobs that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits,
-    over n; the paper does not say its unit. jain: Jain's index of slowdowns, (wait + duration) / duration, from 1/n to 1; not
-    of waits, which can all be 0. success_pct: jobs that are complete by horizon_s, on the clock of the arrivals; it is the last
-    arrival unless given (ours, the paper gives none). fragmentation_pct: mean of `fragmentation` over the time in which jobs
-    wait. node_fragmentation_pct: share of that time in which the largest waiting job fits nowhere although as many GPUs are free
-    as it needs (Section II.B: free GPUs are spread over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that
-    second time in which moving running jobs to other nodes would make room, and moves: how many jobs, on average over the time in
-    which it would (`consolidation.moves`; ours); 0 if there is no such time.
+    wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s, wait_p95_s, wait_max_s. starved, starved_pct: jobs
+    that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits, over n; the paper does not say its unit. jain:
+    Jain's index of slowdowns, (wait + duration) / duration, from 1/n to 1; not of waits, which can all be 0. success_pct: jobs
+    that are complete by horizon_s, on the clock of the arrivals; it is the last arrival unless given (ours, the paper gives
+    none). fragmentation_pct: mean of `fragmentation` over the time in which jobs wait. node_fragmentation_pct: share of that time
+    in which the largest waiting job fits nowhere although as many GPUs are free as it needs (Section II.B: free GPUs are spread
+    over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that second time in which moving running jobs to
+    other nodes would make room, and moves: how many jobs, on average over the time in which it would (`consolidation.moves`;
+    ours); 0 if there is no such time.
     """
     jobs, wait_s = outcome.jobs, outcome.wait_s
     horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s

@@ -141,7 +141,7 @@ def check_columns(jobs: Jobs, scheduler: Scheduler) -> None:
     """Raise InputError if a scheduler needs a column that the jobs lack."""
     for column in lacking(jobs, scheduler)[:1]:
         name = getattr(scheduler, "__name__", type(scheduler).__name__)
-        raise InputError(f"scheduler {name} needs {NEEDED[column]}, which {jobs.name} does not tell")
+        raise InputError(f"scheduler {name} needs {NEEDED.get(column, column)}, which {jobs.name} does not tell")
 
 
 def simulate(jobs: Jobs, cluster: Cluster, scheduler: Scheduler, placement: Placement = best_fit) -> Outcome:

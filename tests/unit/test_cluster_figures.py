@@ -14,6 +14,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from cgrsp_simpy.cluster import findings
 from cgrsp_simpy.cluster.figure_data import AGED, COURSE, GANTT, GANTT_H, HPS, LOAD, METRICS, SPAN_S, UNITS, WAITS, WIDTHS, Runs
 from cgrsp_simpy.cluster.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.cluster.hybrid import hps
@@ -97,6 +98,16 @@ def test_the_metrics_are_the_means_of_the_runs(folder, name):
         assert float(row[metric]) == pytest.approx(values.mean())
         student_t = 12.7062  # of two seeds, 95 %
         assert float(row[f"{metric}_half_width_95"]) == pytest.approx(student_t * values.std(ddof=1) / 2**0.5, rel=1e-4)
+
+
+def test_what_is_said_to_be_least_counts_those_that_intervals_do_not_tell_from_it():
+    half = dict.fromkeys((f"{metric}_half_width_95" for metric in METRICS), 1.0)
+    rows = [
+        {"scheduler": name, **dict.fromkeys(METRICS, value), **half} for name, value in (("fifo", 9), ("hps", 5), ("easy", 4))
+    ]
+    told = findings.metrics(rows)
+    assert "Fewest jobs starve under easy, 4 ± 1 (the intervals of 1 others overlap with it);" in told
+    assert "overlap" not in findings.metrics([{**row, **dict.fromkeys(half, 0.2)} for row in rows])
 
 
 def test_bars_and_points_stand_where_the_rows_say_in_the_units_of_their_axes(folder):

@@ -45,7 +45,7 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
     chunks = sorted((tmp_path / "out" / "chunks").iterdir())
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(source, names, range(3), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with load 0\.9, not 0\.8"):
+    with pytest.raises(InputError, match=r"was made with source.load 0\.9, not 0\.8"):
         compare(Offered(jobs=40, load=0.8), names, range(3), out=tmp_path / "out")
 
 

@@ -11,7 +11,7 @@ import importlib.util
 import json
 import math
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -60,23 +60,27 @@ class Identity:
         """The value as plain values. Raises InputError for an object of which nothing is known."""
         if value is None or type(value) in (bool, int, str):
             return value
-        if isinstance(value, float) and type(value) is float:
+        if type(value) is float:
             return value if math.isfinite(value) else ["float", str(value)]
-        if isinstance(value, np.generic):
+        if isinstance(value, np.generic) and not isinstance(value, (np.longdouble, np.clongdouble)):
             return self.of(value.item())
         if isinstance(value, (FunctionType, type, ModuleType)) or _is_builtin(value):
             return self._named(value)
+        return self._within(value, self._held, "itself")
+
+    def _within(self, value: Any, told: Callable[[Any], Any], again: str) -> Any:
+        """What is told of a thing; of one that is found within itself, only a word."""
         if any(value is each for each in self._open):
-            return "itself"
+            return again
         self._open.append(value)
         try:
-            return self._held(value)
+            return told(value)
         finally:
             self._open.pop()
 
     def _held(self, value: Any) -> Any:
         """What an object holds."""
-        if isinstance(value, np.ndarray) and value.dtype != object:
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             return f"{value.dtype} {value.shape} {digest(np.ascontiguousarray(value).tobytes())}"
         if isinstance(value, bytes):
             return digest(value)
@@ -142,7 +146,7 @@ class Identity:
             return self._names[id(value)]
         home, name = _home(value), _name(value)
         if isinstance(value, ModuleType) or home != "user":
-            closure = self._closure(value)
+            closure = self._within(value, self._closure, "itself")
             return [name, closure] if closure else name
         while name in self.code:
             name += "'"  # another of the same name, such as two lambdas
@@ -164,7 +168,7 @@ class Identity:
         modules = [module for module in (_imported(name, level, around) for name, level in sorted(imports)) if module]
         return [
             self._compiled(code),
-            self.of([function.__defaults__, function.__kwdefaults__, self._closure(function)]),
+            self.of([function.__defaults__, function.__kwdefaults__, self._closure(function), vars(function)]),
             {name: self._taken(around[name], attributes, ()) for name in sorted(names) if name in around},
             [self._taken(module, attributes, ()) for module in modules],
         ]

@@ -408,6 +408,29 @@ def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
     refused(study, "code.rules_of_mine:rule", "use another directory")
 
 
+def recursive():
+    """Helpers that name each other, and a function that holds itself."""
+
+    def rule(view):
+        return rest(view.queue, view.idle)
+
+    def rest(queue, idle):
+        return [(queue[0], idle[0]), *rest(queue[1:], idle[1:])] if queue and idle else []
+
+    rule.itself = rule
+    return rule
+
+
+def test_what_names_itself_is_told(tmp_path, runs):
+    compared(tmp_path, policies=["fifo", recursive()])
+    done = len(runs)
+    compared(tmp_path, policies=["fifo", recursive()])
+    assert len(runs) == done
+    other = recursive()
+    other.most = 3  # an attribute, which a function may look up
+    refused(partial(compared, tmp_path, policies=["fifo", other]), "rule")
+
+
 def only(number):
     def rule(view):
         return list(zip(view.queue, view.idle))[:number]

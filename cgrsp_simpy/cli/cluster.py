@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Callable
 from math import isnan
@@ -20,9 +19,8 @@ from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, lacking, simulate
 from cgrsp_simpy.cluster.study import Offered, Source, compare
-from cgrsp_simpy.experiments.study import or_none
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
 FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
@@ -143,8 +141,7 @@ def _run(given: argparse.Namespace) -> Answer:
     figures = metrics(outcome)
     if given.format == "json":
         named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        known = {name: or_none(value) for name, value in figures.items()}
-        return Answer(json.dumps({**named, "summary": known, "classes": by_class(outcome)}, indent=2))
+        return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
     lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
     if jobs.underestimated:
@@ -172,7 +169,7 @@ def _table(given: argparse.Namespace) -> Answer:
         return Answer(csv_text(rows).rstrip("\n"))
     verdicts = {figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")} for figure in table.CLAIMS}
     if given.format == "json":
-        return Answer(json.dumps({"rows": rows, "claims": tested, "verdicts": verdicts}, indent=2))
+        return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
     heading = ["scheduler", "load", "", *(name for figure in table.FIGURES for name in (figure, "printed"))]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
     lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.implied(), ""]

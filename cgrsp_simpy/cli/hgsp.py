@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,7 +17,7 @@ from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.llm_requests import WEIGHTS, LlmCluster, read_requests
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, Solution, solve
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +141,7 @@ def _generate(given: argparse.Namespace) -> Answer:
 def _solve(given: argparse.Namespace) -> Answer:
     solution = _solved(given, given.scheduler, _instance(given, given.seed), given.seed)
     if given.format == "json":
-        return Answer(json.dumps(solution.figures, indent=2))
+        return Answer(json_text(solution.figures))
     if given.format == "csv":
         return Answer(csv_text(_rows(solution)).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value):>14}" for name, value in solution.figures.items()))
@@ -180,7 +179,7 @@ def _compare(given: argparse.Namespace) -> Answer:
 def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list[float]]]) -> Answer:
     if given.format == "json":
         means = {name: {key: mean(values).mean for key, values in each.items()} for name, each in columns.items()}
-        return Answer(json.dumps({"instances": given.instances, "schedulers": means}, indent=2))
+        return Answer(json_text({"instances": given.instances, "schedulers": means}))
     lines = [["scheduler", *COMPARED]]
     lines += [[name, *(_told(mean(values).mean) for values in each.values())] for name, each in columns.items()]
     text = aligned(lines)
@@ -199,7 +198,7 @@ def _llm(given: argparse.Namespace) -> Answer:
         for option in ("weight", "gpus", "tensor", "strict"):
             require(not getattr(given, option), f"--{option}", getattr(given, option), "given with --trace")
     if given.format == "json":
-        return Answer(json.dumps({"rows": rows}, indent=2))
+        return Answer(json_text({"rows": rows}))
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     columns = list(dict.fromkeys(key for row in rows for key in row))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +30,7 @@ from cgrsp_simpy.cli.waiting_options import (
 )
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import aligned, csv_text, plain
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, of_trials, simulate
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy
@@ -96,7 +95,7 @@ def _analyze(given: argparse.Namespace) -> Answer:
 def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
     shown = {name: found[name] for name in SHOWN if name in found}
     if given.format == "json":
-        return Answer(json.dumps(plain(shown), indent=2))
+        return Answer(json_text(shown))
     if given.format == "csv":
         return Answer(csv_text([shown]).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
@@ -130,7 +129,7 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
         for name, row in rows.items()
     }
     if given.format == "json":
-        return Answer(json.dumps({"policies": {name: plain(row) for name, row in shown.items()}}, indent=2))
+        return Answer(json_text({"policies": shown}))
     if given.format == "csv":
         return Answer(csv_text([{"policy": name, **row} for name, row in shown.items()]).rstrip("\n"))
     names = list(next(iter(shown.values())))
@@ -150,7 +149,7 @@ def _simulate(given: argparse.Namespace) -> Answer:
         found = of_trials(outcomes)
     shown = _shown(given, found)
     if given.format == "json":
-        return Answer(json.dumps({name: _json(value) for name, value in shown.items()}, indent=2))
+        return Answer(json_text({name: _json(value) for name, value in shown.items()}))
     if given.format == "csv":
         return Answer(csv_text([{"figure": name, **_bounds(value)} for name, value in shown.items()]).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
@@ -166,10 +165,7 @@ def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Me
 
 
 def _json(value: Mean) -> dict[str, Any]:
-    def number(x: float) -> float | None:
-        return x if math.isfinite(x) else None
-
-    return {"mean": number(value.mean), "ci95": [number(value.low), number(value.high)]}
+    return {"mean": value.mean, "ci95": [value.low, value.high]}
 
 
 def _records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -225,7 +221,7 @@ def _compared(given: argparse.Namespace, rows: Mapping[str, tuple[Mapping[str, M
             name: {**{key: _json(found[key]) for key in COMPARED}, "formula": dict(formula) or None}
             for name, (found, formula) in rows.items()
         }
-        return Answer(json.dumps({"servers": given.servers, "policies": policies}, indent=2))
+        return Answer(json_text({"servers": given.servers, "policies": policies}))
     if given.format == "csv":
         flat = [
             {"policy": name, "figure": key, **_bounds(found[key]), "formula": formula.get(key, "")}

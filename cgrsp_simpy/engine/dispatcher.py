@@ -89,7 +89,7 @@ class Dispatcher:
             answer = self.policy(view)
             if not isinstance(answer, list):  # most are
                 answer = list(answer) if isinstance(answer, Iterable) else [] if answer is None else [answer]
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._wrong(f"raised {type(error).__name__}: {error}") from error
         if self.listener:
             detail = f"{view.waiting} waiting, {len(view.idle)} idle"

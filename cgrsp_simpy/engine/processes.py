@@ -76,6 +76,8 @@ def life(run: Setting, job: Job, draws: Draws) -> Process:
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     first, gpu = slots[0].index, run.gpu_index[gpus[0].name]
     run.recorder.add((*job, dispatch_s, start_s, finish_s, first, gpu, status, delay_s, service_s, cost_usd))
+    if len(slots) > 1:
+        run.recorder.add_gang(job.id, [(slot.index, run.gpu_index[gpu.name]) for slot, gpu in zip(slots, gpus)])
     run.dispatcher.complete(slots, finish_s)
 
 

@@ -72,4 +72,5 @@ class Simulation:
         kept = self.recorder.close()
         held_s = tuple(slot.held_s for slot in self.fleet.slots)
         decisions = self.dispatcher.decisions
-        return Run(self.scenario, policy_name(self.policy), self.seed, self.recorder.totals, held_s, decisions, kept)
+        totals, gangs = self.recorder.totals, self.recorder.gangs
+        return Run(self.scenario, policy_name(self.policy), self.seed, totals, held_s, decisions, kept, gangs)

@@ -15,7 +15,7 @@ from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import simulate
 
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=12)
+QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)
 VARIANTS = ["hps:monotone=true", "pbs:mode=text", "pbs:pairs=true,tolerance=1", "sbs:time_unit_s=10", "adaptive:short_queue=1"]
 ALL = [*SCHEDULERS, *VARIANTS]

@@ -17,7 +17,7 @@ from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=100)
+QUICK = settings(max_examples=100)
 FULL = 12  # MB, the largest GPU; some have less
 BUILD = (by_work, min_min, heft, cpop)
 ALL = (random_plan, round_robin, *BUILD)

@@ -39,7 +39,7 @@ def assert_same(one, other):
 
 @every_policy
 @given(jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(name, jobs, servers, mistaken, conserving):
     errors = MISTAKEN if mistaken else Mispredictions()
     case = Case(jobs, small(name), servers, errors=errors, work_conserving=conserving)
@@ -55,7 +55,7 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name
 
 @every_policy
 @given(jobs=job_lists(), servers=st.integers(1, 4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
     errors = MISTAKEN if mistaken else Mispredictions()
     whole = Case(jobs, small(name), servers, order, errors=errors)
@@ -65,7 +65,7 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 
 @every_policy
 @given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans(), conserving=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken, conserving):
     machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
     errors = MISTAKEN if mistaken else Mispredictions()
@@ -81,7 +81,7 @@ def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken,
 @every_policy
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 @given(jobs=job_lists(most_cores=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_each_policy_does_what_its_name_says(name, order, jobs):
     machines = (Size("a", 4, 4.0, 1.0),)
     done = simulate(Case(jobs, small(name), machines, order), keep=True).jobs
@@ -103,7 +103,7 @@ def test_each_policy_does_what_its_name_says(name, order, jobs):
 
 
 @given(jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the others; under both orders."""
     gave_up, balked = (simulate(Case(jobs, small(name), servers, order), keep=True).jobs for name in ("ajw-t", "sww"))
@@ -112,7 +112,7 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
 
 
 @given(jobs=job_lists(most_cores=4), mistaken=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken):
     """First come, first served: whoever does not balk, and is not misled, starts on a fixed machine within the longest wait."""
     errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)

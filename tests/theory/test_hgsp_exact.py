@@ -53,7 +53,7 @@ def tiny(draw, most=5):
 
 
 @given(tiny())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance):
     best = brute_force(instance)
     exact = solve_exact(instance)
@@ -127,7 +127,7 @@ def test_alone_counts_what_no_schedule_can_avoid():
 
 
 @given(tiny(12), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_changes_are_worth_what_they_are_said_to_be(instance, rng):
     """Incremental evaluation against the whole schedule, on random sequences and changes."""
     from cgrsp_simpy.hgsp.annealing import _Moves

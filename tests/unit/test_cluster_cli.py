@@ -11,7 +11,7 @@ from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.schedulers import make_scheduler
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import simulate
 from cgrsp_simpy.cluster.study import Offered, compare
 from cgrsp_simpy.model.checks import InputError
@@ -46,8 +46,17 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
     chunks = sorted((tmp_path / "out" / "chunks").iterdir())
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(source, names, range(3), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with load 0\.9, not 0\.8"):
+    with pytest.raises(InputError, match=r"was made with source.load 0\.9, not 0\.8"):
         compare(Offered(jobs=40, load=0.8), names, range(3), out=tmp_path / "out")
+
+
+def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
+    def leaves(moment):
+        raise SystemExit(0)
+
+    monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
+    study = compare(Offered(jobs=20), ["fifo", "leaves"], range(2))
+    assert [row["policy"] for row in study.failures if row["error"].endswith("raised SystemExit: 0")] == ["leaves"] * 2
 
 
 def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):

@@ -210,7 +210,7 @@ WORKLOADS = st.lists(
 CLUSTERS = st.sampled_from([Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
     """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are the GPU-seconds."""
@@ -222,7 +222,7 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
     assert columns["waiting"][-1] == columns["busy"][-1] == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
     """The other route: count who waits and who runs in the middle of each interval."""
@@ -242,7 +242,7 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
         assert columns["unplaced"][index] == blocked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS)
 def test_metrics_are_within_their_bounds(rows, cluster):
     run = simulate(jobs_of(*rows), cluster, fifo)

@@ -217,7 +217,7 @@ def test_atc_is_wspt_without_slack_and_looks_at_the_mean_time_with_it():
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_engine_measures_what_was_planned(instance):
     plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
     plans += [sagreedy(instance, iterations=10)[0], *(dispatch(instance, rule) for rule in RULES.values())]
@@ -231,7 +231,7 @@ def test_the_engine_measures_what_was_planned(instance):
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @given(instance=instances())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, instance):
     planned, online = dispatch(instance, rule), carry_out(instance, Online(instance, rule))
     np.testing.assert_array_equal(online.gpu, planned.gpu)
@@ -255,7 +255,7 @@ def test_the_neighbour_moves_the_worst_tardy_tasks_to_the_front(temperature, rat
 
 
 @given(instances(), st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed):
     greedy = greedy_assignment(instance, range(instance.tasks)).weighted_tardiness
     found, course = sagreedy(instance, seed)

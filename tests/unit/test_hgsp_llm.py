@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cgrsp_simpy.hgsp.llm import MOST_STEPS, SCHEDULERS, printed_cluster, printed_requests, simulate, table_two
@@ -146,7 +146,6 @@ def workloads(draw):
     return requests_of(*draw(st.lists(row, min_size=1, max_size=12)))
 
 
-@settings(deadline=None)
 @given(workloads(), st.sampled_from(list(SCHEDULERS)), st.booleans(), st.sampled_from([0.01, 0.1, 0.25]))
 def test_the_engine_does_at_steps_what_the_printed_loop_does(requests, scheduler, waves, step_s):
     expected = loop(requests, 4, scheduler, waves, summed(step_s))
@@ -188,7 +187,6 @@ def test_in_waves_nothing_starts_until_the_whole_batch_has_ended():
     assert started(requests, scheduler="fifo", waves=True, step_s=0.3) == pytest.approx([0, 0, 1.2, 1.2])
 
 
-@settings(deadline=None)
 @given(workloads(), st.sampled_from(MODES))
 def test_no_more_gpus_are_held_than_there_are_and_none_starts_before_it_arrives(requests, mode):
     scheduler, waves, step_s = mode

@@ -113,7 +113,6 @@ def _bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     columns = (metric, half(metric), f"published_{metric}")
     values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
-    ax.margins(x=0.3)  # for the values in figures
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
 

@@ -115,6 +115,8 @@ def _bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    if metric.endswith("_pct"):  # the room for the values in figures has no percentages
+        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
 
 
 def table_one(canvas: Canvas, rows: list[Row], note: str) -> None:

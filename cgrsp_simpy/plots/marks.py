@@ -62,8 +62,14 @@ def bars(
     shown = _values_beside(ax, [told(value) for value in values], np.fmax(np.fmax(values, values + half_widths), 0.0), ours)
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
-        printed = [min(told(value), f"{value:g}", key=len) for value in theirs[known]]
-        shown += _values_beside(ax, printed, theirs[known], below[known], 0.8 * rcParams["lines.markersize"], **PUBLISHED)
+        shown += _values_beside(
+            ax,
+            [_printed(value) for value in theirs[known]],
+            theirs[known],
+            below[known],
+            0.8 * rcParams["lines.markersize"],
+            **PUBLISHED,
+        )
     _only_if_as_high(ax, shown, lane / len(names))
     ax.set_yticks(rows, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -71,6 +77,11 @@ def bars(
     if ax.dataLim.x1 <= 0:
         ax.set_xlim(0, 1)
     return list(drawn)
+
+
+def _printed(value: float) -> str:
+    """A published value in about three digits, and in no more than are printed."""
+    return f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
 
 
 def _values_beside(

@@ -148,8 +148,8 @@ def test_each_value_of_hgsp_stands_at_its_own_mark(id):
 
 def test_a_published_value_has_no_more_digits_than_are_printed():
     ax = canvas_of(6.3, 2).add_subplot()
-    marks.bars(ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 6.0, 7.125])
-    assert [text.get_text() for text in ax.texts] == ["5.00", "6.00", "7.00", "5.2", "6", "7.12"]
+    marks.bars(ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125])
+    assert [text.get_text() for text in ax.texts] == ["5.00", "6.00", "7.00", "5.2", "0.0025", "107"]
 
 
 @pytest.mark.parametrize("id", WITH_BARS)

@@ -126,6 +126,7 @@ def thresholds(canvas: Canvas, rows: list[Row]) -> None:
             chosen = [{**row, "column": name} for row in _where(rows, table=table, column=column)]
             _lines(ax, chosen, "column", _numbers(chosen))
             ax.set(xlabel=label, ylabel=metric)
+            ax.set_xlim(left=0)
             ax.set_ylim(bottom=0)
     _published_legend(canvas, policy=NAMES["SPT+Rescue"])
 

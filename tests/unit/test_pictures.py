@@ -152,7 +152,7 @@ def test_a_published_value_has_no_more_digits_than_are_printed():
     assert [text.get_text() for text in ax.texts] == ["5.00", "6.00", "7.00", "5.2", "0.0025", "107"]
 
 
-@pytest.mark.parametrize("id", WITH_BARS)
+@pytest.mark.parametrize("id", [*WITH_BARS, *WITH_POLICIES])
 def test_panels_have_more_than_two_ticks(id):
     for ax in thesis(id).axes:
         low, high = ax.get_xlim()

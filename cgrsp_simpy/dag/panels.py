@@ -42,8 +42,9 @@ def _kind(name: str) -> str:
 
 
 def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: a line a GPU, nodes as boxes, transfers as lines from the GPU they leave to that where they arrive."""
+    """A panel a scheduler: a line a GPU, idle ones too; nodes as boxes, transfers as lines from GPU to GPU."""
     axes = canvas.subplots(len(DRAWN), 1, sharex=True)
+    gpus = range(1 + max(row["gpu"] for row in rows))  # round-robin, which is drawn, uses all of them
     for ax, name in zip(axes, DRAWN):
         own = [row for row in rows if row["scheduler"] == name]
         for row in own:
@@ -54,12 +55,15 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
                 )
             else:
                 ax.plot([row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]], color="0.35", linewidth=0.5, zorder=3)
-        gpus = 1 + max(row["gpu"] for row in own)
         end_s = max(row["end_s"] for row in own)
-        ax.set(ylim=(gpus - 0.5, -0.5), yticks=range(gpus), yticklabels=[f"GPU {gpu}" for gpu in range(gpus)])
+        used = {row["gpu"] for row in own}
+        names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
+        ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
         ax.set_title(f"{name}, {told(end_s)} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
-    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
+    seen_s = 1e-3 * max(row["end_s"] for row in rows)
+    there = {_kind(row["name"]) for row in rows if row["what"] == "node" and row["end_s"] - row["start_s"] > seen_s}
+    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items() if kind in there]
     _legend(canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note)
 
 

@@ -113,9 +113,10 @@ def _bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     columns = (metric, half(metric), f"published_{metric}")
     values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
-    ax.margins(x=0.3)  # for the values in figures
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    if metric.endswith("_pct"):  # the room for the values in figures has no percentages
+        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
 
 
 def table_one(canvas: Canvas, rows: list[Row], note: str) -> None:

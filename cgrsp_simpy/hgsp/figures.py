@@ -116,11 +116,11 @@ def pictures(instances: int) -> dict[str, Picture]:
 def _intro(instances: int) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
-        "After “Heterogeneous GPU Scheduling”, whose data sets are not public: tasks1 to tasks4 are generated here, of the"
-        f" printed sizes and clusters, {instances} instances each. A published value belongs to other instances; what can be"
-        " compared is who is better than whom, and by what share. What stands after ± is half of a 95 % interval. fifo, greedy"
-        " and sagreedy are the paper's; wspt, edd and atc are dispatch rules, annealing is ours. Each picture has an SVG and the"
-        " CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out figures/hgsp`.",
+        "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here: tasks1 to tasks4 are"
+        f" generated, of the printed sizes and clusters, {instances} instances each. A published value belongs to other"
+        " instances; what can be compared is who is better than whom, and by what share. What stands after ± is half of a 95 %"
+        " interval. fifo, greedy and sagreedy are the paper's; wspt, edd and atc are dispatch rules, annealing is ours. Each"
+        " picture has an SVG and the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out figures/hgsp`.",
     ]
 
 

@@ -120,6 +120,9 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
+    """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no bound is known."""
+    if None in values:
+        return {}
     known = mean(values)
     return {metric: known.mean, half(metric): known.half_width}
 
@@ -181,22 +184,12 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
     schedule = _found(instance, name, 0, moves).schedule
+    shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
     late = schedule.tardiness_s > 0
-    columns = (schedule.gpu, schedule.start_s, schedule.finish_s, instance.deadline_s, late)
+    of_all = {"late_of_all": int(late.sum()), "tasks": instance.tasks, "weighted_tardiness": schedule.weighted_tardiness}
     return [
-        {
-            "scheduler": name,
-            "gpu": instance.gpus[j].name,
-            "task": task,
-            "start_s": start_s,
-            "finish_s": finish_s,
-            "deadline_s": deadline_s,
-            "late": int(is_late),
-            "late_of_all": int(late.sum()),
-            "tasks": instance.tasks,
-            "weighted_tardiness": schedule.weighted_tardiness,
-        }
-        for task, (j, start_s, finish_s, deadline_s, is_late) in enumerate(zip(*(c.tolist() for c in columns)), start=1)
+        {"scheduler": name, **{column: row[column] for column in shown}, "late": int(is_late), **of_all}
+        for row, is_late in zip(schedule.rows(), late.tolist())
     ]
 
 

@@ -147,7 +147,9 @@ def _table_one(rows: list[Row]) -> str:
             printed,
         ]
         cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}", str(row.get("published_dmr_pct", ""))]
-        lines.append([*cells, f"{row['utilisation_pct']:.1f}", amount(row["lower_bound"])])
+        lines.append(
+            [*cells, f"{row['utilisation_pct']:.1f}", amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
+        )
     return markdown(head, 2, lines) + "\n\n\\* of other instances"
 
 

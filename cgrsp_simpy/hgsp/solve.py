@@ -17,8 +17,7 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
 
-__all__ = ["SCHEDULERS", "Solution", "solve"]
-
+__all__ = ["SCHEDULERS", "SEEDED", "Solution", "solve"]
 
 ANNEALING_S, MILP_S = 10.0, 60.0
 
@@ -52,10 +51,15 @@ class Solution:
     course: Sequence[Any] = field(repr=False, default=())
 
     @property
-    def gap_pct(self) -> float:
-        """By how much the optimum can be below, in % of the weighted tardiness found."""
+    def gap_pct(self) -> float | None:
+        """By how much the optimum can be below, in % of the weighted tardiness found.
+
+        None if no bound is known but that nothing is below 0; what reaches 0 is optimal all the same, and its gap is 0.
+        """
         value = self.schedule.weighted_tardiness
-        return 100 * max(0.0, value - self.lower_bound) / value if value else 0.0
+        if value == 0:
+            return 0.0
+        return 100 * max(0.0, value - self.lower_bound) / value if self.lower_bound > 0 else None
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -87,6 +91,8 @@ def _milp(instance: Instance, limits: Limits) -> Found:
     found = solve_exact(instance, MILP_S if limits.seconds is None else limits.seconds)
     return Found(found.schedule, found.lower_bound)
 
+
+SEEDED = ("sagreedy", "annealing")  # whose answer depends on the seed
 
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
 SCHEDULERS: dict[str, Callable[[Instance, Limits], Found]] = {

@@ -12,9 +12,9 @@ from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
+from cgrsp_simpy.hgsp.llm import OWNED, table_two
 from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
 from cgrsp_simpy.hgsp.llm import simulate as simulate_llm
-from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.llm_requests import WEIGHTS, LlmCluster, read_requests
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, SEEDED, Solution, solve
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
@@ -23,6 +23,7 @@ from cgrsp_simpy.model.table import aligned, csv_text
 log = logging.getLogger(__name__)
 
 COMPARED = ("weighted_tardiness", "dmr_pct", "act_s", "makespan_s", "utilisation_pct", "gap_pct", "seconds")
+RESPONSE = "wait: from arrival to start. response: from arrival to completion, which the paper calls waiting."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     one = actions.add_parser("solve", help="one instance by one scheduler")
     every = actions.add_parser("compare", help="schedulers on the same instances")
-    requests = actions.add_parser("llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log")
+    requests = actions.add_parser(
+        "llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log", epilog=f"{RESPONSE} {OWNED}"
+    )
     drawn = actions.add_parser(
         "figures",
         help="the paper's figures and tables: PNG, SVG, and the CSV of what is plotted",
@@ -242,7 +245,7 @@ def _llm(given: argparse.Namespace) -> Answer:
         return Answer(csv_text(rows).rstrip("\n"))
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [[_told(row[key]) if row.get(key) is not None else "-" for key in columns] for row in rows]
-    return Answer("\n".join(aligned([columns, *lines])))
+    return Answer("\n".join([*aligned([columns, *lines]), "", RESPONSE, OWNED]))
 
 
 def _served(given: argparse.Namespace) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cgrsp_simpy.hgsp.figure_data import HIGH, Row
 from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.hgsp.llm import OWNED
 
 __all__ = ["comparison", "gantt", "searches", "table_one", "table_two", "utilisation"]
 
@@ -72,8 +73,10 @@ def table_two(rows: list[Row]) -> str:
     """Which mode gives the printed values."""
     found = {(row["scheduler"], row["mode"], row["step_s"] is not None): row for row in rows}
     waves, keeping = (found["wsrpt", mode, True] for mode in ("waves", "work-conserving"))
+    fifo = found["fifo", "work-conserving", True]
     return (
-        f"The printed {waves['printed_weighted_wait']:.2f} of WSRPT comes out if nothing starts until a whole batch has ended"
-        f" ({waves['weighted_wait']:.2f}); if each GPU is used as it falls idle, it is {keeping['weighted_wait']:.2f}, and the"
-        f" mean {keeping['mean_wait_s']:.3f} s in place of {waves['mean_wait_s']:.3f} s."
+        f"The printed {waves['printed_weighted_response']:.2f} of WSRPT comes out if nothing starts until a whole batch has ended"
+        f" ({waves['weighted_response']:.2f}); if each GPU is used as it falls idle, it is {keeping['weighted_response']:.2f},"
+        f" and the mean {keeping['mean_response_s']:.3f} s in place of {waves['mean_response_s']:.3f} s. Apart from execution"
+        f" requests then wait {keeping['mean_wait_s']:.3f} s on average, {fifo['mean_wait_s']:.3f} s under FIFO. {OWNED}"
     )

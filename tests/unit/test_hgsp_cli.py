@@ -126,12 +126,15 @@ def test_compare(capsys, form):
 
 def test_llm_prints_table_two(capsys):
     rows = json.loads(told(capsys, "llm", "--format", "json")[1])["rows"]
-    values = {(row["scheduler"], row["mode"], row["step_s"]): (row["weighted_wait"], row["mean_wait_s"]) for row in rows}
+    values = {(row["scheduler"], row["mode"], row["step_s"]): (row["weighted_response"], row["mean_response_s"]) for row in rows}
     assert values["fifo", "work-conserving", None] == pytest.approx((336, 2.4))
     assert values["wsrpt", "work-conserving", None] == pytest.approx((102, 1.5))
     assert values["wsrpt", "waves", None] == pytest.approx((108, 1.8))
     assert values["fifo", "waves", 0.01] == pytest.approx((336.4, 2.402))
-    assert told(capsys, "llm")[0] == 0
+    status, out, _ = told(capsys, "llm")
+    assert status == 0
+    assert "wait: from arrival to start" in out
+    assert "many times the GPUs of a server that batches" in out
 
 
 @pytest.mark.parametrize(

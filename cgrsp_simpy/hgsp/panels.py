@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ON_TIME, LATE = "#009E73", MISSED
-COLOURS = dict(zip(COMPARED, ("#000000", "#56B4E9", "#D872AD", "#E69F00", "#0B4F9C", "#C04A00", "#009E73")))
+COLOURS = dict(zip(COMPARED, ("#000000", "#56B4E9", "#D872AD", "#8A3B75", "#E69F00", "#0B4F9C", "#C04A00", "#009E73")))
 MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}  # from slow to fast, light to dark
 SHORT = {"work-conserving": "at once", "waves": "waves"}
 LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))

@@ -36,7 +36,7 @@ def told(capsys, *words):
     return status, out, err
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "greedy", "sagreedy", "annealing", "wspt", "edd", "atc"])
+@pytest.mark.parametrize("scheduler", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"])
 def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
     moves = ["--moves", "2000"] if scheduler == "annealing" else []
     status, out, _ = told(capsys, "solve", "--scheduler", scheduler, *SMALL, *moves, "--format", "json")
@@ -198,8 +198,8 @@ FROM = {"level": SMALL[:2], "instance": ["--instance", "no.csv"], "orlib": ["--o
         ("level", "fifo", "--moves=9", "beside fifo; it goes with annealing"),
         ("level", "milp", "--moves=9", "beside milp; it goes with annealing"),
         ("level", "atc", "--time-budget=1", "beside atc; it goes with annealing or milp"),
-        ("orlib", "milp", "--seed=0", "beside milp; it goes with sagreedy or annealing"),
-        ("instance", "edd", "--seed=1", "beside edd; it goes with sagreedy or annealing"),
+        ("orlib", "milp", "--seed=0", "beside milp; it goes with sagreedy or sagreedy-arrived or annealing"),
+        ("instance", "edd", "--seed=1", "beside edd; it goes with sagreedy or sagreedy-arrived or annealing"),
     ],
 )
 @pytest.mark.parametrize("action", ["solve", "compare"])

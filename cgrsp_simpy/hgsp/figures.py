@@ -106,8 +106,9 @@ def pictures(instances: int) -> dict[str, Picture]:
             panels.table_two,
             findings.table_two,
             "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves: when all are.\n"
-            "Steps: decisions every 0.01 s alone, as in the paper",
-            (6.3, 3.6),
+            "Steps: decisions every 0.01 s alone, as in the paper.\n"
+            "Response: from arrival to completion, printed as waiting",
+            (6.3, 3.8),
             _table_two,
         ),
     }

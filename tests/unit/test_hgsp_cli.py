@@ -83,7 +83,11 @@ LOOSE = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,50,1,0\n"
 CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2  # two of 1 s on the A100, both due after 1 s
 
 
-@pytest.mark.parametrize(("tasks", "bound", "gap"), [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 0.0, None)])
+@pytest.mark.parametrize(
+    ("tasks", "bound", "gap"),
+    [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 0.0, None)],
+    ids=["hopeless", "loose", "crowded"],
+)
 def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(capsys, tmp_path, tasks, bound, gap):
     path = tmp_path / "tasks.csv"
     path.write_text(tasks, encoding="utf-8")

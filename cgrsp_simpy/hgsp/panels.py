@@ -202,7 +202,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     """Bars of both measures in each mode, the printed values as hollow marks."""
     names = [", ".join([row["scheduler"], SHORT[row["mode"]], *(["steps"] if row["step_s"] else [])]) for row in rows]
     colours = [COLOURS["fifo" if row["scheduler"] == "fifo" else "wspt"] for row in rows]
-    labels = {"weighted_wait": "weighted waiting (s)", "mean_wait_s": "mean waiting (s)"}
+    labels = {"weighted_response": "weighted response (s)", "mean_response_s": "mean response (s)"}
     for ax, (metric, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
         printed = [row.get(f"printed_{metric}", nan) for row in rows]
         marks.bars(ax, names, [row[metric] for row in rows], [nan] * len(rows), printed, colours)

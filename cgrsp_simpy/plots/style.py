@@ -97,6 +97,7 @@ LOOKS = _POLICIES | {
     # tasks on GPUs, beside fifo
     "greedy": _SKY,
     "sagreedy": _PINK,
+    "sagreedy-arrived": _FOREST,
     "wspt": _ORANGE,
     "edd": _BLUE,
     "atc": _RUST,

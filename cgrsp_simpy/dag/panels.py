@@ -123,7 +123,7 @@ def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
     ax.yaxis.set_major_locator(LogLocator(2))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
-    _legend(canvas, [_line(name) for name in names], note, 5)
+    _legend(canvas, [_line(name) for name in names], note, 6)
 
 
 def _line(name: str) -> Line2D:

@@ -110,5 +110,8 @@ def test_in_hefts_order_no_placement_of_a_pipeline_of_four_stages_ends_a_millise
     assert by_heft == pytest.approx(carried_out(problem, heft(problem)).makespan_s, abs=1e-3)
     assert by_rank == pytest.approx(by_heft, abs=1e-3)
     assert 0.5 < in_graph / by_heft < 0.55
-    for name in ("random-search", "woa", "rtgs", "worl-rtgs"):
+    for name in ("random-search", "woa", "rtgs", "worl-rtgs", "annealing:order=graph,hot=0.3"):
         assert find(problem, name, Budget(256)).makespan_s == pytest.approx(in_graph, rel=0.01)
+    assert len(set(heft(problem).gpu)) == 2
+    caught = find(problem, "annealing:order=graph", Budget(256)).makespan_s > 1.5 * in_graph
+    assert caught == (inter_gb_per_s == 1.0)

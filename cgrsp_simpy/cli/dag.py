@@ -17,7 +17,7 @@ from cgrsp_simpy.dag.study import compare, figures_of
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
-DEFAULT = "round-robin,heft,annealing,rtgs,worl-rtgs"
+DEFAULT = "round-robin,heft,annealing,random-search,rtgs,worl-rtgs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (one, every, pairs):
         _add_setting(action)
     for action, option in ((one, "--scheduler"), (every, "--schedulers")):
-        help = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5 (default: %(default)s)"
+        help = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank (default: %(default)s)"
         action.add_argument(option, default=DEFAULT, metavar="S,S", help=help)
         action.add_argument("--budget", type=float, metavar="S", help="seconds of each search")
         action.add_argument("--evaluations", type=int, metavar="N", help="plans that each search evaluates (default: 1000)")

@@ -15,13 +15,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.analysis.ranks import cliques
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
+from cgrsp_simpy.dag.heft import ORDERS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, told
 from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["ablation", "coefficients", "convergence", "gantt", "placement", "ranks", "scatter", "sensitivity"]
+__all__ = ["ablation", "coefficients", "convergence", "gantt", "order", "placement", "ranks", "scatter", "sensitivity"]
 
+ORDER_NAMES = {"heft": "HEFT's placement", "annealing": "annealing,\nrandom start"}
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}  # of the nodes of a training step
 GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
@@ -110,7 +113,7 @@ def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
     ax.yaxis.set_major_locator(LogLocator(2))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
-    _legend(canvas, [_line(name) for name in names], note, 5)
+    _legend(canvas, [_line(name) for name in names], note, 6)
 
 
 def _line(name: str) -> Line2D:
@@ -166,13 +169,36 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
     _legend(canvas, [], note)
 
 
+def order(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A line a scheduler: mean and interval when plans run in the graph's order, hollow, and in rank order, filled."""
+    ax = canvas.add_subplot()
+    names = list(dict.fromkeys(row["scheduler"] for row in rows))
+    for place, name in enumerate(names):
+        found = [
+            mean([row["over_heft"] for row in rows if (row["scheduler"], row["order"]) == (name, order)]) for order in ORDERS
+        ]
+        ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": LOOKS[name].colour})
+        for each, style in zip(found, (marks.hollow(LOOKS[name]), dots(LOOKS[name]))):
+            marks.intervals(ax, [each.mean], [place], x_half=[each.half_width], colour=LOOKS[name].colour)
+            ax.plot([each.mean], [place], **{"linestyle": "none", **style})
+            aside: dict[str, Any] = {"xytext": (0, 6), "textcoords": "offset points", "ha": "center", "fontsize": "small"}
+            ax.annotate(f"{each.mean:.2f}", (each.mean, place), **aside)
+    ax.axvline(1.0, **FAINT)
+    ax.set_yticks(range(len(names)), [ORDER_NAMES.get(name, name) for name in names])
+    ax.set(xlabel="makespan over HEFT's", ylim=(len(names) - 0.4, -0.8))
+    handles = [Line2D([], [], label="run in the graph's order", **marks.hollow()), Line2D([], [], label="in HEFT's rank order")]
+    handles[1].set(color="black", marker="D", linestyle="none")
+    _legend(canvas, handles, note)
+
+
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
     """By how much the makespan changes without a part: a point with its interval, and the published range as a band."""
     ax = canvas.add_subplot()
     without = [row for row in rows if row["scheduler"] != "worl-rtgs"]
     for place, row in enumerate(without):
         low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
-        ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
+        if low != "":
+            ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
         ax.plot([value], [place], linestyle="", **dots(LOOKS[row["scheduler"]]))
         marks.intervals(ax, [value], [place], x_half=[row["half_width_pct"]], colour=LOOKS[row["scheduler"]].colour)
         aside: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": "small"}

@@ -65,7 +65,6 @@ def metrics(canvas: Canvas, rows: list[Row], note: str) -> None:
             _points(ax, names, values, halves)
         else:
             marks.bars(ax, names, values, halves, None, [LOOKS[name].colour for name in names])
-            ax.margins(x=0.3)  # for the values in figures
             ax.set_xlim(left=0)
             ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set_xlabel(label.format(jobs=rows[0]["jobs"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -48,7 +49,7 @@ def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: 
     """A judge of numbers. answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share."""
 
     def judge(given: Any) -> str:
-        if isinstance(given, bool) or not isinstance(given, Real):
+        if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given):
             return f"the answer is a number ({unit}), not {given!r}"
         right = answer()
         if abs(float(given) - right) <= tolerance * abs(right):

@@ -185,7 +185,8 @@ def arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[Arriving]:
     """The jobs one by one."""
     places = count()
     for chunk, kinds in foreseen:
-        yield from map(Arriving, places, *(column.tolist() for column in (*chunk, kinds)))
+        for job in zip(*(column.tolist() for column in (*chunk, kinds))):
+            yield Arriving(next(places), *job)
 
 
 def source(desk: Dispatcher, jobs: Iterable[Arriving], record: Callable[[Row], None]) -> Process:

@@ -119,9 +119,10 @@ def _intro(instances: int) -> list[str]:
         "# Figures of HGSP, drawn from this package's instances and runs",
         "After “Heterogeneous GPU Scheduling”, whose data sets are not public: tasks1 to tasks4 are generated here, of the"
         f" printed sizes and clusters, {instances} instances each. A published value belongs to other instances; what can be"
-        " compared is who is better than whom, and by what share. What stands after ± is half of a 95 % interval. fifo, greedy"
-        " and sagreedy are the paper's; wspt, edd and atc are dispatch rules, annealing is ours. Each picture has an SVG and the"
-        " CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out figures/hgsp`.",
+        " compared is who is better than whom, and by what share. What stands after ± is half of a 95 % interval. fifo, greedy,"
+        " sagreedy and sagreedy-arrived are the paper's, the last two its SAGreedy in two readings; wspt, edd and atc are"
+        " dispatch rules, annealing is ours. Each picture has an SVG and the CSV of what is plotted beside it. All of them:"
+        " `cgrsp hgsp figures --out figures/hgsp`.",
     ]
 
 

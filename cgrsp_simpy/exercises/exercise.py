@@ -51,13 +51,17 @@ def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: 
     def judge(given: Any) -> str:
         if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given):
             return f"the answer is a number ({unit}), not {given!r}"
+        try:
+            value = float(given)
+        except OverflowError:
+            value = math.inf if given > 0 else -math.inf
         right = answer()
-        if abs(float(given) - right) <= tolerance * abs(right):
+        if abs(value - right) <= tolerance * abs(right):
             return ""
         for mistake in mistakes:
             wrong = mistake.answer()
-            if abs(float(given) - wrong) <= tolerance * abs(wrong):
+            if abs(value - wrong) <= tolerance * abs(wrong):
                 return mistake.hint
-        return f"too {'low' if float(given) < right else 'high'} ({unit})"
+        return f"too {'low' if value < right else 'high'} ({unit})"
 
     return judge

@@ -120,8 +120,9 @@ def _intro(instances: int) -> list[str]:
         "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here: tasks1 to tasks4 are"
         f" generated, of the printed sizes and clusters, {instances} instances each. A published value belongs to other"
         " instances; what can be compared is who is better than whom, and by what share. What stands after ± is half of a 95 %"
-        " interval. fifo, greedy and sagreedy are the paper's; wspt, edd and atc are dispatch rules, annealing is ours. Each"
-        " picture has an SVG and the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures --out figures/hgsp`.",
+        " interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its SAGreedy in two readings; wspt,"
+        " edd and atc are dispatch rules, annealing is ours. Each picture has an SVG and the CSV of what is plotted beside it."
+        " All of them: `cgrsp hgsp figures --out figures/hgsp`.",
     ]
 
 

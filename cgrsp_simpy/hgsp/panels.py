@@ -161,7 +161,7 @@ def utilisation(canvas: Canvas, rows: list[Row], note: str) -> None:
             marks.intervals(ax, at, values, y_half=[row[half("busy_pct")] for row in own])
         ax.set_title(f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small")
         ax.set_ylim(0, 100)
-    axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
+    axes[-1].set_xticks(range(len(COMPARED)), [name.replace("-", "-\n") for name in COMPARED])
     canvas.supylabel("busy (% of the makespan)", fontsize="medium")
     _legend(canvas, [Patch(color=colour, label=model) for model, colour in MODELS.items()], note)
 

@@ -49,12 +49,9 @@ def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: 
     """A judge of numbers. answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share."""
 
     def judge(given: Any) -> str:
-        if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(given):
+        if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(_as_float(given)):
             return f"the answer is a number ({unit}), not {given!r}"
-        try:
-            value = float(given)
-        except OverflowError:
-            value = math.inf if given > 0 else -math.inf
+        value = _as_float(given)
         right = answer()
         if abs(value - right) <= tolerance * abs(right):
             return ""
@@ -65,3 +62,11 @@ def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: 
         return f"too {'low' if value < right else 'high'} ({unit})"
 
     return judge
+
+
+def _as_float(given: Any) -> float:
+    """A number as a float; infinite if it is too large for one."""
+    try:
+        return float(given)
+    except OverflowError:
+        return math.inf if given > 0 else -math.inf

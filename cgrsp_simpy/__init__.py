@@ -17,8 +17,8 @@ from typing import Any
 
 from cgrsp_simpy import waiting
 from cgrsp_simpy.analysis import queueing, statistics
-from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.engine.events import Event
+from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.experiments.compare import Comparison, compare
 from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.experiments.month import THESIS_MIX, Month, month

@@ -1,6 +1,7 @@
-"""EASY or HPS on a Philly log? HPS more than halves the mean wait, and leaves the wide jobs to the end, when GPUs idle.
+"""EASY or HPS on a Philly log? HPS more than halves the mean wait, but uses fewer GPUs, and somebody waits for five weeks.
 
 The log is one virtual cluster of Microsoft's Philly traces in Gavel's format; its durations are steps over rates that are ours.
+Used and fragmented are shares: of the GPUs from the first submission to the last, and of the free GPUs while jobs wait.
 Run it as: python scenarios/easy_or_hps.py PATH
 """
 

@@ -40,6 +40,7 @@ from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import csr_array, vstack
 
 from cgrsp_simpy.analysis.occupation import Laws
+from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.scenario import Scenario
@@ -94,7 +95,7 @@ def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s
     """The bound for the arrivals of a seed, on "wait" (min), "miss" (%), "tardiness" (min), or on "mix", their sum.
 
     Raises InputError for another objective, a seed or bin that is not allowed, measured service times (they have no law), and
-    jobs of several GPUs.
+    jobs of several GPUs; SolverError if the linear program's solver fails.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
@@ -244,7 +245,7 @@ class _Program:
         best, best_price = -math.inf, np.zeros(len(self.room_s))
         for turn in range(ROUNDS):
             once = csr_array((np.ones(len(self.row)), (self.row, np.arange(len(self.row)))))
-            found = linprog(self.unit @ self.parts, self.used.T, self.room_s, once, jobs)  # type: ignore[call-overload]
+            found = self._solved(once, jobs)
             price = np.maximum(0.0, -found.ineqlin.marginals)
             tried = (price + best_price) / 2 if turn else price  # prices of the first rounds swing: half way is better
             value, wanted = self._answers(tried)
@@ -255,6 +256,20 @@ class _Program:
             self._drop(found, price)
             self._add(wanted)
         return self._by_step(best_price), found
+
+    def _solved(self, once: csr_array, jobs: list[int]) -> OptimizeResult:
+        cost = self.unit @ self.parts
+
+        def solve(presolve: bool) -> OptimizeResult:
+            found: OptimizeResult = linprog(  # type: ignore[call-overload]
+                cost, self.used.T, self.room_s, once, jobs, options={"presolve": presolve}
+            )
+            return found
+
+        found = tried_twice(solve)
+        if found.status != SOLVED:
+            raise SolverError(f"no lower bound: the solver failed, with presolve and without: {found.message}")
+        return found
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
         """What groups add up to at prices, and the columns of their best answers on each type."""

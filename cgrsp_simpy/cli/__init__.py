@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import NoReturn, cast
 
+from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.experiments.executors import WorkerError
@@ -65,7 +66,7 @@ def _carried_out(given: argparse.Namespace) -> int:
     try:
         text, status = cast(Answer, VERBS[given.verb].carry_out(given))
         print(text, flush=True)
-    except (InputError, PolicyError, WorkerError) as error:
+    except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say

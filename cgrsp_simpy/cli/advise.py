@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from cgrsp_simpy.experiments.advice import hours, html_page, markdown, rows
 from cgrsp_simpy.experiments.advise import Advice, advise
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.table import csv_text, json_text
 
 log = logging.getLogger(__name__)
 POLICIES = "fifo,spt,edf,rh,cadr,triage"
@@ -42,7 +41,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
         _draw(found, Path(given.report))
         log.info("the report is in %s", given.report)
     if given.format == "json":
-        return Answer(json.dumps({"scenario": scenario.name, "rows": rows(found)}, indent=2))
+        return Answer(json_text({"scenario": scenario.name, "rows": rows(found)}))
     return Answer((csv_text(rows(found)) if given.format == "csv" else markdown(found)).rstrip("\n"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,7 +13,7 @@ from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.experiments.study import interval, plain_mean
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 UNITS = {"wait": "minutes of mean wait", "miss": "per cent missed", "tardiness": "minutes of mean tardiness"}
 MIX = "wait in minutes + missed in per cent + tardiness in minutes"
@@ -58,7 +57,7 @@ def _csv(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound
 
 def _json(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
     bound = plain_mean(mean([bound.value for bound in bounds]))
-    return json.dumps({"scenario": name, "objective": objective, "bound": bound, "seeds": _rows(seeds, bounds)}, indent=2)
+    return json_text({"scenario": name, "objective": objective, "bound": bound, "seeds": _rows(seeds, bounds)})
 
 
 def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:

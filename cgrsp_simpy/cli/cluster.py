@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
+import logging
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome, simulate
+from cgrsp_simpy.cluster.simulation import Outcome, lacking, simulate
 from cgrsp_simpy.cluster.study import Offered, Source, compare
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
+log = logging.getLogger(__name__)
 FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
 ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
 
+COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
 OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
 
 
@@ -36,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
     every.add_argument(
         "--schedulers",
-        default="fifo,sjf,shortest,shortest-gpu,hps,pbs,sbs,easy",
         metavar="S,S",
-        help=f"{', '.join(SCHEDULERS)}, with parameters as in hps:monotone=true (default: %(default)s)",
+        help=f"{', '.join(SCHEDULERS)}, with parameters as in hps:monotone=true"
+        f" (default: {','.join(COMPARED)}; of a log those whose columns it has)",
     )
     one.add_argument("--scheduler", default="fifo", metavar="S", help="as in compare (default: %(default)s)")
     one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
@@ -111,8 +114,19 @@ def _compare(given: argparse.Namespace) -> Answer:
     source, seeds = _source(given, cluster), seeds_of(given)
     if isinstance(source, Jobs):
         seeds = range(1)  # a log has no luck
-    schedulers = policies_of(given.schedulers)
+    schedulers = _compared(source) if given.schedulers is None else policies_of(given.schedulers)
     return answer(compare(source, schedulers, seeds, cluster, given.placement, workers_of(given), out=given.out), given)
+
+
+def _compared(source: Source) -> list[str]:
+    """The schedulers by default; those that look at what a log does not tell are left out, with a warning."""
+    if not isinstance(source, Jobs):
+        return list(COMPARED)
+    lacks = {name: columns for name in COMPARED if (columns := lacking(source, make_scheduler(name)))}
+    if lacks:
+        told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
+        log.warning("%s does not tell what these schedulers look at; they are left out: %s", source.name, told)
+    return [name for name in COMPARED if name not in lacks]
 
 
 def _run(given: argparse.Namespace) -> Answer:
@@ -127,9 +141,9 @@ def _run(given: argparse.Namespace) -> Answer:
     figures = metrics(outcome)
     if given.format == "json":
         named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        return Answer(json.dumps({**named, "summary": figures, "classes": by_class(outcome)}, indent=2))
+        return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
-    lines += [f"{name:24} {value:16,.2f}" for name, value in figures.items()]
+    lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
     if jobs.underestimated:
         lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
     classes = by_class(outcome)
@@ -155,10 +169,10 @@ def _table(given: argparse.Namespace) -> Answer:
         return Answer(csv_text(rows).rstrip("\n"))
     verdicts = {figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")} for figure in table.CLAIMS}
     if given.format == "json":
-        return Answer(json.dumps({"rows": rows, "claims": tested, "verdicts": verdicts}, indent=2))
+        return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
     heading = ["scheduler", "load", "", *(name for figure in table.FIGURES for name in (figure, "printed"))]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.impossible(), ""]
+    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.implied(), ""]
     for figure, both in verdicts.items():
         lines.append(f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst dynamic, best static)")
     return Answer("\n".join(lines))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +15,9 @@ from cgrsp_simpy.dag.setting import STATES, Setting, read_graph
 from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.dag.study import compare, figures_of
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
-DEFAULT = "round-robin,heft,annealing,rtgs,worl-rtgs"
+DEFAULT = "round-robin,heft,annealing,random-search,rtgs,worl-rtgs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (one, every, pairs):
         _add_setting(action)
     for action, option in ((one, "--scheduler"), (every, "--schedulers")):
-        help = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5 (default: %(default)s)"
+        help = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank (default: %(default)s)"
         action.add_argument(option, default=DEFAULT, metavar="S,S", help=help)
         action.add_argument("--budget", type=float, metavar="S", help="seconds of each search")
         action.add_argument("--evaluations", type=int, metavar="N", help="plans that each search evaluates (default: 1000)")
@@ -97,7 +96,7 @@ def _solve(given: argparse.Namespace) -> Answer:
         return Answer(csv_text(_rows(schedules[names[0]])).rstrip("\n"))
     rows = [{"scheduler": name, **figures_of(found[name], schedules[name])} for name in names]
     if given.format == "json":
-        return Answer(json.dumps({"setting": str(setting), "seed": given.seed, "schedulers": rows}, indent=2))
+        return Answer(json_text({"setting": str(setting), "seed": given.seed, "schedulers": rows}))
     graph = problem.graph
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{setting}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
@@ -131,7 +130,7 @@ def _correlate(given: argparse.Namespace) -> Answer:
         name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")} for name in ("pearson", "spearman")
     }
     if given.format == "json":
-        return Answer(json.dumps({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told}, indent=2))
+        return Answer(json_text({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told}))
     lines = [f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG, 95 % interval; published"]
     printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
     for name, value in told.items():

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
+from cgrsp_simpy.hgsp.llm import OWNED, table_two
 from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
 from cgrsp_simpy.hgsp.llm import simulate as simulate_llm
-from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.llm_requests import WEIGHTS, LlmCluster, read_requests
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, Solution, solve
+from cgrsp_simpy.hgsp.solve import SCHEDULERS, SEEDED, Solution, solve
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.model.table import aligned, csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
 
 COMPARED = ("weighted_tardiness", "dmr_pct", "act_s", "makespan_s", "utilisation_pct", "gap_pct", "seconds")
+RESPONSE = "wait: from arrival to start. response: from arrival to completion, which the paper calls waiting."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     one = actions.add_parser("solve", help="one instance by one scheduler")
     every = actions.add_parser("compare", help="schedulers on the same instances")
-    requests = actions.add_parser("llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log")
+    requests = actions.add_parser(
+        "llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log", epilog=f"{RESPONSE} {OWNED}"
+    )
     drawn = actions.add_parser(
         "figures",
         help="the paper's figures and tables: PNG, SVG, and the CSV of what is plotted",
@@ -71,19 +73,22 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--tasks", type=int, metavar="N", help="number of tasks")
     group.add_argument("--load", type=float, metavar="R", help="offered work over the speed of all GPUs")
     group.add_argument("--slack", metavar="A:B", help="least and greatest time to the deadline, in times on an A30")
-    group.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the instance and of the search (default: %(default)s)"
-    )
+    group.add_argument("--seed", type=int, metavar="N", help="of the instance and of the search (default: 0)")
     parser.add_argument("--cluster", metavar="NAME", help=f"{', '.join(CLUSTERS)} (default: the level's, else small)")
 
 
 def _add_instance(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("an instance from a file")
-    group.add_argument("--instance", metavar="FILE", help="CSV of workload, memory_gb, deadline_s, weight, arrival_s")
+    group.add_argument(
+        "--instance", metavar="FILE", help="CSV of workload, memory_gb, deadline_s, weight, arrival_s; task, if any, names them"
+    )
     group.add_argument("--skip-unfit", action="store_true", help="leave out tasks that fit on no GPU instead of refusing them")
     group.add_argument("--orlib", metavar="FILE", help="a weighted tardiness file of the OR-Library")
-    group.add_argument("--index", type=int, default=1, metavar="N", help="of the instance in it, from 1 (default: %(default)s)")
-    group.add_argument("--machines", type=int, default=1, metavar="N", help="identical; due dates are divided by it (default: 1)")
+    group.add_argument(
+        "--size", type=int, metavar="N", help="tasks of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)"
+    )
+    group.add_argument("--index", type=int, metavar="N", help="of the instance in it, from 1 (default: 1)")
+    group.add_argument("--machines", type=int, metavar="N", help="identical; due dates are divided by it (default: 1)")
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
@@ -117,14 +122,49 @@ def _slack(text: str) -> tuple[float, float]:
     return least, greatest
 
 
-def _instance(given: argparse.Namespace, seed: int) -> Instance:
+# Option -> the sources of an instance on which it acts; the same for schedulers.
+_OF_SOURCE = {
+    **dict.fromkeys(("tasks", "load", "slack"), ("level",)),
+    "cluster": ("level", "instance"),
+    "skip_unfit": ("instance",),
+    **dict.fromkeys(("size", "index", "machines"), ("orlib",)),
+}
+_OF_SCHEDULER = {"moves": ("annealing",), "time_budget": ("annealing", "milp")}
+
+
+def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None:
+    """Raise InputError for several sources or none, and for an option without effect beside the others."""
     sources = [name for name in ("level", "instance", "orlib") if getattr(given, name) is not None]
     require(len(sources) == 1, "sources of the instance", sources, "one of --level, --instance and --orlib")
+    for option, owners in _OF_SOURCE.items():
+        if _is_given(given, option) and sources[0] not in owners:
+            raise _without_effect(option, f"--{sources[0]}", [f"--{name}" for name in owners])
+    owned = _OF_SCHEDULER if given.level is not None else {**_OF_SCHEDULER, "seed": SEEDED}
+    for option, owners in owned.items():
+        if _is_given(given, option) and not set(schedulers) & set(owners):
+            raise _without_effect(option, ", ".join(schedulers), owners)
+
+
+def _is_given(given: argparse.Namespace, option: str) -> bool:
+    value = getattr(given, option)
+    return value is not None and value is not False  # 0 is a value
+
+
+def _without_effect(option: str, beside: str, owners: Sequence[str]) -> InputError:
+    return InputError(f"--{option.replace('_', '-')} has no effect beside {beside}; it goes with {' or '.join(owners)}")
+
+
+def _instance(given: argparse.Namespace, seed: int) -> Instance:
     if given.orlib is not None:
-        return read_orlib(given.orlib, given.index, given.machines)
+        index, machines = (1 if value is None else value for value in (given.index, given.machines))
+        return read_orlib(given.orlib, index, machines, given.size)
     if given.instance is not None:
         return read_instance(given.instance, cluster(given.cluster or "small"), skip_unfit=given.skip_unfit)
     return generate(_level(given), seed)
+
+
+def _seed(given: argparse.Namespace) -> int:
+    return 0 if given.seed is None else int(given.seed)
 
 
 # ---- answers ----
@@ -132,7 +172,7 @@ def _instance(given: argparse.Namespace, seed: int) -> Instance:
 
 def _generate(given: argparse.Namespace) -> Answer:
     require(given.level is not None, "--level", None, f"one of {', '.join(LEVELS)}")
-    instance = generate(_level(given), given.seed)
+    instance = generate(_level(given), _seed(given))
     write_instance(instance, given.out)
     gpus = ", ".join(gpu.name for gpu in instance.gpus)
     log.info("%d tasks over %.1f h for %s", instance.tasks, instance.arrival_s[-1] / 3600, gpus)
@@ -140,23 +180,18 @@ def _generate(given: argparse.Namespace) -> Answer:
 
 
 def _solve(given: argparse.Namespace) -> Answer:
-    solution = _solved(given, given.scheduler, _instance(given, given.seed), given.seed)
+    check_one_of("scheduler", given.scheduler, SCHEDULERS)
+    _check_options(given, [given.scheduler])
+    solution = _solved(given, given.scheduler, _instance(given, _seed(given)), _seed(given))
     if given.format == "json":
-        return Answer(json.dumps(solution.figures, indent=2))
+        return Answer(json_text(solution.figures))
     if given.format == "csv":
-        return Answer(csv_text(_rows(solution)).rstrip("\n"))
+        return Answer(csv_text(solution.schedule.rows()).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value):>14}" for name, value in solution.figures.items()))
 
 
 def _solved(given: argparse.Namespace, scheduler: str, instance: Instance, seed: int) -> Solution:
     return solve(instance, scheduler, seed=seed, moves=given.moves, time_budget_s=given.time_budget)
-
-
-def _rows(solution: Solution) -> list[dict[str, Any]]:
-    schedule, instance = solution.schedule, solution.schedule.instance
-    columns = (schedule.gpu, instance.arrival_s, schedule.start_s, schedule.finish_s, instance.deadline_s, instance.weight)
-    names = ("gpu", "arrival_s", "start_s", "finish_s", "deadline_s", "weight")
-    return [{"task": task, **dict(zip(names, row))} for task, row in enumerate(zip(*(c.tolist() for c in columns)), start=1)]
 
 
 def _compare(given: argparse.Namespace) -> Answer:
@@ -166,7 +201,8 @@ def _compare(given: argparse.Namespace) -> Answer:
     require(len(set(names)) == len(names), "--schedulers", given.schedulers, "names that differ")
     check_whole("--instances", given.instances, least=1)
     require(given.instances == 1 or given.level is not None, "--instances", given.instances, "1, unless --level generates them")
-    seeds = range(given.seed, given.seed + given.instances)
+    _check_options(given, names)
+    seeds = range(_seed(given), _seed(given) + given.instances)
     rows = []
     for seed in seeds:
         instance = _instance(given, seed)
@@ -177,13 +213,11 @@ def _compare(given: argparse.Namespace) -> Answer:
     return _compared(given, columns)
 
 
-def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list[float]]]) -> Answer:
+def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list[Any]]]) -> Answer:
+    means = {name: {key: _mean(values) for key, values in each.items()} for name, each in columns.items()}
     if given.format == "json":
-        means = {name: {key: mean(values).mean for key, values in each.items()} for name, each in columns.items()}
-        return Answer(json.dumps({"instances": given.instances, "schedulers": means}, indent=2))
-    lines = [["scheduler", *COMPARED]]
-    lines += [[name, *(_told(mean(values).mean) for values in each.values())] for name, each in columns.items()]
-    text = aligned(lines)
+        return Answer(json_text({"instances": given.instances, "schedulers": means}))
+    text = aligned([["scheduler", *COMPARED], *([name, *map(_told, each.values())] for name, each in means.items())])
     if given.instances > 1:
         first, *others = columns
         text += ["", f"weighted tardiness, difference from {first}, paired by instance (95 %)"]
@@ -193,18 +227,24 @@ def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list
     return Answer("\n".join(text))
 
 
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Of the gap: None if an instance has no bound; a mean of the others would be of other instances for each scheduler."""
+    known = [value for value in values if value is not None]
+    return mean(known).mean if len(known) == len(values) else None
+
+
 def _llm(given: argparse.Namespace) -> Answer:
+    for option in ("weight", "gpus", "tensor", "strict"):
+        if given.trace is None and _is_given(given, option):
+            raise _without_effect(option, "the printed workload", ["--trace"])
     rows = table_two() if given.trace is None else _served(given)
-    if given.trace is None:
-        for option in ("weight", "gpus", "tensor", "strict"):
-            require(not getattr(given, option), f"--{option}", getattr(given, option), "given with --trace")
     if given.format == "json":
-        return Answer(json.dumps({"rows": rows}, indent=2))
+        return Answer(json_text({"rows": rows}))
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     columns = list(dict.fromkeys(key for row in rows for key in row))
     lines = [[_told(row[key]) if row.get(key) is not None else "-" for key in columns] for row in rows]
-    return Answer("\n".join(aligned([columns, *lines])))
+    return Answer("\n".join([*aligned([columns, *lines]), "", RESPONSE, OWNED]))
 
 
 def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -230,6 +270,8 @@ def _figures(given: argparse.Namespace) -> Answer:
 
 
 def _told(value: Any) -> str:
+    if value is None:
+        return "no bound known"
     if not isinstance(value, (int, float)):
         return str(value)
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"

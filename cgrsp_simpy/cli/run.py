@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from cgrsp_simpy.model.decision import Policy
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.record import Run
 from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.table import csv_text, plain
+from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.policies import make_policy
 
 # Suffix of a picture -> what is written into it in place of the date, so that the same run gives the same bytes.
@@ -58,7 +57,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     figures = run.summary()
     if given.format == "json":
         named = {"scenario": scenario.name, "policy": label(given.policy), "seed": given.seed}
-        return Answer(json.dumps({**named, "summary": plain(figures)}, indent=2))
+        return Answer(json_text({**named, "summary": figures}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     return Answer("\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())]))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from cgrsp_simpy.cli.waiting_options import (
     add_trace,
     case_of,
     check_duration,
+    check_without_trace,
     formula_of,
     log_of,
     policies_of,
@@ -29,9 +29,9 @@ from cgrsp_simpy.cli.waiting_options import (
     trials_of,
     why_unsteady,
 )
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.table import aligned, csv_text, plain
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, of_trials, simulate
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy
@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     one = actions.add_parser("analyze", help="one policy by formula; without --servers at its cheapest number of machines")
-    best = actions.add_parser("optimize", help="the best number of machines: by formula, or on a log by simulation")
+    best = actions.add_parser(
+        "optimize", help="the best number of machines, or none (ajw: at least one): by formula, or on a log by simulation"
+    )
     run = actions.add_parser("simulate", help="one policy by simulation")
     every = actions.add_parser("compare", help="policies on the same jobs, formula beside simulation")
     figures = actions.add_parser(
@@ -96,7 +98,7 @@ def _analyze(given: argparse.Namespace) -> Answer:
 def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
     shown = {name: found[name] for name in SHOWN if name in found}
     if given.format == "json":
-        return Answer(json.dumps(plain(shown), indent=2))
+        return Answer(json_text(shown))
     if given.format == "csv":
         return Answer(csv_text([shown]).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
@@ -105,6 +107,8 @@ def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
 def _optimize(given: argparse.Namespace) -> Answer:
     policies, own = policies_of(given.policies, given), formula_of(given)
     if given.trace is None:
+        check_without_trace(given)
+        require(given.order == "fcfs", "--order", given.order, "fcfs without --trace: of another order there is no formula")
         rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
     else:
         jobs = source_of(given, 0)
@@ -130,7 +134,7 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
         for name, row in rows.items()
     }
     if given.format == "json":
-        return Answer(json.dumps({"policies": {name: plain(row) for name, row in shown.items()}}, indent=2))
+        return Answer(json_text({"policies": shown}))
     if given.format == "csv":
         return Answer(csv_text([{"policy": name, **row} for name, row in shown.items()]).rstrip("\n"))
     names = list(next(iter(shown.values())))
@@ -146,11 +150,11 @@ def _simulate(given: argparse.Namespace) -> Answer:
     else:
         run = follow if given.recursion else simulate
         outcomes = [run(case, given.seed + trial, keep=True) for trial in range(trials_of(given))]
-        write_whole(Path(given.keep), csv_text(_records(outcomes)).encode())
         found = of_trials(outcomes)
+        write_whole(Path(given.keep), csv_text(_records(outcomes)).encode())
     shown = _shown(given, found)
     if given.format == "json":
-        return Answer(json.dumps({name: _json(value) for name, value in shown.items()}, indent=2))
+        return Answer(json_text({name: _json(value) for name, value in shown.items()}))
     if given.format == "csv":
         return Answer(csv_text([{"figure": name, **_bounds(value)} for name, value in shown.items()]).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
@@ -166,10 +170,7 @@ def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Me
 
 
 def _json(value: Mean) -> dict[str, Any]:
-    def number(x: float) -> float | None:
-        return x if math.isfinite(x) else None
-
-    return {"mean": number(value.mean), "ci95": [number(value.low), number(value.high)]}
+    return {"mean": value.mean, "ci95": [value.low, value.high]}
 
 
 def _records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -204,10 +205,12 @@ def _run(given: argparse.Namespace) -> Callable[[Case, int], Outcome]:
 
 
 def _beside(given: argparse.Namespace, policy: WaitingPolicy) -> dict[str, float]:
-    """The formula's figures; none for a log, nor where mispredictions have no formula."""
+    """The formula's figures; none for a log, another order, or idle machines lent, nor where mispredictions have no formula."""
     own = formula_of(given)
+    if given.trace is not None or given.order != "fcfs" or given.work_conserving:
+        return {}
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
-    if given.trace is not None or (errors != NO_ERRORS and policy.name != "sww") or errors.run_over or errors.run_under:
+    if (errors != NO_ERRORS and policy.name != "sww") or errors.run_over or errors.run_under:
         return {}
     form = closed_form(policy, own["rate_per_s"], own["service_s"], given.servers, own["prices"], errors)
     price, wait_s = float(form.price), float(form.wait_s)
@@ -225,7 +228,7 @@ def _compared(given: argparse.Namespace, rows: Mapping[str, tuple[Mapping[str, M
             name: {**{key: _json(found[key]) for key in COMPARED}, "formula": dict(formula) or None}
             for name, (found, formula) in rows.items()
         }
-        return Answer(json.dumps({"servers": given.servers, "policies": policies}, indent=2))
+        return Answer(json_text({"servers": given.servers, "policies": policies}))
     if given.format == "csv":
         flat = [
             {"policy": name, "figure": key, **_bounds(found[key]), "formula": formula.get(key, "")}
@@ -233,12 +236,15 @@ def _compared(given: argparse.Namespace, rows: Mapping[str, tuple[Mapping[str, M
             for key in COMPARED
         ]
         return Answer(csv_text(flat).rstrip("\n"))
-    head = ["policy", *(cell for key in COMPARED for cell in ((key, "formula") if any(f for _, f in rows.values()) else (key,)))]
-    lines = [
-        [name, *(cell for key in COMPARED for cell in (_told(found[key]), *([f"{formula[key]:.4g}"] if formula else [])))]
-        for name, (found, formula) in rows.items()
-    ]
-    return Answer("\n".join(aligned([head, *lines])))
+    beside = any(formula for _, formula in rows.values())
+    lines = [["policy", *(cell for key in COMPARED for cell in ((key, "formula") if beside else (key,)))]]
+    for name, (found, formula) in rows.items():
+        lines.append([name])
+        for key in COMPARED:
+            lines[-1].append(_told(found[key]))
+            if beside:
+                lines[-1].append(f"{formula[key]:.4g}" if formula else "-")
+    return Answer("\n".join(aligned(lines)))
 
 
 def _told(value: Mean) -> str:

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline
 TRIALS = 5
+MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +63,7 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--trace", metavar="FILE", help="Standard Workload Format or CSV, plain or gzipped")
     group.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(LOG_FORMATS)} (default: by the file's name)")
     group.add_argument("--strict", action="store_true", help="refuse a log with bad lines or out of order")
-    group.add_argument("--machine-cores", type=int, default=64, metavar="N", help="of a fixed machine (default: %(default)s)")
+    group.add_argument("--machine-cores", type=int, metavar="N", help=f"of a fixed machine (default: {MACHINE_CORES})")
     group.add_argument("--machine-memory", type=float, metavar="GB", help="of a fixed machine (default: 4 GB a core)")
     group.add_argument(
         "--prices", metavar="FILE", help="sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
@@ -128,13 +129,19 @@ def formula_of(given: argparse.Namespace) -> dict[str, Any]:
 def source_of(given: argparse.Namespace, jobs: int) -> JobSource:
     """The jobs: generated ones, or those of a log."""
     if given.trace is None:
-        for option in ("trace_format", "strict", "prices"):
-            require(not getattr(given, option), f"--{option.replace('_', '-')}", getattr(given, option), "given with --trace")
+        check_without_trace(given)
         own = formula_of(given)
         return ExponentialJobs(jobs, own["rate_per_s"], own["service_s"])
     for option in ("rate", "service"):
         require(getattr(given, option) is None, f"--{option}", getattr(given, option), "left out where --trace has the jobs")
     return log_of(given)
+
+
+def check_without_trace(given: argparse.Namespace) -> None:
+    """The options that are for a log alone are left out."""
+    for option in ("trace_format", "strict", "prices", "whole", "machine_cores", "machine_memory"):
+        value = getattr(given, option)
+        require(value is None or value is False, f"--{option.replace('_', '-')}", value, "given with --trace")
 
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
@@ -150,8 +157,9 @@ def case_of(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy, s
     sizes = M5 if given.prices is None else read_sizes(given.prices)
     check_whole("--servers", servers, least=1)
     if given.trace is not None and not given.whole:
-        memory_gb = 4.0 * given.machine_cores if given.machine_memory is None else given.machine_memory
-        machines = (Size("fixed machine", given.machine_cores, memory_gb, 0.0),) * servers
+        cores = MACHINE_CORES if given.machine_cores is None else given.machine_cores
+        memory_gb = GB_PER_CORE * cores if given.machine_memory is None else given.machine_memory
+        machines = (Size("fixed machine", cores, memory_gb, 0.0),) * servers
     return Case(jobs, policy, machines, given.order, prices_of(given), sizes)
 
 

@@ -9,6 +9,7 @@ end at once, conservative backfilling expects it to run for as long again (both 
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 
 from cgrsp_simpy.cluster.placement import Place
@@ -74,11 +75,16 @@ def _less(free: list[int], place: Place) -> list[int]:
 
 
 class Conservative:
-    """Every waiting job has a reservation, the earliest that delays none before it; it starts when its time has come.
+    """Every job has a reservation from its arrival on, the earliest that delays none before it; it starts when its time has come.
 
-    reserved: of each waiting job, as by the last decision. A job that ends before its estimate leaves a gap: the reservations, by
-    their start, move up into it where they can, and none moves back. When one exceeds its estimate, all
-    reservations are made anew by arrival.
+    When a job ends before its estimate, the reservations are compressed: in the order of their starts, each is given up and made
+    anew, at the earliest start that the others leave, which is never later. So no job starts later than by its first reservation
+    unless one exceeds its estimate; then all are made anew by arrival, and what was promised may come later. At one instant jobs
+    end before others arrive.
+
+    reserved: of each waiting job, as by the last decision. Decisions come while GPUs are idle: jobs that have arrived since the
+    last, while none was, are given their reservations first, in order of arrival. That is what they would have had on arrival,
+    for nothing has ended in between, and until now there was nothing to be had.
     """
 
     __name__ = "conservative"
@@ -94,47 +100,43 @@ class Conservative:
             self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
             self._profile = Profile(now_s, moment.sizes, moment.placement)
         self._profile.forget(now_s)
-        gap_end_s = self._take_back(moment)
+        self._reserve_new(moment, before_s=now_s)
+        ended_early = self._take_back(moment)
         if self._late(now_s):
             self._begin_anew(moment)
-        elif gap_end_s > now_s:
-            self._move_up(moment, gap_end_s)
-        for job in moment.waiting:
-            if job not in self.reserved:
-                self._reserve(moment, job)
+        elif ended_early:
+            self._compress(moment)
+        self._reserve_new(moment)
         for job in [job for job, kept in self.reserved.items() if kept.start_s <= now_s]:
             self._kept[job] = kept = self.reserved.pop(job)
             moment.start(job, kept.place)
 
-    def _take_back(self, moment: Moment) -> float:
-        """Free what is kept for jobs that have ended; the end of the last gap that this leaves, or now."""
-        gap_end_s = now_s = moment.now_s
+    def _take_back(self, moment: Moment) -> bool:
+        """Free what is kept for jobs that have ended; whether one has before its estimate."""
+        early = False
         for job in self._kept.keys() - moment.running.keys():
             kept = self._kept.pop(job)
-            if kept.end_s > now_s:
-                self._profile.give(kept._replace(start_s=now_s))
-                gap_end_s = max(gap_end_s, kept.end_s)
-        return gap_end_s
+            if kept.end_s > moment.now_s:
+                self._profile.give(kept._replace(start_s=moment.now_s))
+                early = True
+        return early
 
     def _late(self, now_s: float) -> bool:
         """Whether a job runs that should have ended, or one waits that should have started."""
         overrun = any(kept.end_s <= now_s for kept in self._kept.values())
         return overrun or any(kept.start_s < now_s for kept in self.reserved.values())
 
-    def _move_up(self, moment: Moment, gap_end_s: float) -> None:
+    def _compress(self, moment: Moment) -> None:
         """Move each reservation to an earlier time if there is one.
 
-        A new time lies before the end of a gap. By start: what a reservation was waiting for has moved before it, so that each
-        starts when a job ends, which is when there is a decision.
+        By start, equal ones by arrival: what a reservation was waiting for has moved before it, so that each starts when a job
+        ends, which is when there is a decision.
         """
         jobs = moment.jobs
-        for job, kept in sorted(self.reserved.items(), key=lambda item: item[1].start_s):
+        for job, kept in sorted(self.reserved.items(), key=lambda item: (item[1].start_s, item[0])):
             self._profile.give(kept)
-            before_s = min(kept.start_s, gap_end_s)
-            earlier = self._profile.earliest(int(jobs.gpus[job]), float(jobs.estimate_s[job]), before_s)
-            if earlier is not None:
-                self.reserved[job] = earlier
-                gap_end_s = max(gap_end_s, kept.end_s)
+            earlier = self._profile.earliest(int(jobs.gpus[job]), float(jobs.estimate_s[job]), kept.start_s)
+            self.reserved[job] = earlier or kept
             self._profile.take(self.reserved[job])
 
     def _begin_anew(self, moment: Moment) -> None:
@@ -146,8 +148,12 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * moment.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=moment.now_s))
 
-    def _reserve(self, moment: Moment, job: int) -> None:
-        kept = self._profile.earliest(int(moment.jobs.gpus[job]), float(moment.jobs.estimate_s[job]))
-        assert kept is not None, "a job that the cluster cannot run"
-        self.reserved[job] = kept
-        self._profile.take(kept)
+    def _reserve_new(self, moment: Moment, before_s: float = math.inf) -> None:
+        """Reservations for the jobs without one that arrived before a time, in order of arrival."""
+        jobs = moment.jobs
+        for job in moment.waiting:
+            if job not in self.reserved and jobs.arrival_s[job] < before_s:
+                kept = self._profile.earliest(int(jobs.gpus[job]), float(jobs.estimate_s[job]))
+                assert kept is not None, "a job that the cluster cannot run"
+                self.reserved[job] = kept
+                self._profile.take(kept)

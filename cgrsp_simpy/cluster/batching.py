@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from cgrsp_simpy.cluster.jobs import Ints, Jobs
+from cgrsp_simpy.cluster.jobs import Ints, Jobs, known
 from cgrsp_simpy.cluster.simulation import Moment, Scheduler
 from cgrsp_simpy.cluster.single import named, start_chosen
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
@@ -29,7 +29,7 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     check_fraction("least_similarity", least_similarity)
     check_number("time_unit_s", time_unit_s, above=0)
 
-    @named("sbs")
+    @named("sbs", "iterations", "family")
     def schedule(moment: Moment) -> None:
         jobs = moment.jobs
 
@@ -44,15 +44,16 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
 
 def best_batch(jobs: Jobs, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float) -> Ints | None:
     """The feasible batch of best score, or None."""
-    by_family = queue[np.argsort(jobs.family[queue], kind="stable")]
+    family, iterations = known(jobs.family), known(jobs.iterations)
+    by_family = queue[np.argsort(family[queue], kind="stable")]
     best, best_score = None, 0.0
     for size in BATCHES:
         if size > len(queue):
             break
         batches = sliding_window_view(by_family, size)
-        batches = batches[jobs.family[batches[:, 0]] == jobs.family[batches[:, -1]]]
+        batches = batches[family[batches[:, 0]] == family[batches[:, -1]]]
         gpus, time_s = jobs.gpus[batches], jobs.estimate_s[batches]
-        efficiency = jobs.iterations[batches].sum(axis=1) / (gpus.sum(axis=1) * time_s.max(axis=1))
+        efficiency = iterations[batches].sum(axis=1) / (gpus.sum(axis=1) * time_s.max(axis=1))
         similarity = 1 / (1 + (time_s / time_unit_s).var(axis=1) + gpus.var(axis=1))
         feasible = (gpus.sum(axis=1) <= capacity) & (similarity >= least_similarity)
         score = np.where(feasible, efficiency * similarity, 0.0)
@@ -64,5 +65,5 @@ def best_batch(jobs: Jobs, queue: Ints, capacity: int, least_similarity: float, 
 def best_alone(jobs: Jobs, queue: Ints) -> int:
     """The job of best score by itself."""
     gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
-    score = jobs.iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
+    score = known(jobs.iterations)[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
     return int(queue[np.argmax(score)])

@@ -22,18 +22,24 @@ CLAIMED = {
 def metrics(rows: list[Row]) -> str:
     """Who is best at what, and how near the others are."""
     found = {row["scheduler"]: row for row in rows}
-    fewest, soonest, evenest = (_least(rows, metric) for metric in ("starved", "wait_s", "wait_variance_min2"))
-    fifo, *others = (row["throughput_per_h"] for row in rows)
+    units = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
+    fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in units.items())
+    fifo, *others = sorted(rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"]))
+    least, most = (f"{row['throughput_per_h']:.2f} ({row['scheduler']})" for row in (others[0], others[-1]))
     return (
-        f"Jobs per hour are {fifo:.2f} under fifo and {min(others):.2f} to {max(others):.2f} under the others."
-        f" Fewest jobs starve under {fewest}; the mean wait is shortest under {soonest} s; waits vary least under {evenest} min²,"
-        f" in place of {found['hps']['wait_variance_min2']:,.0f} under hps."
+        f"While jobs arrive, {fifo['throughput_per_h']:.2f} an hour are completed under fifo, {least} to {most} under the others."
+        f" Fewest jobs starve under {fewest}; the mean wait is shortest under {soonest}; waits vary least under {evenest},"
+        f" in place of {found['hps']['wait_variance_min2']:,.0f} min² under hps."
     )
 
 
-def _least(rows: Sequence[Row], metric: str) -> str:
-    row = min(rows, key=lambda row: float(row[metric]))
-    return f"{row['scheduler']}, {row[metric]:,.0f} ± {row[half(metric)]:,.0f}"
+def _least(rows: Sequence[Row], metric: str, unit: str = "") -> str:
+    """The scheduler of the least mean, and how many others cannot be told from it by their intervals."""
+    least, *others = sorted(rows, key=lambda row: float(row[metric]))
+    high = least[metric] + least[half(metric)]
+    near = sum(row[metric] - row[half(metric)] <= high for row in others)
+    overlap = f" (the intervals of {near} others overlap with it)" if near else ""
+    return f"{least['scheduler']}, {least[metric]:,.0f} ± {least[half(metric)]:,.0f}{unit}{overlap}"
 
 
 def waits(rows: list[Row]) -> str:

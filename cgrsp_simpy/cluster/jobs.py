@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = ["KINDS", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs"]
+__all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 KINDS = ("inference", "training", "research")
+MAY_LACK = ("iterations", "family", "user")  # columns of jobs
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Jobs:
     """Jobs in order of arrival; columns of shape (jobs,).
 
     arrival_s, duration_s: seconds; a job holds its GPUs for its duration. gpus: whole numbers >= 1. estimate_s: what a scheduler
-    is told of the duration. iterations: work, for the efficiency of PBS and SBS. kind: index into KINDS. family, user: whole
-    numbers >= 0 that tell model families and users apart.
+    is told of the duration. kind: index into KINDS. What a log may not tell, None then: iterations, the work that is known before
+    a job runs, for the efficiency of PBS and SBS; family, user: whole numbers >= 0 that tell model families and users apart.
 
     Raises InputError, naming column and job (numbered from 1 in the order given), for what is not allowed. Jobs are put in order
     of arrival, those that arrive together in the order given.
@@ -65,22 +67,22 @@ class Jobs:
     gpus: Ints = field(repr=False)
     duration_s: Floats = field(repr=False)
     estimate_s: Floats = field(repr=False)
-    iterations: Floats = field(repr=False)
+    iterations: Floats | None = field(repr=False)
     kind: Ints = field(repr=False)
-    family: Ints = field(repr=False)
-    user: Ints = field(repr=False)
+    family: Ints | None = field(repr=False)
+    user: Ints | None = field(repr=False)
     name: str = "jobs"
 
     def __post_init__(self) -> None:
-        for column in COLUMNS:
+        for column in self.columns:
             whole = column in ("gpus", "kind", "family", "user")
             object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.int64 if whole else np.float64))
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
-        for column in COLUMNS:
+        for column in self.columns:
             self._check(column, getattr(self, column))
         order = np.argsort(self.arrival_s, kind="stable")
-        for column in COLUMNS:
+        for column in self.columns:
             object.__setattr__(self, column, getattr(self, column)[order])
 
     def _check(self, column: str, values: npt.NDArray[Any]) -> None:
@@ -90,6 +92,11 @@ class Jobs:
         for index in np.flatnonzero(bad)[:1]:
             allowed = "a number > 0" if positive else "a number >= 0"
             require(False, f"{column} of job {index + 1}", values[index].item(), allowed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are there."""
+        return tuple(column for column in COLUMNS if column not in MAY_LACK or getattr(self, column) is not None)
 
     @property
     def jobs(self) -> int:
@@ -120,7 +127,16 @@ class Jobs:
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
         """Some of the jobs."""
-        return Jobs(**{column: getattr(self, column)[index] for column in COLUMNS}, name=name)
+        columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
+        columns |= {column: getattr(self, column)[index] for column in self.columns}
+        return Jobs(**columns, name=name)
 
 
 COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")
+
+
+def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
+    """A column that may be lacking. Raises InputError if it is."""
+    if column is None:
+        raise InputError("the scheduler looks at a column that these jobs lack")
+    return column

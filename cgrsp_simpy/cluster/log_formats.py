@@ -65,16 +65,16 @@ STEPS_PER_S = {
 
 
 class Row(NamedTuple):
-    """A job: the columns of `Jobs`, but that family and user may be any marks that tell them apart."""
+    """A job: the columns of `Jobs`, but that family and user may be any marks that tell them apart. None: not told."""
 
     arrival_s: float
     gpus: int
     duration_s: float
     estimate_s: float
-    iterations: float
+    iterations: float | None
     kind: int
-    family: Hashable
-    user: Hashable
+    family: Hashable | None
+    user: Hashable | None
 
 
 Rows = Iterator[tuple[int, list[str]]]  # the numbers of lines, and their cells
@@ -123,7 +123,7 @@ def _philly(steps_per_s: Mapping[str, float], cells: list[str]) -> Row:
         raise ValueError(f"no steps per second are given for job type {job_type[:50]!r}")
     duration_s = steps / steps_per_s[job_type]
     arrival_s, gpus = _number("arrival", cells[5]), _whole("GPUs", cells[6], least=1)
-    return Row(arrival_s, gpus, duration_s, duration_s, steps, TRAINING, job_type.partition(" (")[0], 0)
+    return Row(arrival_s, gpus, duration_s, duration_s, steps, TRAINING, job_type.partition(" (")[0], None)
 
 
 def openb(file: TextIO) -> tuple[Rows, Parse]:
@@ -150,7 +150,7 @@ def _openb(names: list[str], cells: list[str]) -> Row:
     duration_s = deleted_s - started_s
     family = tuple(pod[name] for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli"))
     kind = INFERENCE if pod["qos"] == "LS" else TRAINING
-    return Row(created_s, gpus, duration_s, duration_s, gpus * duration_s, kind, family, 0)
+    return Row(created_s, gpus, duration_s, duration_s, None, kind, family, None)
 
 
 def swf(file: TextIO) -> tuple[Rows, Parse]:
@@ -179,4 +179,5 @@ def _swf(cells: list[str]) -> Row:
         if holds:
             raise LeftOut(reason)
     require(processors == math.floor(processors), "processors", processors, "a whole number")
-    return Row(submit, int(processors), run, limit if limit > 0 else run, processors * run, TRAINING, application, user)
+    estimate_s, family, by = limit if limit > 0 else run, *(mark if mark >= 0 else None for mark in (application, user))
+    return Row(submit, int(processors), run, estimate_s, None, TRAINING, family, by)

@@ -3,7 +3,9 @@
 All readers: a gzipped file is told by its content. Time 0 is the first arrival. `cluster` is what the jobs are to run on; a job
 that is too wide for it is refused, or left out with skip_wide. strict: refuse bad lines and a file that is out of order, which
 are otherwise left out, or sorted, with a logged warning. What was read, what was left out and the load on the cluster are logged
-as information, in one line. Raises InputError with the file's name, and the line where there is one.
+as information, in one line. What a log does not tell of its jobs (work, family, user) is not made up from what happened to
+them: the column is None, and the schedulers that look at it refuse the log. The user is None unless the log tells two users apart
+at least. Raises InputError with the file's name, and the line where there is one.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import TextIO
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Ints, Jobs
+from cgrsp_simpy.cluster.jobs import MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
 from cgrsp_simpy.cluster.log_formats import STEPS_PER_S, LeftOut, Parse, Row, Rows, openb, philly, swf
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number
 from cgrsp_simpy.model.reading import listed, note
@@ -47,7 +49,7 @@ def read_philly(
     Used are the job type, the number of steps, the arrival in seconds and the GPUs. The trace holds steps, not seconds: a job's
     duration is its steps over steps_per_s of its type, whatever its GPUs. The defaults are ours, not measured; that jobs of
     different types take equally long on average is assumed, and how long is a choice (see STEPS_PER_S). Iterations are the
-    steps, the family is the model without its batch size, all jobs are training, by one user, and estimates are exact.
+    steps, the family is the model without its batch size, all jobs are training, no user is told, and estimates are exact.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -61,7 +63,7 @@ def read_openb(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide:
     the same, and is taken to run from creation_time. A pod that asks for a share of a GPU (gpu_milli below 1000) takes the whole
     GPU, for GPUs are not shared here. Left out, and counted: pods without GPU, and those of no time. Ours, for the trace tells no
     more: latency-sensitive pods (qos LS) are inference, all others training; pods with equal demands (CPU, memory, GPUs) are one
-    family; one user; estimates are exact; iterations are GPU-seconds, so that all are equally efficient.
+    family; estimates are exact. Neither work nor user is told.
     """
     return _read(path, openb, cluster, skip_wide, strict)
 
@@ -72,7 +74,8 @@ def read_swf(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: b
     GPUs are the allocated processors, else the requested ones; the estimate is the requested time, else the run time; family is
     the application. Left out, and counted: parts of checkpointed jobs (status 2 to 4; the format lists these jobs whole as well),
     jobs cancelled before they ran, and jobs without run time (or of 0 s), submit time or processors. All others held their
-    processors, whatever their status. Ours: all jobs are training; iterations are GPU-seconds, so that all are equally efficient.
+    processors, whatever their status. Ours: all jobs are training. Work is not told, and the run time does not stand in for it,
+    for no scheduler knows it beforehand.
     """
     return _read(path, swf, cluster, skip_wide, strict)
 
@@ -151,24 +154,24 @@ def _jobs(rows: list[Row], name: str) -> Jobs:
         np.array(gpus),
         np.array(duration_s),
         np.array(estimate_s),
-        np.array(iterations),
+        None if None in iterations else np.array(iterations),
         np.array(kind),
-        _numbered(family),
-        _numbered(user),
+        _numbered(family, least=1),
+        _numbered(user, least=2),
         name,
     )
 
 
-def _numbered(marks: tuple[Hashable, ...]) -> Ints:
-    """Whole numbers for marks, in the order in which they first occur."""
+def _numbered(marks: tuple[Hashable | None, ...], least: int) -> Ints | None:
+    """Whole numbers for marks, in the order in which they first occur; None if fewer than `least` are told."""
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
-    return np.array([numbers[mark] for mark in marks])
+    return np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {None}) >= least else None
 
 
 def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) -> None:
     log.info(
         "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d;"
-        " estimates shorter than the run: %d; offered load %.3g of %d GPUs",
+        " estimates shorter than the run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
         path,
         jobs.jobs,
         bad,
@@ -176,6 +179,8 @@ def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) ->
         jobs.gpus.mean(),
         jobs.gpus.max(),
         jobs.underestimated,
+        (jobs.estimate_s == jobs.duration_s).sum(),
+        ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
         jobs.load(cluster),
         cluster.gpus,
     )

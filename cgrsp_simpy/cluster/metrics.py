@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -25,27 +26,31 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float]:
     """The paper's metrics of a run.
 
-    throughput_per_h: jobs over the makespan. makespan_s: from the first arrival to the last completion. utilisation_pct:
-    GPU-seconds of the jobs over GPUs times makespan. wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s,
-    wait_p95_s, wait_max_s. starved, starved_pct: jobs that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits,
-    over n; the paper does not say its unit. jain: Jain's index of slowdowns, (wait + duration) / duration, from 1/n to 1; not
-    of waits, which can all be 0. success_pct: jobs that are complete by horizon_s, on the clock of the arrivals; it is the last
-    arrival unless given (ours, the paper gives none). fragmentation_pct: mean of `fragmentation` over the time in which jobs
-    wait. node_fragmentation_pct: share of that time in which the largest waiting job fits nowhere although as many GPUs are free
-    as it needs (Section II.B: free GPUs are spread over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that
-    second time in which moving running jobs to other nodes would make room, and moves: how many jobs, on average over the time in
-    which it would (`consolidation.moves`; ours); 0 if there is no such time.
+    throughput_per_h and utilisation_pct are measured while jobs arrive, from the first submission to the last, both included, of
+    length L: jobs that complete by then over L, and GPU-seconds in use by then over GPUs times L. NaN if all arrive at one time.
+    What comes after, the drain, tells how long the last job is, not how fast jobs are served: over the makespan a scheduler that
+    leaves wide jobs to the end seems slow even if it completes most. makespan_s: from the first arrival to the last completion.
+    wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s, wait_p95_s, wait_max_s. starved, starved_pct: jobs
+    that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits, over n; the paper does not say its unit. jain:
+    Jain's index of slowdowns, (wait + duration) / duration, from 1/n to 1; not of waits, which can all be 0. success_pct: jobs
+    that are complete by horizon_s, on the clock of the arrivals; it is the last arrival unless given (ours, the paper gives
+    none). fragmentation_pct: mean of `fragmentation` over the time in which jobs wait. node_fragmentation_pct: share of that time
+    in which the largest waiting job fits nowhere although as many GPUs are free as it needs (Section II.B: free GPUs are spread
+    over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that second time in which moving running jobs to
+    other nodes would make room, and moves: how many jobs, on average over the time in which it would (`consolidation.moves`;
+    ours); 0 if there is no such time.
     """
     jobs, wait_s = outcome.jobs, outcome.wait_s
     horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s
     check_number("horizon_s", horizon_s, least=0)
     makespan_s = float(outcome.finish_s.max() - jobs.arrival_s[0])
+    throughput_per_h, utilisation_pct = _while_jobs_arrive(outcome)
     median_s, p95_s = np.percentile(wait_s, (50, 95)).tolist()
     variance_s2 = float(wait_s.var())
     fragmented, spread, mendable, moved = _fragmented(course(outcome))
     return {
-        "throughput_per_h": jobs.jobs / makespan_s * HOUR_S,
-        "utilisation_pct": 100 * jobs.gpu_seconds / (outcome.cluster.gpus * makespan_s),
+        "throughput_per_h": throughput_per_h,
+        "utilisation_pct": utilisation_pct,
         "makespan_s": makespan_s,
         **_waits(outcome, np.ones(jobs.jobs, dtype=bool)),
         "wait_min_s": float(wait_s.min()),
@@ -61,6 +66,17 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         "consolidation_pct": mendable,
         "moves": moved,
     }
+
+
+def _while_jobs_arrive(outcome: Outcome) -> tuple[float, float]:
+    """Jobs completed per hour, and GPUs in use in percent, from the first submission to the last."""
+    jobs, last_s = outcome.jobs, outcome.jobs.arrival_s[-1]
+    length_s = float(last_s - jobs.arrival_s[0])
+    if length_s == 0:
+        return nan, nan
+    used_gpu_s = float(jobs.gpus @ (np.minimum(outcome.finish_s, last_s) - np.minimum(outcome.start_s, last_s)))
+    completed = int((outcome.finish_s <= last_s).sum())
+    return completed / length_s * HOUR_S, 100 * used_gpu_s / (outcome.cluster.gpus * length_s)
 
 
 def by_class(outcome: Outcome) -> list[dict[str, str | float]]:

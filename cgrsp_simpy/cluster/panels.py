@@ -21,24 +21,10 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, hollow, told
-from cgrsp_simpy.plots.style import Look
+from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["HOLDS", "LOOKS", "WIDTH_COLOURS", "aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
+__all__ = ["HOLDS", "WIDTH_COLOURS", "aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
 
-LOOKS = {
-    "fifo": Look("#000000", "o", "-"),
-    "fifo-skip": Look("#7F7F7F", "v", (0, (1, 1))),
-    "sjf": Look("#E69F00", "s", (0, (5, 1.5))),
-    "shortest": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    "shortest-gpu": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
-    "adaptive": Look("#BDBDBD", "X", (0, (1, 2))),
-    "hps": Look("#009E73", "h", "-"),
-    "pbs": Look("#D872AD", "D", (0, (9, 2))),
-    "sbs": Look("#C04A00", "*", (0, (12, 1.5))),
-    "easy": Look("#7B3294", "p", (0, (3, 1.5))),
-    "conservative": Look("#A6761D", "8", (0, (7, 2))),
-    "las": Look("#C9BE86", "<", (0, (2, 1))),
-}
 WIDTH_COLOURS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(WIDTHS)))]
 HOLDS = {
     "yes": ("#0B4F9C", "o", "dynamic is better"),
@@ -79,7 +65,6 @@ def metrics(canvas: Canvas, rows: list[Row], note: str) -> None:
             _points(ax, names, values, halves)
         else:
             marks.bars(ax, names, values, halves, None, [LOOKS[name].colour for name in names])
-            ax.margins(x=0.3)  # for the values in figures
             ax.set_xlim(left=0)
             ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set_xlabel(label.format(jobs=rows[0]["jobs"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Floats, Ints, Jobs
+from cgrsp_simpy.cluster.jobs import Floats, Ints, Jobs, known
 from cgrsp_simpy.cluster.simulation import Moment, Scheduler
 from cgrsp_simpy.cluster.single import fitting, named, start_chosen
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, check_whole
@@ -36,7 +36,7 @@ def pbs(
     check_number("medium_s", medium_s, least=0)
     check_number("tolerance", tolerance, least=0)
 
-    @named("pbs")
+    @named("pbs", "iterations")
     def schedule(moment: Moment) -> None:
         jobs = moment.jobs
         while pairs and (pair := best_pair(moment, tolerance)):
@@ -46,7 +46,7 @@ def pbs(
 
     def choose(jobs: Jobs, fits: Ints) -> np.intp:
         gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
-        efficiency = jobs.iterations[fits] / (gpus * time_s)
+        efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
         if stands_out(efficiency):
             return np.argmax(efficiency)
         if (small := gpus <= small_gpus).any():
@@ -72,7 +72,7 @@ def best_pair(moment: Moment, tolerance: float) -> tuple[int, int] | None:
     room = max(moment.free)
     fits = fitting(moment)
     fits = fits[moment.jobs.gpus[fits] < room]
-    gpus, time_s, work = (column[fits] for column in (moment.jobs.gpus, moment.jobs.estimate_s, moment.jobs.iterations))
+    gpus, time_s, work = moment.jobs.gpus[fits], moment.jobs.estimate_s[fits], known(moment.jobs.iterations)[fits]
     first, second = np.triu_indices(len(fits), 1)
     longer_s = np.maximum(time_s[first], time_s[second])
     will_do = (gpus[first] + gpus[second] <= room) & (np.abs(time_s[first] - time_s[second]) <= tolerance * longer_s)

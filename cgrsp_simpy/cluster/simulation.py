@@ -11,6 +11,7 @@ import numpy as np
 from cgrsp_simpy.cluster.jobs import Cluster, Floats, Jobs
 from cgrsp_simpy.cluster.placement import Place, Placement, best_fit
 from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import Assignment, View
 from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Draws, Job
@@ -19,7 +20,7 @@ from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.workload import JobList
 
-__all__ = ["Moment", "Outcome", "Running", "Scheduler", "simulate"]
+__all__ = ["Moment", "Outcome", "Running", "Scheduler", "check_columns", "lacking", "simulate"]
 
 
 class Running(NamedTuple):
@@ -35,7 +36,8 @@ class Moment:
 
     now_s: the clock. waiting: jobs in the queue, oldest first. running: by job. sizes, free: GPUs of each node, and those idle.
     gpus: those that each job needs, as a list, for loops over jobs.
-    A scheduler may look at all columns of `jobs` but duration_s, and only at jobs that have arrived.
+    A scheduler may look at all columns of `jobs` but duration_s, and only at jobs that have arrived. One that looks at columns
+    that jobs may lack names them in its attribute `needs`.
     """
 
     def __init__(self, jobs: Jobs, cluster: Cluster, placement: Placement) -> None:
@@ -123,12 +125,33 @@ class Outcome:
         return self.start_s - self.jobs.arrival_s
 
 
+NEEDED = {
+    "iterations": "the work of each job (iterations)",
+    "family": "the model family of each job",
+    "user": "jobs of at least two users",
+}
+
+
+def lacking(jobs: Jobs, scheduler: Scheduler) -> tuple[str, ...]:
+    """The columns that a scheduler needs and the jobs lack."""
+    return tuple(column for column in getattr(scheduler, "needs", ()) if column not in jobs.columns)
+
+
+def check_columns(jobs: Jobs, scheduler: Scheduler) -> None:
+    """Raise InputError if a scheduler needs a column that the jobs lack."""
+    for column in lacking(jobs, scheduler)[:1]:
+        name = getattr(scheduler, "__name__", type(scheduler).__name__)
+        raise InputError(f"scheduler {name} needs {NEEDED.get(column, column)}, which {jobs.name} does not tell")
+
+
 def simulate(jobs: Jobs, cluster: Cluster, scheduler: Scheduler, placement: Placement = best_fit) -> Outcome:
     """Simulate until the last job completes.
 
-    Raises InputError for a job that the cluster cannot run, PolicyError if the scheduler leaves jobs waiting for ever.
+    Raises InputError for a job that the cluster cannot run, or a column that the scheduler needs and the jobs lack; PolicyError
+    if the scheduler leaves jobs waiting for ever.
     """
     jobs.check_fit(cluster)
+    check_columns(jobs, scheduler)
     gang = _Gang(jobs, cluster, scheduler, placement)
 
     def policy(view: View) -> list[Assignment]:  # a function, of which a run makes no copy: the places are kept in `gang`

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Floats, Ints
+from cgrsp_simpy.cluster.jobs import Floats, Ints, known
 from cgrsp_simpy.cluster.simulation import Moment, Scheduler
 
 __all__ = [
@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 
-def named(name: str) -> Callable[[Scheduler], Scheduler]:
-    """Give a scheduler the name under which it is reported."""
+def named(name: str, *needs: str) -> Callable[[Scheduler], Scheduler]:
+    """Give a scheduler the name under which it is reported, and the columns that it needs of those that jobs may lack."""
 
     def give(scheduler: Scheduler) -> Scheduler:
-        scheduler.__name__ = name
+        scheduler.__name__, scheduler.needs = name, needs  # type: ignore[attr-defined]
         return scheduler
 
     return give
@@ -107,6 +107,7 @@ class LeastAttained:
     """
 
     __name__ = "las"
+    needs = ("user",)
 
     def __init__(self) -> None:
         self._moment: Moment | None = None
@@ -115,7 +116,7 @@ class LeastAttained:
         """Decide."""
         if moment is not self._moment:  # of another run
             self._moment, self._ended, self._since_s = moment, defaultdict[int, float](float), dict[int, float]()
-            self._user: list[int] = moment.jobs.user.tolist()
+            self._user: list[int] = known(moment.jobs.user).tolist()
 
         def received(jobs: Ints) -> Floats:
             by_user = self._received(moment)

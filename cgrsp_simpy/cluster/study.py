@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cgrsp_simpy.cluster.jobs import COLUMNS, PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.simulation import check_columns, simulate
+from cgrsp_simpy.experiments.configuration import open_store
 from cgrsp_simpy.experiments.replicate import carried_out, check_seeds
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import check_one_of, entries_of, require
 
@@ -63,19 +62,23 @@ def compare(
 
     source: an Offered, or jobs that are there (a log), which are the same for every seed. schedulers: texts as of
     `make_scheduler`; the first is the one that the others are tested against. executor, out: as in `cg.compare`. A run that
-    raises an exception becomes a row with the key "error". Raises InputError for what is not allowed.
+    raises an exception becomes a row with the key "error". Raises InputError for what is not allowed, such as a scheduler that
+    looks at a column which the jobs lack.
     """
     schedulers = entries_of("schedulers", schedulers, "a list of schedulers")
     require(len(set(schedulers)) == len(schedulers) > 0, "schedulers", list(schedulers), "names that differ, at least one")
-    for scheduler in schedulers:
-        make_scheduler(scheduler)
+    made = [make_scheduler(scheduler) for scheduler in schedulers]
     check_one_of("placement", placement, PLACEMENTS)
     seeds = check_seeds(seeds)
     if isinstance(source, Jobs):
         source.check_fit(cluster)
+        for scheduler in made:
+            check_columns(source, scheduler)
     else:
         generate(source.mix, 1, source.load, cluster)  # an error before the first run
-    store = None if out is None else Store(out, _configuration(source, cluster, placement, schedulers), seeds)
+    store = open_store(
+        out, "cluster", dict(zip(schedulers, schedulers)), seeds, source=source, cluster=cluster, placement=placement
+    )
     tasks = [_Task(source, cluster, placement, tuple(schedulers), seed) for seed in seeds]
     counts = [source.jobs * len(schedulers)] * len(tasks)
     done = carried_out(_carry_out, tasks, [[len(schedulers)]] * len(tasks), counts, executor, store)
@@ -97,20 +100,10 @@ def _carry_out(task: _Task) -> list[list[dict[str, Any]]]:
     def outcome(scheduler: str) -> dict[str, Any]:
         try:
             return metrics(simulate(jobs, cluster, make_scheduler(scheduler), PLACEMENTS[task.placement]))
-        except Exception as error:  # whatever a scheduler may raise: the other runs go on
+        except (Exception, SystemExit) as error:  # whatever a scheduler may raise: the other runs go on
             return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
 
     return [[outcome(scheduler) for scheduler in task.schedulers]]
-
-
-def _configuration(source: Source, cluster: Cluster, placement: str, schedulers: Sequence[str]) -> Mapping[str, Any]:
-    """What identifies a study in its results directory."""
-    digest = hashlib.sha256()
-    if isinstance(source, Jobs):
-        for column in COLUMNS:
-            digest.update(getattr(source, column).tobytes())
-    what = {"log": source.name, "sha256": digest.hexdigest()} if isinstance(source, Jobs) else asdict(source)
-    return {"study": "cluster", **what, "sizes": cluster.sizes, "placement": placement, "schedulers": list(schedulers)}
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
-from cgrsp_simpy.cluster.mix import Mix, least_gpu_hours, mean_gpu_hours, most_jobs_per_hour
+from cgrsp_simpy.cluster.mix import Mix, least_gpu_hours, least_of_any_law, mean_gpu_hours, most_jobs_per_hour
 from cgrsp_simpy.cluster.study import Comparison, Offered, compare
 
-__all__ = ["CLAIMS", "DYNAMIC", "LOADS", "PUBLISHED", "STATIC", "claims", "impossible", "rows", "studies", "verdict"]
+__all__ = ["CLAIMS", "DYNAMIC", "LOADS", "PUBLISHED", "STATIC", "claims", "implied", "rows", "studies", "verdict"]
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")
 DYNAMIC = ("hps", "pbs", "sbs")
@@ -101,23 +101,37 @@ def verdict(tested: Sequence[Mapping[str, Any]], figure: str, kind: str) -> str:
     return f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
 
 
-def impossible(mix: Mix | None = None) -> list[str]:
-    """What Table II cannot be, worked out from the mix and from the table itself."""
-    mix, gpus = mix or Mix(), PAPER_CLUSTER.gpus
+def implied() -> list[str]:
+    """What follows from the paper's mix and from what it prints of the schedulers, and what that cannot be."""
+    mix, gpus = Mix(), PAPER_CLUSTER.gpus
+    pairs = {name: row for name, row in PUBLISHED.items() if {"throughput_per_h", "utilisation_pct"} <= row.keys()}
+    hours = ", ".join(f"{gpu_hours(row):.2f} ({name})" for name, row in pairs.items())
     lines = [
-        f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours (all durations at the lower ends of their"
-        f" classes), {mean_gpu_hours(mix):.2f} with durations log-uniform within them."
+        f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours if its GPUs and its duration are independent,"
+        f" as they are here (all durations at the lower ends of their classes; {mean_gpu_hours(mix):.2f} with durations"
+        f" log-uniform within them), and at least {least_of_any_law(mix):.2f} if the widest jobs are the shortest.",
+        f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a job: less than GPUs and duration that are"
+        " independent allow, possible if wide jobs are short. The paper does not say which.",
     ]
+    for name, row in pairs.items():
+        most = most_jobs_per_hour(mix, PAPER_CLUSTER, row["utilisation_pct"] / 100)
+        lines.append(
+            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} % of {gpus} GPUs allow at most {most:.1f}"
+            f" jobs an hour, not {row['throughput_per_h']}."
+        )
     for name in DYNAMIC:
         row = PUBLISHED[name]
-        used_pct, starved = row["utilisation_pct"], row["starved"]
-        most = most_jobs_per_hour(mix, PAPER_CLUSTER, used_pct / 100)
-        lines += [
-            f"{name}: {used_pct} % of {gpus} GPUs allow at most {most:.1f} jobs an hour, not {row['throughput_per_h']}.",
-            f"{name}: {starved:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a mean of {row['wait_s']:.0f} s have a"
-            f" variance of at least {least_variance(row):,.0f} s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could be).",
-        ]
+        lines.append(
+            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among {JOBS} around a mean of {row['wait_s']:.0f} s"
+            f" have a variance of at least {least_variance(row):,.0f} s^2, not {row['wait_variance_s2']:.0f} (in min^2 it could"
+            " be)."
+        )
     return lines
+
+
+def gpu_hours(row: Mapping[str, float]) -> float:
+    """GPU-hours of the mean job that a throughput and a utilisation of the paper's cluster over the same time imply."""
+    return row["utilisation_pct"] / 100 * PAPER_CLUSTER.gpus / row["throughput_per_h"]
 
 
 def least_variance(row: Mapping[str, float]) -> float:

@@ -9,35 +9,42 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.dag.graph import Ints
-from cgrsp_simpy.dag.heft import heft
+from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.search import Budget, Found, Search
+from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["ORDERS", "anneal"]
+__all__ = ["STARTS", "anneal"]
 
-ORDERS = ("heft", "graph")
+STARTS = ("heft", "random")
 SWAP = 0.5  # share of the moves in which two units change places
 
 
 def anneal(
-    problem: Problem, budget: Budget, seed: int = 0, order: str = "heft", hot: float = 0.001, cold: float = 0.0001
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    order: str = "heft",
+    hot: float = 0.001,
+    cold: float = 0.0001,
+    start: str = "heft",
 ) -> Found:
-    """Simulated annealing from HEFT's placement: a unit moves to another GPU, or two units change places.
+    """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or two units change places.
 
-    order: in which the nodes run, "heft", where the answer is never worse than HEFT's plan, or "graph", as in all other
-    searches. hot, cold: first and last temperature, as multiples of the best makespan so far; geometric in between, by the
-    share of the budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order and
-    temperatures are ours. Raises InputError for another order, or a temperature that is not above 0.
+    order: in which the nodes run, "heft", that of HEFT's plan, or one of `run_order`. start: "heft", its placement, which in the
+    order "heft" no answer is worse than; or "random", each unit on one of the GPUs that have the memory, as whales start.
+    hot, cold: first and last temperature, as multiples of the best makespan so far; geometric in between, by the share of the
+    budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order, start and
+    temperatures are ours. Raises InputError for another order or start, or a temperature that is not above 0.
     """
-    check_one_of("order", order, ORDERS)
+    check_one_of("order", order, ("heft", *ORDERS))
+    check_one_of("start", start, STARTS)
     check_number("hot", hot, above=0)
     check_number("cold", cold, above=0)
-    start, generator = heft(problem), stream(seed, "dag annealing")
-    search = Search(problem, budget, "annealing", start.order if order == "heft" else None)
-    now = np.zeros(problem.graph.units, dtype=np.int64)
-    now[problem.graph.unit] = start.gpu
+    plan, generator = heft(problem), stream(seed, "dag annealing")
+    search = Search(problem, budget, "annealing", plan.order if order == "heft" else run_order(problem, order))
+    now = _of_units(problem, plan.gpu) if start == "heft" else random_units(problem, 1, generator)[0]
     now_s = float(search.evaluate(now[None])[0])
     hosts = [np.flatnonzero(fits) for fits in problem.fits]
     movable = np.flatnonzero(problem.fits.sum(axis=1) > 1)
@@ -48,6 +55,13 @@ def anneal(
         if new_s <= now_s or generator.random() < math.exp((now_s - new_s) / temperature_s):
             now, now_s = new, new_s
     return search.found()
+
+
+def _of_units(problem: Problem, gpu: Ints) -> Ints:
+    """The GPU of each unit, shape (units,), from those of the nodes."""
+    answer = np.zeros(problem.graph.units, dtype=np.int64)
+    answer[problem.graph.unit] = gpu
+    return answer
 
 
 def _neighbour(now: Ints, movable: Ints, hosts: Sequence[Ints], generator: Generator) -> Ints:

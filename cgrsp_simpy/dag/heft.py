@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.dag.graph import Floats
+from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.listing import Draft, by_priority
 from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.model.checks import check_one_of
 
-__all__ = ["cpop", "critical_path", "downward_rank_s", "heft", "upward_rank_s"]
+__all__ = ["ORDERS", "cpop", "critical_path", "downward_rank_s", "heft", "run_order", "upward_rank_s"]
+
+ORDERS = ("graph", "rank")
 
 
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
     """Heterogeneous earliest finish time: by upward rank, each node where it ends earliest, also in gaps."""
     draft = Draft(problem, insertion=True)
-    for node in by_priority(problem.graph, upward_rank_s(problem)):
+    for node in _by_rank(problem):
         draft.place(node)
     return draft.plan("heft")
+
+
+def run_order(problem: Problem, order: str) -> Ints | None:
+    """The order in which a search runs its plans, as of `Plan`.
+
+    order: "graph", the topological order of the graph, of nodes that are ready the first by number, as in the authors' program;
+    or "rank", by upward rank, the order in which HEFT places the nodes. Raises InputError for another.
+    """
+    check_one_of("order", order, ORDERS)
+    return np.array(_by_rank(problem)) if order == "rank" else None
+
+
+def _by_rank(problem: Problem) -> list[int]:
+    """The nodes in topological order; of those that are ready, the one of highest upward rank."""
+    return by_priority(problem.graph, upward_rank_s(problem))
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.dag.heft import run_order
 from cgrsp_simpy.dag.network import HIDDEN, Adam, Network
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
@@ -184,14 +185,15 @@ def ddqn(
     buffer: int = 50,
     sync_every: int = 100,
     paced: bool = False,
+    order: str = "graph",
 ) -> Found:
     """The agent alone, all units hoping for the mean load: the plans of successive episodes, until the budget is spent (ours).
 
     episodes: after so many (printed) the agent learns no more, and goes on with random choices among its own. paced: see `Turns`.
-    All others: see `Training`.
+    order: in which the nodes run, as of `run_order`; the agent does not see it. All others: see `Training`.
     """
     check_whole("episodes", episodes, least=1)
-    search, turns = Search(problem, budget, "ddqn"), Turns(problem, paced)
+    search, turns = Search(problem, budget, "ddqn", run_order(problem, order)), Turns(problem, paced)
     agent = Agent(turns, seed, Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every))
     hopes = np.full((1, problem.graph.units), turns.mean_s)
     while not search.over:

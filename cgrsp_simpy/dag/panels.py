@@ -15,26 +15,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.analysis.ranks import cliques
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
+from cgrsp_simpy.dag.heft import ORDERS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, told
-from cgrsp_simpy.plots.style import Look
+from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["LOOKS", "ablation", "coefficients", "convergence", "gantt", "placement", "ranks", "scatter", "sensitivity"]
+__all__ = ["ablation", "coefficients", "convergence", "gantt", "order", "placement", "ranks", "scatter", "sensitivity"]
 
-LOOKS = {
-    "random": Look("#BDBDBD", "X", (0, (1, 2))),
-    "round-robin": Look("#7F7F7F", "v", (0, (1, 1))),
-    "min-min": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    "heft": Look("#000000", "o", "-"),
-    "cpop": Look("#A6761D", "8", (0, (7, 2))),
-    "work": Look("#C9BE86", "<", (0, (2, 1))),
-    "annealing": Look("#7B3294", "p", (0, (3, 1.5))),
-    "woa": Look("#E69F00", "s", (0, (5, 1.5))),
-    "rtgs": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
-    "ddqn": Look("#D872AD", "D", (0, (9, 2))),
-    "worl-rtgs": Look("#009E73", "h", "-"),
-}
+ORDER_NAMES = {"heft": "HEFT's placement", "annealing": "annealing,\nrandom start"}
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}  # of the nodes of a training step
 GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
@@ -55,8 +45,9 @@ def _kind(name: str) -> str:
 
 
 def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: a line a GPU, nodes as boxes, transfers as lines from the GPU they leave to that where they arrive."""
+    """A panel a scheduler: a line a GPU, idle ones too; nodes as boxes, transfers as lines from GPU to GPU."""
     axes = canvas.subplots(len(DRAWN), 1, sharex=True)
+    gpus = range(1 + max(row["gpu"] for row in rows))  # round-robin, which is drawn, uses all of them
     for ax, name in zip(axes, DRAWN):
         own = [row for row in rows if row["scheduler"] == name]
         for row in own:
@@ -67,12 +58,15 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
                 )
             else:
                 ax.plot([row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]], color="0.35", linewidth=0.5, zorder=3)
-        gpus = 1 + max(row["gpu"] for row in own)
         end_s = max(row["end_s"] for row in own)
-        ax.set(ylim=(gpus - 0.5, -0.5), yticks=range(gpus), yticklabels=[f"GPU {gpu}" for gpu in range(gpus)])
+        used = {row["gpu"] for row in own}
+        names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
+        ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
         ax.set_title(f"{name}, {told(end_s)} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
-    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
+    seen_s = 1e-3 * max(row["end_s"] for row in rows)
+    there = {_kind(row["name"]) for row in rows if row["what"] == "node" and row["end_s"] - row["start_s"] > seen_s}
+    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items() if kind in there]
     _legend(canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note)
 
 
@@ -119,7 +113,7 @@ def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
     ax.yaxis.set_major_locator(LogLocator(2))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
-    _legend(canvas, [_line(name) for name in names], note, 5)
+    _legend(canvas, [_line(name) for name in names], note, 6)
 
 
 def _line(name: str) -> Line2D:
@@ -175,13 +169,36 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
     _legend(canvas, [], note)
 
 
+def order(canvas: Canvas, rows: list[Row], note: str) -> None:
+    """A line a scheduler: mean and interval when plans run in the graph's order, hollow, and in rank order, filled."""
+    ax = canvas.add_subplot()
+    names = list(dict.fromkeys(row["scheduler"] for row in rows))
+    for place, name in enumerate(names):
+        found = [
+            mean([row["over_heft"] for row in rows if (row["scheduler"], row["order"]) == (name, order)]) for order in ORDERS
+        ]
+        ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": LOOKS[name].colour})
+        for each, style in zip(found, (marks.hollow(LOOKS[name]), dots(LOOKS[name]))):
+            marks.intervals(ax, [each.mean], [place], x_half=[each.half_width], colour=LOOKS[name].colour)
+            ax.plot([each.mean], [place], **{"linestyle": "none", **style})
+            aside: dict[str, Any] = {"xytext": (0, 6), "textcoords": "offset points", "ha": "center", "fontsize": "small"}
+            ax.annotate(f"{each.mean:.2f}", (each.mean, place), **aside)
+    ax.axvline(1.0, **FAINT)
+    ax.set_yticks(range(len(names)), [ORDER_NAMES.get(name, name) for name in names])
+    ax.set(xlabel="makespan over HEFT's", ylim=(len(names) - 0.4, -0.8))
+    handles = [Line2D([], [], label="run in the graph's order", **marks.hollow()), Line2D([], [], label="in HEFT's rank order")]
+    handles[1].set(color="black", marker="D", linestyle="none")
+    _legend(canvas, handles, note)
+
+
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
     """By how much the makespan changes without a part: a point with its interval, and the published range as a band."""
     ax = canvas.add_subplot()
     without = [row for row in rows if row["scheduler"] != "worl-rtgs"]
     for place, row in enumerate(without):
         low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
-        ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
+        if low != "":
+            ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
         ax.plot([value], [place], linestyle="", **dots(LOOKS[row["scheduler"]]))
         marks.intervals(ax, [value], [place], x_half=[row["half_width_pct"]], colour=LOOKS[row["scheduler"]].colour)
         aside: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": "small"}

@@ -11,6 +11,7 @@ from cgrsp_simpy.dag.heft import cpop, heft
 from cgrsp_simpy.dag.learning import ddqn
 from cgrsp_simpy.dag.listing import by_work, min_min, random_plan, round_robin
 from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import carried_out
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.whales import rtgs, woa, worl_rtgs
@@ -29,6 +30,7 @@ CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
 }
 SEARCHES: dict[str, Callable[..., Found]] = {
     "annealing": anneal,
+    "random-search": random_search,
     "woa": woa,
     "rtgs": rtgs,
     "ddqn": ddqn,

@@ -84,11 +84,11 @@ class Search:
         counted = units if most is None else units[: max(0, most - self.evaluations)]
         answer = np.full(len(units), np.inf)
         answer[: len(counted)] = makespans(self.problem, counted[:, self.problem.graph.unit], self.order)
+        for place, makespan_s in enumerate(answer[: len(counted)].tolist()):
+            if makespan_s < self.best_s or not self.history:
+                self.best, self.best_s = units[place].copy(), makespan_s
+                self.history.append((self.evaluations + place + 1, self.seconds, makespan_s))
         self.evaluations += len(counted)
-        best = int(np.argmin(answer))
-        if answer[best] < self.best_s or not self.history:
-            self.best, self.best_s = units[best].copy(), float(answer[best])
-            self.history.append((self.evaluations, self.seconds, self.best_s))
         return answer
 
     def found(self) -> Found:

@@ -1,4 +1,4 @@
-"""A plan carried out by the engine: a node is a process that waits for its data, claims its GPU, runs, and sends its own data on."""
+"""A plan carried out by the engine: a node waits for its data, claims its GPU, runs, and sends its own data on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def simulate(problem: Problem, plan: Plan, listener: Listener | None = None) -> 
 
 
 class Ready:
-    """What the plan's policy sees: nodes that are ready, by GPU those that have not started, in the plan's order, and what is free.
+    """What the plan's policy sees. waiting: nodes that are ready. turn, free: by GPU, what is to start, in order, and room.
 
     A GPU is a slot, of one node at a time (the reading "exclusive"), or a pool of its memory (the reading "shared").
     """
@@ -76,7 +76,7 @@ class Ready:
 
 
 def in_turn(view: Ready) -> Iterator[tuple[int, int]]:
-    """The plan as a policy: on each GPU the next node as soon as it is ready; or, with memory, each that is ready and finds room."""
+    """The plan as a policy: on each GPU the next node once it is ready; in "shared", each that is ready and finds room."""
     for gpu, turn in enumerate(view.turn):
         for node in list(turn):
             if node in view.waiting and view.needs(node) <= view.free[gpu]:

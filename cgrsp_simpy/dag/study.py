@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,14 +12,13 @@ import numpy as np
 
 from cgrsp_simpy.analysis.ranks import Ranks, rank_test
 from cgrsp_simpy.dag.bounds import lower_bound_s
-from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.problem import Schedule
 from cgrsp_simpy.dag.schedulers import check_scheduler, find
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.experiments.configuration import open_store
 from cgrsp_simpy.experiments.replicate import carried_out, check_seeds
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import entries_of, require
 from cgrsp_simpy.model.table import aligned
@@ -28,7 +26,6 @@ from cgrsp_simpy.model.table import aligned
 __all__ = ["Comparison", "compare", "figures_of"]
 
 SHORT = Budget(evaluations=1000)
-COLUMNS = ("work_tflop", "memory_mb", "edges", "data_gb", "unit")
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ def compare(
         check_scheduler(scheduler)
     seeds = check_seeds(seeds)
     setting.problem(seeds[0])  # an error before the first run
-    store = None if out is None else Store(out, _configuration(setting, budget, schedulers), seeds)
+    store = open_store(out, "dag", dict(zip(schedulers, schedulers)), seeds, setting=setting, budget=budget)
     tasks = [_Task(setting, budget, tuple(schedulers), seed) for seed in seeds]
     done = carried_out(_carry_out, tasks, [[len(schedulers)]] * len(tasks), [len(schedulers)] * len(tasks), executor, store)
     by_seed = [outcomes for ((outcomes),) in done]
@@ -91,19 +88,10 @@ def _carry_out(task: _Task) -> list[list[dict[str, Any]]]:
         try:
             found = find(problem, scheduler, task.budget, task.seed)
             return figures_of(found, simulate(problem, found.plan))
-        except Exception as error:  # whatever a scheduler may raise: the other runs go on
+        except (Exception, SystemExit) as error:  # whatever a scheduler may raise: the other runs go on
             return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
 
     return [[told(scheduler) for scheduler in task.schedulers]]
-
-
-def _configuration(setting: Setting, budget: Budget, schedulers: Sequence[str]) -> Mapping[str, Any]:
-    """What identifies a study in its results directory."""
-    graph = setting.graph
-    if isinstance(graph, Graph):
-        digest = hashlib.sha256(b"".join(np.ascontiguousarray(getattr(graph, column)).tobytes() for column in COLUMNS))
-        setting = replace(setting, graph=f"{graph.name}, sha256 {digest.hexdigest()}")
-    return {"study": "dag", **asdict(setting), **asdict(budget), "schedulers": list(schedulers)}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 from cgrsp_simpy.dag.distance import node_loads_s
 from cgrsp_simpy.dag.graph import Floats, Ints
+from cgrsp_simpy.dag.heft import run_order
 from cgrsp_simpy.dag.learning import Agent, Training, Turns
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
@@ -132,18 +133,33 @@ def rtgs(
     iterations: int = 300,
     b: float = 1.0,
     paced: bool = False,
+    order: str = "graph",
 ) -> Found:
-    """Whales whose plans are built by `greedy`. whales, iterations and b, of the spiral, are printed. paced: see `Turns`."""
+    """Whales whose plans are built by `greedy`. whales, iterations and b, of the spiral, are printed. paced: see `Turns`.
+
+    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever is given.
+    """
     turns, generator = Turns(problem, paced), stream(seed, "whales")
     move = partial(_by_hopes, turns, partial(greedy, turns), generator)
-    return _hunt(Search(problem, budget, "rtgs"), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "rtgs", run_order(problem, order)), move, generator, whales, iterations, b)
 
 
-def woa(problem: Problem, budget: Budget, seed: int = 0, whales: int = 10, iterations: int = 300, b: float = 1.0) -> Found:
-    """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). whales, iterations and b are printed."""
+def woa(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    order: str = "graph",
+) -> Found:
+    """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). whales, iterations and b are printed.
+
+    order: in which the nodes run, as of `run_order`.
+    """
     generator = stream(seed, "whales")
     move = partial(by_number, problem.platform.gpus, generator)
-    return _hunt(Search(problem, budget, "woa"), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "woa", run_order(problem, order)), move, generator, whales, iterations, b)
 
 
 def worl_rtgs(
@@ -162,8 +178,9 @@ def worl_rtgs(
     buffer: int = 50,
     sync_every: int = 100,
     paced: bool = False,
+    order: str = "graph",
 ) -> Found:
-    """Whales whose plans are built by the agent, after so many episodes with their hopes. paced: see `Turns`.
+    """Whales whose plans are built by the agent, after so many episodes with their hopes. paced, order: as of `rtgs`.
 
     One agent serves the whole search, and the whales of an iteration are its episodes side by side. Algorithm 1 has a new
     network for each position, and 1000 episodes to teach it: days a search of 300 nodes. So 1 is ours; gamma, whales, iterations
@@ -180,4 +197,4 @@ def worl_rtgs(
         return agent.plan(hopes)
 
     move = partial(_by_hopes, turns, build, generator)
-    return _hunt(Search(problem, budget, "worl-rtgs"), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "worl-rtgs", run_order(problem, order)), move, generator, whales, iterations, b)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -80,7 +80,7 @@ class Claim(simpy.Event):
     requests: Sequence[Any] = ()
     granted_s = acquired_s = math.nan
 
-    def __init__(self, env: simpy.Environment, job: Hashable, patience_s: float, places: Sequence[Place]) -> None:
+    def __init__(self, env: simpy.Environment, job: Any, patience_s: float, places: Sequence[Place]) -> None:
         super().__init__(env)
         self.job, self.patience_s, self.places = job, patience_s, places
         self.process = env.active_process
@@ -96,9 +96,7 @@ class Claim(simpy.Event):
 Held = tuple[Any, Sequence[Part], float, float, float]
 """A claim that has been released: job, its parts, and when they were granted, requested, and released; seconds."""
 
-CLAIM = np.dtype(
-    [("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")]
-)
+CLAIM = np.dtype([("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")])
 
 
 def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -138,7 +136,7 @@ class State(Protocol):
         """A job waits no longer: its patience has ended."""
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """A job waits no longer: the places that the policy means by `chosen` are its own. Raises Refused if it means none."""
+        """A job waits no longer: the places that the policy means by `chosen` are its own. Raises PlaceError if it means none."""
 
     def released(self, claim: Claim, now_s: float) -> None:
         """A job has left its places."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -22,7 +23,7 @@ from simpy.events import EventPriority
 
 from cgrsp_simpy.engine.claims import Claim, Held, Place, State
 from cgrsp_simpy.engine.events import Event, Listener
-from cgrsp_simpy.model.decision import PolicyError, Refused, Wake
+from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
 
 __all__ = ["Bell", "Engine", "delay_until", "policy_name"]
 
@@ -45,7 +46,8 @@ class Engine:
 
     state: the model's, from which views are made. policy: a function of a view; its answer is an iterable of pairs (job,
     places), in the model's words, and of Wakes; a generator is asked for the next pair when the last has been granted.
-    listener: is called with each Event. log: takes down each claim that is released, for `claims_table`. hears_all: whether the policy is asked even when nothing is free.
+    listener: is called with each Event. log: takes down each claim that is released, for `claims_table`.
+    hears_all: whether the policy is asked even when nothing is free.
     Raises PolicyError, while the simulation runs, for an answer that cannot be carried out.
     """
 
@@ -101,6 +103,7 @@ class Engine:
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its process is interrupted, and releases them."""
+        assert claim.process is not None, "a claim that no process has made"
         claim.process.interrupt(cause)
 
     def tell(self, kind: str, claim: Claim | None, detail: str) -> None:
@@ -148,7 +151,7 @@ class Engine:
         """The items of the policy's answer."""
         try:
             answer = self.policy(self.state.view(now_s))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._raised(error) from error
         if type(answer) is list:  # most are
             return answer
@@ -160,7 +163,7 @@ class Engine:
                 yield from answer
             elif answer is not None:
                 yield answer
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._raised(error) from error
 
     def _grant(self, item: Any, now_s: float) -> None:
@@ -178,7 +181,7 @@ class Engine:
                 left = free[place] = free[place] - amount
                 if left <= 0:
                     self._fill(place, left, amount)
-        except Refused as error:
+        except PlaceError as error:
             raise self._wrong(f"sent job {job_id(job)} to {error}") from None
         self._wakes = 0
         claim.succeed(claim)
@@ -186,7 +189,7 @@ class Engine:
     def _fill(self, place: int, left: float, amount: float) -> None:
         """Nothing is left of a place."""
         if left < 0:
-            raise Refused(self.places[place].lacks(left + amount, amount))
+            raise PlaceError(self.places[place].lacks(left + amount, amount))
         self.open -= amount > 0
 
     # ---- patience and wakes ----
@@ -197,11 +200,11 @@ class Engine:
             if not claim.triggered:
                 end = simpy.Event(self.env)
                 end._ok, end._value = True, None
-                end.callbacks = [lambda _, claim=claim: self._give_up(claim)]
+                end.callbacks = [partial(self._give_up, claim)]
                 self.env.schedule(end, AT_LAST, claim.patience_s)
         self._impatient.clear()
 
-    def _give_up(self, claim: Claim) -> None:
+    def _give_up(self, claim: Claim, end: simpy.Event) -> None:  # noqa: ARG002, as SimPy calls it
         if not claim.triggered:
             del self.waiting[claim.job]
             self.state.gave_up(claim.job)
@@ -241,13 +244,14 @@ class Engine:
     def check_done(self) -> None:
         """Raise PolicyError if jobs wait and nothing is left that could wake the policy."""
         if self.waiting:
-            named = [f"job {job_id(job)} ({self.state.describe(job)})" for job in islice(self.waiting, 3)]
+            named = ", ".join(f"job {job_id(job)} ({self.state.describe(job)})" for job in islice(self.waiting, 3))
+            more = ", ..." if len(self.waiting) > 3 else ""
             raise self._wrong(
-                f"left {len(self.waiting)} jobs waiting, {', '.join(named)}{', ...' * (len(self.waiting) > 3)}, with {self.open} of"
+                f"left {len(self.waiting)} jobs waiting, {named}{more}, with {self.open} of"
                 f" {len(self.places)} {self.places[0].noun}s idle and nothing else to come: the simulation cannot go on"
             )
 
-    def _raised(self, error: Exception) -> PolicyError:
+    def _raised(self, error: BaseException) -> PolicyError:
         return self._wrong(f"raised {type(error).__name__}: {error}")
 
     def _wrong(self, what: str) -> PolicyError:

@@ -70,4 +70,6 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     first, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
     run.recorder.add((*job, dispatch_s, start_s, finish_s, first, gpu, status, delay_s, service_s, cost_usd))
+    if len(gpus) > 1:
+        run.recorder.add_gang(job.id, [(slot, run.gpu_index[gpu.name]) for (slot, _), gpu in zip(claim.parts, gpus)])
     engine.release(claim)

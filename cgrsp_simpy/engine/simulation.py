@@ -71,5 +71,6 @@ class Simulation:
         """What the run leaves, once nothing is left to happen."""
         self.engine.check_done()
         kept = self.recorder.close()
-        name, decisions = policy_name(self.policy), self.engine.decisions
-        return Run(self.scenario, name, self.seed, self.recorder.totals, tuple(self.state.held_s), decisions, kept)
+        name, recorder = policy_name(self.policy), self.recorder
+        held_s, decisions = tuple(self.state.held_s), self.engine.decisions
+        return Run(self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -48,15 +49,24 @@ def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: 
     """A judge of numbers. answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share."""
 
     def judge(given: Any) -> str:
-        if isinstance(given, bool) or not isinstance(given, Real):
+        if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(_as_float(given)):
             return f"the answer is a number ({unit}), not {given!r}"
+        value = _as_float(given)
         right = answer()
-        if abs(float(given) - right) <= tolerance * abs(right):
+        if abs(value - right) <= tolerance * abs(right):
             return ""
         for mistake in mistakes:
             wrong = mistake.answer()
-            if abs(float(given) - wrong) <= tolerance * abs(wrong):
+            if abs(value - wrong) <= tolerance * abs(wrong):
                 return mistake.hint
-        return f"too {'low' if float(given) < right else 'high'} ({unit})"
+        return f"too {'low' if value < right else 'high'} ({unit})"
 
     return judge
+
+
+def _as_float(given: Any) -> float:
+    """A number as a float; infinite if it is too large for one."""
+    try:
+        return float(given)
+    except OverflowError:
+        return math.inf if given > 0 else -math.inf

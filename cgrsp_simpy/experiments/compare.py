@@ -35,7 +35,7 @@ def compare(
 
     policies: as in `simulate`; the first is the one that the others are tested against. seeds: whole numbers >= 0.
     executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. out: a results directory,
-    from which the same call resumes; policies of one's own must then be functions at the top of a file, by which they are told.
+    from which the same call resumes; policies and parts of the scenario that are one's own are told by their code and values.
     precision: relative half width, of the wait or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
     interval is that narrow.
 

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from cgrsp_simpy.engine.engine import policy_name
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
 from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.decision import Policy
 from cgrsp_simpy.model.record import Run, Totals, figures
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.model.scenario import Scenario, foreign_part
 from cgrsp_simpy.policies import make_policy
 
 __all__ = [
@@ -198,12 +198,12 @@ def _units(wanted: Iterable[Wanted]) -> list[Unit]:
 
 
 def _key(scenario: Scenario) -> Hashable:
-    """Equal scenarios have equal keys, unless one holds what cannot be hashed."""
+    """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be hashed, is like no other."""
     try:
         hash(scenario)
     except TypeError:
         return id(scenario)
-    return scenario
+    return scenario if foreign_part(scenario) is None else id(scenario)
 
 
 def _work(units: Sequence[Unit]) -> int:
@@ -234,19 +234,19 @@ def _outcomes(unit: Unit) -> list[Outcome]:
     scenario, seed, policies = unit
     try:
         shared = list(scenario.workload.generate(seed, scenario.service)) if len(policies) > 1 else None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [_told(error)] * len(policies)
 
     def outcome(policy: str | Policy) -> Outcome:
         try:
             return run_once(scenario, make_policy(policy), seed, jobs=shared, records=False).totals
-        except Exception as error:  # whatever a policy may raise: the other runs go on
+        except (Exception, SystemExit) as error:  # whatever a policy may raise: the other runs go on
             return _told(error)
 
     return [outcome(policy) for policy in policies]
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 

@@ -1,8 +1,8 @@
 """A results directory: finished work is kept as it comes, and a study that was interrupted goes on where it stopped.
 
-    configuration.json   what is run: scenarios, policies, seeds
-    manifest.json        with what it is run: versions, seeds, command line
-    chunks/000000.json   outcomes, a file a task
+    configuration.json   what is run: scenarios, policies, seeds, and digests of a user's own code
+    manifest.json        with what it is run: versions, a digest of this package's source, seeds, command line
+    chunks/000000.json   outcomes, a file a task, with a checksum
     ...                  the study's own files, written at its end
 
 Each file appears whole or not at all.
@@ -10,16 +10,20 @@ Each file appears whole or not at all.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, fields
+from dataclasses import astuple
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.experiments.identity import digest
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.record import Totals
@@ -43,7 +47,8 @@ class Store:
     def __init__(self, path: str | Path, configuration: Mapping[str, Any], seeds: Sequence[int]) -> None:
         self.path = Path(path)
         self._numbers = 0
-        configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}))
+        configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False))
+        self._study = digest(json.dumps(configuration).encode())
         manifest = {"versions": _versions(), "seeds": list(seeds), "command": shlex.join(sys.argv)}
         if self._is_new():
             self.write("manifest.json", _json(manifest))
@@ -87,18 +92,21 @@ class Store:
         if not (self.path / name).is_file():
             return None
         found = self._read(name)
-        try:
-            outcomes = [[_outcome(value) for value in unit] for unit in found]
-        except TypeError:
-            outcomes = []
+        if not isinstance(found, dict) or found.get("sha256") != self._sum(number, found.get("outcomes")):
+            raise self._damaged(name)
+        outcomes = [[_outcome(value) for value in unit] for unit in found["outcomes"]]
         if [len(unit) for unit in outcomes] != list(shape):
             raise self._damaged(name)
         return outcomes
 
+    def _sum(self, number: int, plain: Any) -> str:
+        """A checksum of the outcomes of a task of this study, so that altered ones, or another task's, are refused."""
+        return hashlib.sha256(json.dumps([self._study, number, plain]).encode()).hexdigest()
+
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
         """Keep the outcomes of a task."""
-        plain = [[astuple(one) if isinstance(one, Totals) else one for one in unit] for unit in outcomes]
-        self.write(f"chunks/{number:06}.json", json.dumps(plain) + "\n")
+        plain = json.loads(json.dumps([[_kept(outcome) for outcome in unit] for unit in outcomes], allow_nan=False))
+        self.write(f"chunks/{number:06}.json", json.dumps({"sha256": self._sum(number, plain), "outcomes": plain}) + "\n")
 
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all."""
@@ -113,27 +121,50 @@ class Store:
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> InputError:
-        return InputError(f"{self.path / name} is damaged; remove it")
+        return InputError(f"{self.path / name} is damaged or altered; remove it")
 
 
 _BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.part"}  # what an interrupted beginning leaves
 
 
 def _versions() -> dict[str, str]:
-    return {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    found = {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    return {**found, "cgrsp_simpy": f"{found['cgrsp_simpy']}, source {_source()}"}
+
+
+@cache
+def _source() -> str:
+    """A digest of this package's files, but those that only draw or read the command line."""
+    package = Path(__file__).parents[1]
+    files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
+    run = [path for path in files if path.parts[0] not in ("cli", "plots") and path.name not in ("figures.py", "panels.py")]
+    return digest(b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run))
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _outcome(value: Any) -> Outcome:
-    """Totals from their values, figures, or an error; TypeError for anything else."""
-    if isinstance(value, (str, dict)):
-        return value
-    if not isinstance(value, list) or len(value) != len(fields(Totals)):
-        raise TypeError(value)
-    return Totals(*value)
+def _kept(outcome: Outcome) -> Any:
+    """An outcome for JSON, which has neither NaN nor infinity."""
+    if isinstance(outcome, Totals):
+        return [_number(value) for value in astuple(outcome)]
+    return {name: _number(value) for name, value in outcome.items()} if isinstance(outcome, dict) else outcome
+
+
+def _number(value: Any) -> Any:
+    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _outcome(kept: Any) -> Outcome:
+    """The outcome that was kept."""
+    if isinstance(kept, list):
+        return Totals(*map(_value, kept))
+    return {name: _value(value) for name, value in kept.items()} if isinstance(kept, dict) else kept
+
+
+def _value(kept: Any) -> Any:
+    return float(kept["float"]) if isinstance(kept, dict) else kept
 
 
 def _told(path: Path, error: OSError) -> InputError:

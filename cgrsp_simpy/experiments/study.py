@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
 from cgrsp_simpy.experiments.store import Store
-from cgrsp_simpy.model.table import aligned, csv_text, to_pandas, write_csv
+from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.table import aligned, csv_text, json_text, or_none, to_pandas, write_csv
 
 if TYPE_CHECKING:
     import pandas
@@ -20,6 +20,7 @@ __all__ = ["SHOWN", "Study", "Tidy", "failures_told", "interval"]
 SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct", "wait_gap_min", "miss_gap_pct")
 TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
 Row = dict[str, Any]
+Value = TypeVar("Value")
 
 
 class Tidy(Protocol):
@@ -51,7 +52,7 @@ class Tidy(Protocol):
 
     def json(self) -> str:
         """Means and differences as JSON."""
-        return json.dumps(self.as_dict(), indent=2) + "\n"
+        return json_text(self.as_dict()) + "\n"
 
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory."""
@@ -94,15 +95,25 @@ class Study(Tidy):
         return [key for key in keys if key not in ("policy", "seed", "error")]
 
     def values(self, policy: str, figure: str) -> list[float]:
-        """A figure of a policy by seed; NaN where the run failed."""
+        """A figure of a policy by seed; NaN where the run failed. Raises InputError for an unknown policy or figure."""
+        check_one_of("policy", policy, self.policies)
+        if self.figures:  # else all runs have failed
+            check_one_of("figure", figure, self.figures)
+        return self._values(policy, figure)
+
+    def _values(self, policy: str, figure: str) -> list[float]:
         return [row.get(figure, math.nan) for row in self.rows if row["policy"] == policy]
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean with its 95 % interval."""
-        return {policy: {figure: mean(self.values(policy, figure)) for figure in self.figures} for policy in self.policies}
+        """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""
+        figures = self.figures
+        return _by_policy({policy: {name: mean(self._values(policy, name)) for name in figures} for policy in self.policies})
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy, with interval and p-value."""
+        """Policy -> figure -> mean of the paired differences from the first policy, with interval and p-value.
+
+        An unknown name is an InputError, as in `tests`.
+        """
         return self._against_first(paired_difference)
 
     def tests(self) -> dict[str, dict[str, PairedTest]]:
@@ -112,9 +123,12 @@ class Study(Tidy):
     def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:
         first, *others = self.policies
         names = [name for name in self.tested if name in self.figures]
-        return {
-            policy: {name: compared(self.values(policy, name), self.values(first, name)) for name in names} for policy in others
-        }
+        return _by_policy(
+            {
+                policy: {name: compared(self._values(policy, name), self._values(first, name)) for name in names}
+                for policy in others
+            }
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Means and differences as plain values; None where a value does not exist."""
@@ -124,14 +138,15 @@ class Study(Tidy):
             "policies": {policy: _each(row, plain_mean) for policy, row in self.means().items()},
             "differences": {"from": self.policies[0], "policies": self._plain_tests()},
         }
-        return {**found, "failures": self.failures} if self.failures else found
+        found = {**found, "failures": self.failures} if self.failures else found
+        return dict(or_none(found))
 
     def _plain_tests(self) -> dict[str, dict[str, Any]]:
         differences, tests = self.differences(), self.tests()
         adjusted = _holm(differences)
         return {
             policy: {
-                name: {**plain_mean(value), **_plain_test(tests[policy][name]), "p_holm": or_none(adjusted[policy][name])}
+                name: {**plain_mean(value), **_plain_test(tests[policy][name]), "p_holm": adjusted[policy][name]}
                 for name, value in row.items()
             }
             for policy, row in differences.items()
@@ -170,6 +185,22 @@ class Study(Tidy):
         return [*lines, "fewer than 5 pairs: the tests lean on normality that cannot be seen"] if pairs < 5 else lines
 
 
+class _Named(dict[str, Value]):
+    """A dict in which an unknown key is an InputError that offers the nearest. what: the keys are."""
+
+    def __init__(self, what: str, entries: Mapping[str, Value]) -> None:
+        super().__init__(entries)
+        self.what = what
+
+    def __missing__(self, key: str) -> Value:
+        check_one_of(self.what, key, self)
+        raise KeyError(key)
+
+
+def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
+    return _Named("policy", {policy: _Named("figure", row) for policy, row in entries.items()})
+
+
 def failures_told(study: Tidy) -> list[str]:
     """A line on the runs that failed, with the first error."""
     failures = study.failures
@@ -204,14 +235,9 @@ def _each(row: Mapping[str, Mean], plain: Any) -> dict[str, Any]:
 
 def plain_mean(value: Mean) -> dict[str, Any]:
     """A mean for JSON."""
-    return {"mean": or_none(value.mean), "ci95": [or_none(value.low), or_none(value.high)], "n": value.n}
+    return {"mean": value.mean, "ci95": [value.low, value.high], "n": value.n}
 
 
 def _plain_test(test: PairedTest) -> dict[str, Any]:
-    numbers = {name: or_none(getattr(test, name)) for name in ("t", "p", "wilcoxon_p", "d", "d_paired")}
+    numbers = {name: getattr(test, name) for name in ("t", "p", "wilcoxon_p", "d", "d_paired")}
     return {**numbers, "note": test.note} if test.note else numbers
-
-
-def or_none(number: float) -> float | None:
-    """The number for JSON, which has neither NaN nor infinity."""
-    return number if math.isfinite(number) else None

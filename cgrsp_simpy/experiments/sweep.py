@@ -131,6 +131,8 @@ class Sweep(Tidy):
 
     def at(self, **where: Any) -> Comparison:
         """The comparison at the one point that fits, such as `at(slots=7)` for one."""
+        for name in where:
+            check_one_of("name in the grid", name, self.points[0])
         fitting = [study for point, study in self if where.items() <= point.items()]
         require(len(fitting) == 1, "at", where, f"one of the points {', '.join(map(str, self.points))}")
         return fitting[0]

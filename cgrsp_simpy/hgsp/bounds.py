@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
 
+from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 
 __all__ = ["alone", "by_capacity", "lower_bound"]
+
+log = logging.getLogger(__name__)
 
 MOST_VARIABLES, MOST_INTERVALS = 60_000, 200
 SOLVER_TOLERANCE = 1e-6
@@ -35,7 +39,7 @@ def by_capacity(instance: Instance) -> float:
     with enough memory for tasks that need it, and no task gets on faster than on its fastest GPU. A task that runs from C - p to
     C works at an even pace; let g(u) = u + p/2 - d from u = d + p/2 on, and 0 before, with p its least time. The mean of g over
     that time is at most max(0, C - d), so that the sum of w g(start of t) x_it is at most its weighted tardiness. Every schedule
-    is a solution of the program; its least cost bounds them all.
+    is a solution of the program; its least cost bounds them all. Should the solver fail, a warning is logged and the answer is 0.
     """
     edges_s = _edges(instance)
     length_s = np.diff(edges_s)
@@ -49,12 +53,13 @@ def by_capacity(instance: Instance) -> float:
     place = np.arange(n * intervals)
     once = csr_array((np.ones(n * intervals), (place // intervals, place)))
     capacity, room = _capacity(instance, length_s)
-    found = milp(
-        cost.ravel(),
-        constraints=[LinearConstraint(once, 1.0, 1.0), LinearConstraint(capacity, -np.inf, room)],
-        bounds=Bounds(0.0, most.ravel()),
-    )
-    return max(0.0, float(found.fun)) * (1 - SOLVER_TOLERANCE) if found.status == 0 else 0.0
+    rows = [LinearConstraint(once, 1.0, 1.0), LinearConstraint(capacity, -np.inf, room)]
+    limits = Bounds(0.0, most.ravel())
+    found = tried_twice(lambda presolve: milp(cost.ravel(), constraints=rows, bounds=limits, options={"presolve": presolve}))
+    if found.status != SOLVED:
+        log.warning("%s: no bound by capacity: the solver failed, with presolve and without: %s", instance.name, found.message)
+        return 0.0
+    return max(0.0, float(found.fun)) * (1 - SOLVER_TOLERANCE)
 
 
 def _edges(instance: Instance) -> Floats:

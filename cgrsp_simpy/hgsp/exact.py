@@ -2,55 +2,79 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 from scipy.sparse import csr_array
 
+from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
 from cgrsp_simpy.hgsp.annealing import anneal
+from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
 from cgrsp_simpy.model.checks import check_number
 
 __all__ = ["Exact", "solve_exact"]
 
+log = logging.getLogger(__name__)
 
 START_MOVES = 10_000
 
 
 @dataclass(frozen=True)
 class Exact:
-    """What the solver found. lower_bound: proven. optimal: whether the schedule is proven to be the best."""
+    """What the solver found. lower_bound: proven. optimal: whether the schedule is proven to be the best.
+
+    failure: what the solver says of why it stopped without an answer, "" if it did not; the schedule is then the annealing's,
+    and the bound that of `cgrsp_simpy.hgsp.bounds.lower_bound`.
+    """
 
     schedule: Schedule
     lower_bound: float
     optimal: bool
+    failure: str = ""
 
 
 def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
     """The best schedule of a small instance (up to ten tasks or so), or what was found within the limit.
 
-    An annealing's schedule bounds the search, and is the answer where nothing better was found in time. Raises InputError for
-    a limit of 0 or less.
+    An annealing's schedule bounds the search, and is the answer where nothing better was found in time. Where the solver fails
+    with its presolve, it is tried without; if it fails again, the answer says so, and a warning is logged. Raises InputError
+    for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
     known, _ = anneal(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
         return Exact(known, 0.0, True)
-    model = _Model(instance, known.weighted_tardiness)
-    found = milp(
-        model.cost,
-        constraints=model.constraints,
-        bounds=model.bounds,
-        integrality=model.whole,
-        options={"time_limit": time_limit_s, "mip_rel_gap": 0.0},
-    )
-    bound = max(0.0, float(found.mip_dual_bound)) if found.mip_dual_bound is not None else 0.0
+    model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
+    found = _solved(model, time_limit_s)
+    if found.status not in (SOLVED, LIMIT):
+        log.warning("%s: the solver failed, with presolve and without: %s", instance.name, found.message)
+        return Exact(known, least, False, str(found.message))
     schedules = [known] if found.x is None else [known, model.schedule(found.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
-    return Exact(best, min(bound, best.weighted_tardiness), found.status == 0)
+    bound = least if found.mip_dual_bound is None else max(least, float(found.mip_dual_bound))
+    return Exact(best, min(bound, best.weighted_tardiness), found.status == SOLVED)
+
+
+def _solved(model: _Model, time_limit_s: float) -> OptimizeResult:
+    end_s = time.perf_counter() + time_limit_s
+
+    def solve(presolve: bool) -> OptimizeResult:
+        left_s = max(0.0, end_s - time.perf_counter())
+        return milp(
+            model.cost,
+            constraints=model.constraints,
+            bounds=model.bounds,
+            integrality=model.whole,
+            options={"time_limit": left_s, "mip_rel_gap": 0.0, "presolve": presolve},
+        )
+
+    return tried_twice(solve)
 
 
 class _Model:

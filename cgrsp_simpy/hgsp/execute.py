@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cgrsp_simpy.engine.engine import policy_name
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.rules import Priority, decide
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.model.decision import Assignment, Policy, View
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.decision import Assignment, Policy, PolicyError, View
 from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Market
@@ -24,9 +26,22 @@ __all__ = ["Follow", "Online", "carry_out", "execute", "scenario_of"]
 def scenario_of(instance: Instance) -> Scenario:
     """The instance for the engine: a slot a GPU, a job a task, whose own complexity level gives its time on each type.
 
-    GPUs are there at once (no provisioning delay), and times are as planned. The engine knows no memory: that is the policy's
-    business. It has no deadline before the arrival either; such a task is late all the same.
+    GPUs are there at once (no provisioning delay), and times are as planned. The engine has no deadline before the arrival; such
+    a task is late all the same.
+
+    Raises InputError if a task does not fit on every GPU: the engine knows no memory, and policies for it would put the task
+    anywhere. `carry_out` simulates such instances, under policies that look at the memory.
     """
+    unfit = np.flatnonzero(~np.isfinite(instance.times_s).all(axis=1))
+    if len(unfit):
+        raise InputError(
+            f"{instance.name}: {len(unfit)} of {instance.tasks} tasks do not fit on every GPU, the first of them task"
+            f" {instance.task_names[unfit[0]]}; the engine's policies know no memory, so use cgrsp_simpy.hgsp.execute.carry_out"
+        )
+    return _scenario(instance)
+
+
+def _scenario(instance: Instance) -> Scenario:
     jobs = tuple(
         Job(task, arrival_s, max(arrival_s, deadline_s), complexity=task + 1, weight=weight)
         for task, (arrival_s, deadline_s, weight) in enumerate(
@@ -79,9 +94,17 @@ class Online:
 
 
 def carry_out(instance: Instance, policy: Policy) -> Schedule:
-    """The schedule that the engine measures under a policy."""
-    done = run_once(scenario_of(instance), policy).jobs
-    return Schedule(instance, done["slot"].astype(np.int64), done["start_s"].copy(), done["finish_s"].copy())
+    """The schedule that the engine measures under a policy.
+
+    Raises PolicyError if the policy puts a task on a GPU whose memory it exceeds.
+    """
+    done = run_once(_scenario(instance), policy).jobs
+    found = Schedule(instance, done["slot"].astype(np.int64), done["start_s"].copy(), done["finish_s"].copy())
+    for task in np.flatnonzero(~found.fits)[:1]:
+        gpu = instance.gpus[found.gpu[task]]
+        needs = f"task {instance.task_names[task]}, which needs {instance.memory_gb[task]:g} GB"
+        raise PolicyError(f"policy {policy_name(policy)!r} put {needs}, on {gpu.name}, which has {gpu.memory_gb:g} GB")
+    return found
 
 
 def execute(schedule: Schedule) -> Schedule:

@@ -1,4 +1,4 @@
-"""Instances of the kind of the paper's data sets, which are not public: tasks1 to tasks4 (hgsp.txt Section IV)."""
+"""Instances of the kind of the paper's data sets, which are not part of this package: tasks1 to tasks4 (hgsp.txt Section IV)."""
 
 from __future__ import annotations
 

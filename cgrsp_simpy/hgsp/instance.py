@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import logging
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +55,10 @@ class Instance:
     Columns of shape (tasks,): workload L_i, memory_gb m_i, deadline_s d_i, weight w_i, arrival_s a_i (hgsp.txt Section I.B).
     All are numbers >= 0, the workload above 0; a deadline before the arrival is allowed, the task is late then.
 
-    Raises InputError, naming the task (numbered from 1 in the order given), for what is not allowed, and for a task that fits on
-    no GPU. Tasks are put in order of arrival, those that arrive together in the order given.
+    task_names: of the tasks in the order given, all different; numbers from 1 unless given.
+
+    Raises InputError, naming the task, for what is not allowed, and for a task that fits on no GPU. Tasks are put in order of
+    arrival with all that is theirs, those that arrive together in the order given.
     """
 
     workload: Floats = field(repr=False)
@@ -64,6 +68,7 @@ class Instance:
     arrival_s: Floats = field(repr=False)
     gpus: tuple[Gpu, ...]
     name: str = "instance"
+    task_names: tuple[str, ...] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -72,17 +77,27 @@ class Instance:
             object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
+        object.__setattr__(self, "task_names", tuple(self.task_names) or tuple(map(str, range(1, self.tasks + 1))))
+        self._check_names()
         for column in COLUMNS:
             self._check(column, getattr(self, column))
         self._check_fit()
         order = np.argsort(self.arrival_s, kind="stable")
         for column in COLUMNS:
             object.__setattr__(self, column, getattr(self, column)[order])
+        object.__setattr__(self, "task_names", tuple(self.task_names[index] for index in order))
         late = int((self.deadline_s < self.arrival_s).sum())
         if late:
             log.warning(
                 "%s: %d of %d tasks have their deadline before they arrive; they count as late", self.name, late, self.tasks
             )
+
+    def _check_names(self) -> None:
+        names = self.task_names
+        require(len(names) == self.tasks, "number of task_names", len(names), f"{self.tasks}, one a task")
+        for name, times in Counter(names).items():
+            require(isinstance(name, str) and name != "", "name of a task", name, "a text, not empty")
+            require(times == 1, "name of a task", name, f"the name of one task alone; {times} have it")
 
     def _check(self, column: str, values: Floats) -> None:
         require(values.shape == (self.tasks,), f"shape of {column}", values.shape, f"({self.tasks},), one a task")
@@ -91,13 +106,14 @@ class Instance:
             bad |= values == 0
         for index in np.flatnonzero(bad)[:1]:
             allowed = "a number > 0" if column == "workload" else "a number >= 0"
-            require(False, f"{column} of task {index + 1}", values[index].item(), allowed)
+            require(False, f"{column} of task {self.task_names[index]}", values[index].item(), allowed)
 
     def _check_fit(self) -> None:
         most = max(gpu.memory_gb for gpu in self.gpus)
         for index in np.flatnonzero(self.memory_gb > most)[:1]:
             raise InputError(
-                f"memory_gb of task {index + 1}(={self.memory_gb[index].item()!r}) fits on no GPU; the largest has {most:g} GB"
+                f"memory_gb of task {self.task_names[index]}(={self.memory_gb[index].item()!r}) fits on no GPU;"
+                f" the largest has {most:g} GB"
             )
 
     @property
@@ -124,15 +140,16 @@ class Instance:
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s, weight, arrival_s."""
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
-    rows = [{"task": task, **dict(zip(COLUMNS, values))} for task, values in enumerate(zip(*columns), start=1)]
+    rows = [{"task": task, **dict(zip(COLUMNS, values))} for task, values in zip(instance.task_names, zip(*columns))]
     write_whole(Path(path), csv_text(rows).encode())
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; task and other columns are not looked at.
+    """Read tasks from a CSV file with the columns of `write_instance`; other columns are not looked at.
 
-    skip_unfit: leave out tasks that fit on no GPU, with a logged note, instead of refusing them. Raises InputError with the
-    file's name, and the line where there is one.
+    The column task gives the tasks their names; a file without it has them numbered from 1. skip_unfit: leave out tasks that
+    fit on no GPU, with a logged note, instead of refusing them. Raises InputError with the file's name, and the line where there
+    is one.
     """
     path = Path(path)
     with csv_faults(path):
@@ -140,11 +157,18 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
             table = csv.DictReader(file)
             missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
             require(not missing, "columns", ",".join(table.fieldnames or ()), f"among others {','.join(COLUMNS)}")
-            rows = [[_number(table.line_num, column, row[column]) for column in COLUMNS] for row in table]
+            rows = [_row(table.line_num, number, row) for number, row in enumerate(table, start=1)]
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
-        columns = np.array(rows).T if rows else np.empty((len(COLUMNS), 0))
-        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem)
+        columns = np.array([values for _, values in rows]).T if rows else np.empty((len(COLUMNS), 0))
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=tuple(name for name, _ in rows))
+
+
+_Row = tuple[str, list[float]]  # a task's name, and its values in the order of COLUMNS
+
+
+def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
+    return cells.get("task", str(number)), [_number(line, column, cells[column]) for column in COLUMNS]
 
 
 def _number(line: int, column: str, text: str | None) -> float:
@@ -154,31 +178,47 @@ def _number(line: int, column: str, text: str | None) -> float:
         raise InputError(f"line {line}: {column}(={text!r}) must be a number") from None
 
 
-def _fitting(path: Path, rows: list[list[float]], most_gb: float) -> list[list[float]]:
-    unfit = [number for number, row in enumerate(rows, start=1) if row[1] > most_gb]
+def _fitting(path: Path, rows: list[_Row], most_gb: float) -> list[_Row]:
+    unfit = [name for name, values in rows if values[1] > most_gb]
     if unfit:
-        log.warning("%s: %d tasks fit on no GPU and are left out, the first of them task %d", path, len(unfit), unfit[0])
-    return [row for row in rows if not row[1] > most_gb]
+        log.warning("%s: %d tasks fit on no GPU and are left out, the first of them task %s", path, len(unfit), unfit[0])
+    return [row for row in rows if not row[1][1] > most_gb]
 
 
-def read_orlib(path: str | Path, index: int, machines: int = 1, tasks: int = 40) -> Instance:
+# n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of numbers does not tell it:
+# the 125 instances of n = 40 could be 100 of n = 50, or 50 of n = 100.
+ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
+
+
+def read_orlib(path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None) -> Instance:
     """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n weights, n due dates.
 
-    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n of the file.
-    Raises InputError with the file's name for a file of another shape, or an index beyond its end.
+    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n; known of the library's own files
+    wt40.txt, wt50.txt and wt100.txt. Raises InputError with the file's name for any other file without `tasks`, one whose
+    count of numbers does not fit n, or an index beyond its end.
     """
     check_whole("index", index, least=1)
     check_whole("machines", machines, least=1)
+    if tasks is not None:
+        check_whole("tasks of an instance", tasks, least=1)
     try:
         numbers = np.array(Path(path).read_text(encoding="ascii").split(), dtype=np.float64)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except ValueError:
         raise InputError(f"{path}: not a list of numbers") from None
-    held = len(numbers) // (3 * tasks)
-    require(len(numbers) > 0 and len(numbers) % (3 * tasks) == 0, f"{path}: numbers", len(numbers), f"a multiple of {3 * tasks}")
+    n = tasks or ORLIB_TASKS.get(Path(path).stem) or _refuse_to_guess(path, len(numbers))
+    held = len(numbers) // (3 * n)
+    fits = len(numbers) > 0 and len(numbers) % (3 * n) == 0
+    require(fits, f"{path}: numbers", len(numbers), f"a multiple of {3 * n}, three for each of {n} tasks")
     require(index <= held, f"{path}: index", index, f"a number from 1 to {held}")
-    times, weights, due = numbers.reshape(held, 3, tasks)[index - 1]
-    none = np.zeros(tasks)
+    times, weights, due = numbers.reshape(held, 3, n)[index - 1]
+    none = np.zeros(n)
     gpus = tuple(Gpu(f"machine {number + 1}", 0.0, 1.0) for number in range(machines))
     return Instance(times, none, due / machines, weights, none, gpus, f"{Path(path).stem} {index}")
+
+
+def _refuse_to_guess(path: str | Path, numbers: int) -> NoReturn:
+    fitting = [f"{numbers // (3 * n)} instances of {n}" for n in ORLIB_TASKS.values() if numbers and numbers % (3 * n) == 0]
+    could = f" ({' or '.join(fitting)} would fit)" if fitting else ""
+    raise InputError(f"{path}: {numbers} numbers do not tell how many tasks an instance has{could}; give it (--size)")

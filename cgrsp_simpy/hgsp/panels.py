@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row, half
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.style import MISSED
+from cgrsp_simpy.plots.style import LOOKS, MISSED
 
 __all__ = [
     "amount",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ON_TIME, LATE = "#009E73", MISSED
-COLOURS = dict(zip(COMPARED, ("#000000", "#56B4E9", "#D872AD", "#E69F00", "#0B4F9C", "#C04A00", "#009E73")))
+COLOURS = {name: LOOKS[name].colour for name in COMPARED}
 MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}  # from slow to fast, light to dark
 SHORT = {"work-conserving": "at once", "waves": "waves"}
 LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
@@ -113,9 +113,10 @@ def _bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     columns = (metric, half(metric), f"published_{metric}")
     values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
-    ax.margins(x=0.3)  # for the values in figures
     ax.set_xlim(left=0)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    if metric.endswith("_pct"):  # the room for the values in figures has no percentages
+        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
 
 
 def table_one(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -160,7 +161,7 @@ def utilisation(canvas: Canvas, rows: list[Row], note: str) -> None:
             marks.intervals(ax, at, values, y_half=[row[half("busy_pct")] for row in own])
         ax.set_title(f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small")
         ax.set_ylim(0, 100)
-    axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
+    axes[-1].set_xticks(range(len(COMPARED)), [name.replace("-", "-\n") for name in COMPARED])
     canvas.supylabel("busy (% of the makespan)", fontsize="medium")
     _legend(canvas, [Patch(color=colour, label=model) for model, colour in MODELS.items()], note)
 
@@ -201,7 +202,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     """Bars of both measures in each mode, the printed values as hollow marks."""
     names = [", ".join([row["scheduler"], SHORT[row["mode"]], *(["steps"] if row["step_s"] else [])]) for row in rows]
     colours = [COLOURS["fifo" if row["scheduler"] == "fifo" else "wspt"] for row in rows]
-    labels = {"weighted_wait": "weighted waiting (s)", "mean_wait_s": "mean waiting (s)"}
+    labels = {"weighted_response": "weighted response (s)", "mean_response_s": "mean response (s)"}
     for ax, (metric, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
         printed = [row.get(f"printed_{metric}", nan) for row in rows]
         marks.bars(ax, names, [row[metric] for row in rows], [nan] * len(rows), printed, colours)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,12 +58,27 @@ class Schedule:
         order = np.lexsort((self.finish_s, self.start_s))
         return [[int(task) for task in order if self.gpu[task] == j] for j in range(len(self.instance.gpus))]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Where and when each task runs, in order of arrival: its name, number (from 1) and name of its GPU, times in seconds."""
+        jobs = self.instance
+        times = (jobs.arrival_s, self.start_s, self.finish_s, jobs.deadline_s, jobs.weight)
+        names = ("arrival_s", "start_s", "finish_s", "deadline_s", "weight")
+        return [
+            {"task": task, "gpu_number": j + 1, "gpu": jobs.gpus[j].name, **dict(zip(names, row))}
+            for task, j, row in zip(jobs.task_names, self.gpu.tolist(), zip(*(column.tolist() for column in times)))
+        ]
+
+    @property
+    def fits(self) -> npt.NDArray[np.bool_]:
+        """Whether each task has the memory that it needs (Eq. 3), of shape (tasks,)."""
+        return np.isfinite(self.instance.times_s[np.arange(self.instance.tasks), self.gpu])
+
     def fault(self) -> str:
         """Which of equations 2 to 6 the schedule breaks, and where; "" if none."""
         jobs = self.instance
         times_s = jobs.times_s[np.arange(jobs.tasks), self.gpu]
         for broken, what in (
-            (~np.isfinite(times_s), "runs on a GPU whose memory it exceeds (Eq. 3)"),
+            (~self.fits, "runs on a GPU whose memory it exceeds (Eq. 3)"),
             (
                 np.abs(self.finish_s - self.start_s - times_s) > 1e-9 * np.maximum(1, self.finish_s),
                 "runs too long or short (Eq. 4)",
@@ -70,11 +86,11 @@ class Schedule:
             (self.start_s < jobs.arrival_s, "starts before it arrives (Eq. 5)"),
         ):
             for task in np.flatnonzero(broken)[:1]:
-                return f"task {task + 1} {what}"
+                return f"task {jobs.task_names[task]} {what}"
         for sequence in self.sequences():
             for one, other in pairwise(sequence):
                 if self.start_s[other] < self.finish_s[one]:
-                    return f"tasks {one + 1} and {other + 1} overlap (Eq. 6)"
+                    return f"tasks {jobs.task_names[one]} and {jobs.task_names[other]} overlap (Eq. 6)"
         return ""
 
 

@@ -13,12 +13,11 @@ from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, dispatch
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.sagreedy import Assign, greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
 
-__all__ = ["SCHEDULERS", "Solution", "solve"]
-
+__all__ = ["SCHEDULERS", "SEEDED", "Solution", "solve"]
 
 ANNEALING_S, MILP_S = 10.0, 60.0
 
@@ -52,10 +51,15 @@ class Solution:
     course: Sequence[Any] = field(repr=False, default=())
 
     @property
-    def gap_pct(self) -> float:
-        """By how much the optimum can be below, in % of the weighted tardiness found."""
+    def gap_pct(self) -> float | None:
+        """By how much the optimum can be below, in % of the weighted tardiness found.
+
+        None if no bound is known but that nothing is below 0; what reaches 0 is optimal all the same, and its gap is 0.
+        """
         value = self.schedule.weighted_tardiness
-        return 100 * max(0.0, value - self.lower_bound) / value if value else 0.0
+        if value == 0:
+            return 0.0
+        return 100 * max(0.0, value - self.lower_bound) / value if self.lower_bound > 0 else None
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -72,8 +76,8 @@ def _by_rule(instance: Instance, limits: Limits, priority: Priority) -> Found:  
     return Found(dispatch(instance, priority))
 
 
-def _sagreedy(instance: Instance, limits: Limits) -> Found:
-    schedule, course = sagreedy(instance, limits.seed)
+def _sagreedy(instance: Instance, limits: Limits, assign: Assign) -> Found:
+    schedule, course = sagreedy(instance, limits.seed, assign=assign)
     return Found(schedule, course=course)
 
 
@@ -88,11 +92,14 @@ def _milp(instance: Instance, limits: Limits) -> Found:
     return Found(found.schedule, found.lower_bound)
 
 
+SEEDED = ("sagreedy", "sagreedy-arrived", "annealing")  # whose answer depends on the seed
+
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
 SCHEDULERS: dict[str, Callable[[Instance, Limits], Found]] = {
     "fifo": partial(_in_order, least_start=True),
     "greedy": partial(_in_order, least_start=False),
-    "sagreedy": _sagreedy,
+    "sagreedy": partial(_sagreedy, assign=greedy_assignment),
+    "sagreedy-arrived": partial(_sagreedy, assign=greedy_as_they_arrive),
     "annealing": _annealing,
     **{name: partial(_by_rule, priority=priority) for name, priority in RULES.items()},
     "milp": _milp,
@@ -104,7 +111,7 @@ def solve(
 ) -> Solution:
     """Schedule an instance.
 
-    scheduler: a name of SCHEDULERS. seed: of the searches sagreedy and annealing. moves: those that the annealing makes; with
+    scheduler: a name of SCHEDULERS. seed: of the searches, SEEDED. moves: those that the annealing makes; with
     them its answer is the same each time. time_budget_s: seconds that the annealing (10 unless it has moves) or the MILP (60)
     may take. Raises InputError for what is not allowed.
     """

@@ -77,7 +77,7 @@ def check_shares(name: str, shares: Sequence[object]) -> None:
 
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     """One of the names `allowed`; the message offers the nearest."""
-    allowed = list(allowed)
+    allowed = list(dict.fromkeys(allowed))
     if name in allowed:
         return
     near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -14,14 +14,14 @@ from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Market, Status
 
-__all__ = ["Assignment", "DispatchState", "Known", "Lane", "Policy", "PolicyError", "Refused", "SlotView", "View", "Wake"]
+__all__ = ["Assignment", "DispatchState", "Known", "Lane", "PlaceError", "Policy", "PolicyError", "SlotView", "View", "Wake"]
 
 
 class PolicyError(RuntimeError):
     """A policy answered what cannot be carried out, or let the simulation stand still."""
 
 
-class Refused(ValueError):
+class PlaceError(ValueError):
     """Why an assignment cannot be carried out, in words that follow "sent job 7 to": "slot 9, which is no slot of the fleet"."""
 
 
@@ -159,6 +159,9 @@ class DispatchState:
         if self.lanes is not None:
             self.lanes[job.complexity, job.tight].add(job)
 
+    def gave_up(self, job: Job) -> None:
+        """A job waits no longer. None does that here."""
+
     def in_lanes(self) -> Collection[Lane]:
         """The waiting jobs in lanes."""
         if self.lanes is None:
@@ -170,13 +173,13 @@ class DispatchState:
     # ---- slots ----
 
     def granted(self, claim: Any, chosen: Any) -> Sequence[tuple[int, float]]:
-        """Slots are a job's from its dispatch on, each as a whole. Raises Refused if they are not what the view offers.
+        """Slots are a job's from its dispatch on, each as a whole. Raises PlaceError if they are not what the view offers.
 
         Notes the terms of the claim: the type of each slot, and the mean execution time in seconds.
         """
         job, views = claim.job, chosen if type(chosen) is tuple or type(chosen) is list else (chosen,)
         if len(views) != job.gpus:
-            raise Refused(f"{len(views)} slots; it needs {job.gpus}")
+            raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
         if self.lanes is not None:
             self.lanes[job.complexity, job.tight].remove(job)
         gpus, mean_s = [], 0.0
@@ -192,12 +195,12 @@ class DispatchState:
     def _take(self, view: Any) -> None:
         """Take a slot off the idle ones."""
         if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
-            raise Refused(f"{view!r}, which is no slot of the fleet")
+            raise PlaceError(f"{view!r}, which is no slot of the fleet")
         slot = self.slots[view.index]
         if slot not in self.idle:
-            raise Refused(f"slot {view.index}, which is busy or given away already")
+            raise PlaceError(f"slot {view.index}, which is busy or given away already")
         if view is not slot and view.gpu not in self._choices:
-            raise Refused(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
+            raise PlaceError(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
         self.idle.remove(slot)
 
     def released(self, claim: Any, now_s: float) -> None:
@@ -217,7 +220,7 @@ class View:
     It is of its moment: what is looked up after the decision may be of a later one.
     """
 
-    __slots__ = ("_state", "_now_s", "_queue", "_statuses")
+    __slots__ = ("_now_s", "_queue", "_state", "_statuses")
 
     def __init__(self, now_s: float, state: DispatchState) -> None:
         self._now_s, self._state = now_s, state

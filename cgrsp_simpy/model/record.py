@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.model.scenario import Scenario
 
-__all__ = ["RECORD", "JobRecord", "Recorder", "Run", "Totals", "figures"]
+__all__ = ["CLAIM", "PHASES", "RECORD", "JobRecord", "Recorder", "Run", "Totals", "figures"]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -30,8 +30,8 @@ class JobRecord(NamedTuple):
     """A job, and what happened to it. Times in seconds from the start of the run.
 
     job, submit_s, ..., weight: as in Job. slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job
-    on several slots, the first). status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
-    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+    on several slots, the first; `Run.claims` has all). status: the stock status met at dispatch (0 High, 1 Medium, 2 Low).
+    delay_s, service_s: realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
     """
 
     job: int
@@ -56,6 +56,9 @@ _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "
 _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+
+PHASES = ("provisioning", "execution")
+CLAIM = np.dtype([("job", "i8"), ("slot", "i4"), ("gpu", "i4"), ("phase", "i1"), ("from_s", "f8"), ("to_s", "f8")])
 
 
 @dataclass
@@ -118,6 +121,12 @@ class Recorder:
         self.totals = Totals()
         self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
+        self.gangs: dict[int, list[tuple[int, int]]] = {}  # slot and type of each place of a job on several, by its id
+
+    def add_gang(self, job: int, places: list[tuple[int, int]]) -> None:
+        """Take the slots of a job on several, each with the index of the type that it had, if records are kept."""
+        if self._kept is not None:
+            self.gangs[job] = places
 
     def add(self, record: tuple[float, ...]) -> None:
         """Take one record, its values in the order of JobRecord."""
@@ -154,6 +163,7 @@ class Run:
     slot_held_s: tuple[float, ...]
     decisions: int
     _blocks: list[np.ndarray] | None = field(repr=False)
+    _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def jobs(self) -> np.ndarray:
@@ -169,6 +179,26 @@ class Run:
             jobs[name] = column
         return jobs
 
+    @cached_property
+    def claims(self) -> np.ndarray:
+        """What held the slots: one row a job, slot and phase, in order of these; a structured array.
+
+        job: its id. slot, gpu: index of the slot and of the type that it had then. phase: index into PHASES. from_s, to_s:
+        seconds from the start of the run; provisioning that takes no time has its row, too.
+        """
+        jobs = self.jobs
+        each = np.repeat(np.arange(len(jobs)), jobs["gpus"])
+        places = np.stack([jobs["slot"][each], jobs["gpu"][each]])
+        gangs = [place for job in jobs["job"][jobs["gpus"] > 1].tolist() for place in self._gangs[job]]
+        if gangs:
+            places[:, jobs["gpus"][each] > 1] = np.array(gangs).T
+        claims = np.empty((len(each), len(PHASES)), CLAIM)
+        claims["job"], claims["slot"], claims["gpu"] = (column[:, None] for column in (jobs["job"][each], *places))
+        claims["phase"] = range(len(PHASES))
+        times_s = np.stack([jobs[name][each] for name in ("dispatch_s", "start_s", "finish_s")], axis=1)
+        claims["from_s"], claims["to_s"] = times_s[:, :-1], times_s[:, 1:]
+        return claims.ravel()
+
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.
 
@@ -182,12 +212,17 @@ class Run:
         return {**figures(self.totals, self.scenario.workload.jobs, capacity_s), "makespan_h": end_s / 3600}
 
     def rows(self) -> list[dict[str, Any]]:
-        """The records as dicts, with the names of GPU type and status in place of their numbers."""
+        """The records as dicts, with the names of GPU type and status in place of their numbers.
+
+        slots: the indices of all slots of the job, as text with spaces between.
+        """
         gpus = [gpu.name for gpu in self.scenario.gpus]
         rows = []
         for values in self.jobs.tolist():
             row = dict(zip(JobRecord._fields, values))
-            rows.append({**row, "gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]]})
+            slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
+            names = {"gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]], "slots": " ".join(map(str, slots))}
+            rows.append({**row, **names})
         return rows
 
     def to_csv(self, path: str | Path) -> None:

@@ -20,7 +20,7 @@ from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of,
 from cgrsp_simpy.model.traces import read_log
 from cgrsp_simpy.model.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
 
-__all__ = ["Scenario", "day", "tables", "trace"]
+__all__ = ["Scenario", "day", "foreign_part", "trace"]
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,11 @@ class Scenario:
         return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
 
     def to_toml(self, path: str | Path) -> None:
-        """Write the scenario to a TOML file, from which `from_toml` makes an equal one."""
-        Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
+        """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
+
+        Raises InputError for a workload that no file holds, and for a part of a class of one's own, which TOML cannot name.
+        """
+        Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -166,8 +169,31 @@ def _started(clock: Clock, log: LoggedWorkload) -> Clock:
 # ---- TOML ----
 
 
-def tables(scenario: Scenario) -> dict[str, Any]:
+def foreign_part(scenario: Scenario) -> object | None:
+    """The first part of a scenario, itself included, that is of another class than this package's."""
+    workload = scenario.workload
+    inner = [getattr(workload, "deadlines", None), *getattr(workload, "listed", ())]
+    parts = [
+        scenario,
+        workload,
+        *inner,
+        scenario.service,
+        scenario.market,
+        scenario.market.clock,
+        *scenario.slots,
+        *scenario.gpus,
+    ]
+    return next((part for part in parts if part is not None and type(part) not in _OWN), None)
+
+
+_OWN = (Scenario, PoissonWorkload, LoggedWorkload, JobList, Job, DeadlineClasses, Service, Market, Clock, GpuType)
+
+
+def _tables(scenario: Scenario) -> dict[str, Any]:
     """Every parameter of a scenario, as the tables of its TOML file."""
+    foreign = foreign_part(scenario)
+    if foreign is not None:
+        raise InputError(f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class of this package")
     market, clock = scenario.market, scenario.market.clock
     return {
         "name": scenario.name,
@@ -186,9 +212,8 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
     if isinstance(workload, LoggedWorkload):
         require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
         return {**workload.origin, **table_of(workload.deadlines)}
-    if isinstance(workload, JobList):
-        return {"job": [job._asdict() for job in workload.listed]}
-    raise InputError(f"a workload of type {type(workload).__name__} cannot be written to TOML")
+    assert isinstance(workload, JobList)
+    return {"job": [job._asdict() for job in workload.listed]}
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:

@@ -18,7 +18,7 @@ def stream(seed: int, name: str) -> Generator:
     (a month's kinds of days and their seeds) and bootstrap; in HGSP workloads, memory, weights, and sagreedy and annealing
     (of the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the families) and
     users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs), "plan pairs", "random plan",
-    "dag annealing", whales, network and exploration.
+    "random search", "dag annealing", whales, network and exploration.
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
 

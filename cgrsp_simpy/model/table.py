@@ -1,9 +1,10 @@
-"""Rows of figures to CSV and pandas."""
+"""Rows of figures to CSV and pandas, and figures to JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["aligned", "csv_text", "plain", "to_pandas", "write_csv"]
+__all__ = ["aligned", "csv_text", "json_text", "or_none", "to_pandas", "write_csv"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -43,9 +44,18 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
     return pandas.DataFrame(list(rows))
 
 
-def plain(figures: Mapping[str, float]) -> dict[str, float | None]:
-    """Figures for JSON, which has no NaN: None where a figure does not exist."""
-    return {name: None if math.isnan(value) else value for name, value in figures.items()}
+def json_text(value: Any) -> str:
+    """The value as JSON; null where a number does not exist or is infinite."""
+    return json.dumps(or_none(value), indent=2, allow_nan=False)
+
+
+def or_none(value: Any) -> Any:
+    """The value with None in place of every number that is NaN or infinite, however deep in lists and mappings."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: or_none(entry) for name, entry in value.items()}
+    return [or_none(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.checks import check_number, check_whole, require
-from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.record import PHASES, Run
 from cgrsp_simpy.plots.data import time_unit
 from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import PageWriter
@@ -54,8 +54,7 @@ WRITERS: dict[str, Any] = {".gif": PillowWriter, ".html": PageWriter}
 def animate(run: Run, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     """The queue and the slots of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
 
-    run: with records; of a job on several slots the first is shown. frames: at least 2. fps: frames per second. Raises InputError
-    for a run without jobs.
+    run: with records. frames: at least 2. fps: frames per second. Raises InputError for a run without jobs.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
@@ -112,9 +111,9 @@ class _Scene:
         self._line.set_data([*(self._times_s[:past] / unit), time_s / unit], [*self._waiting[:past], now])
         self._now.set_data([time_s / unit], [now])
         self._title.set_text(f"{self._run.policy}: {time_s / unit:.1f} {unit_name}, {now} waiting")
-        jobs = self._run.jobs
-        here = jobs[(jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])]
-        held = {int(job["slot"]): (int(job["job"]), job["start_s"] <= time_s) for job in here}
+        claims = self._run.claims
+        here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
+        held = {int(claim["slot"]): (int(claim["job"]), PHASES[claim["phase"]] == "execution") for claim in here}
         for index, (box, text, name) in enumerate(self._boxes):
             job, runs = held.get(index, (None, False))
             colour = IDLE if job is None else EXECUTING if runs else PROVISIONING

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.record import PHASES, Run
 from cgrsp_simpy.plots.data import time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.parts import legend_above, merged, say
@@ -49,7 +49,7 @@ def gantt(
 ) -> Axes:
     """Slots over time: provisioning grey, execution in colours, a line below each job that missed its deadline.
 
-    run: with records. A job on several slots is drawn on the first of them. jobs: ids of those to draw; all, unless told.
+    run: with records. A job on several slots is drawn on each of them. jobs: ids of those to draw; all, unless told.
     colour_by: complexity, class (of the deadline) or status (the stock met at dispatch). style: of the bars.
 
     Raises InputError for a job that the run does not have, or another colour_by.
@@ -57,12 +57,11 @@ def gantt(
     check_one_of("colour_by", colour_by, COLOURINGS)
     ax, drawn = axes(ax), _chosen(run, jobs)
     unit, unit_name = time_unit(drawn["finish_s"].max(initial=0))
-    handles = _bars(ax, drawn, unit, COLOURINGS[colour_by], style)
+    handles = _bars(ax, drawn, run.claims, unit, COLOURINGS[colour_by], style)
     late = drawn[drawn["finish_s"] > drawn["deadline_s"]]
     if len(late):
-        ax.hlines(
-            late["slot"] + 0.44, late["dispatch_s"] / unit, late["finish_s"] / unit, MISSED, lw=2 * rcParams["lines.linewidth"]
-        )
+        first, last = (_of(run.claims, late, phase) for phase in PHASES)
+        ax.hlines(first["slot"] + 0.44, first["from_s"] / unit, last["to_s"] / unit, MISSED, lw=2 * rcParams["lines.linewidth"])
         handles.append(Patch(color=MISSED, label="missed its deadline"))
     names = [f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)]
     every = math.ceil(len(names) / NAMED)
@@ -89,7 +88,12 @@ def _chosen(run: Run, jobs: Iterable[int] | None) -> np.ndarray:
     return np.asarray(run.jobs[np.isin(known, wanted)])
 
 
-def _bars(ax: Axes, jobs: np.ndarray, unit: float, by: Colouring, style: dict[str, Any]) -> list[Patch]:
+def _of(claims: np.ndarray, jobs: np.ndarray, phase: str) -> np.ndarray:
+    """The claims of some jobs in one phase."""
+    return np.asarray(claims[np.isin(claims["job"], jobs["job"]) & (claims["phase"] == PHASES.index(phase))])
+
+
+def _bars(ax: Axes, jobs: np.ndarray, claims: np.ndarray, unit: float, by: Colouring, style: dict[str, Any]) -> list[Patch]:
     """Draw the bars; what their colours mean."""
     own = _edges(jobs)
     handles = []
@@ -99,12 +103,13 @@ def _bars(ax: Axes, jobs: np.ndarray, unit: float, by: Colouring, style: dict[st
         if len(part):
             beyond = " and more" if part[by.column].max() > kind + by.first else ""
             handles.append(Patch(color=colour, label=name + beyond))
-            _boxes(ax, part, "start_s", "finish_s", unit, {**own, "facecolor": colour}, style)
+            executing = _of(claims, part, "execution")
+            _boxes(ax, executing, unit, {**own, "facecolor": colour}, style)
             if len(jobs) <= NUMBERED:
-                _numbers(ax, part, unit, colour)
+                _numbers(ax, executing, unit, colour)
     if jobs["delay_s"].any():
         handles.append(Patch(color=PROVISIONING, label="provisioning"))
-        _boxes(ax, jobs, "dispatch_s", "start_s", unit, {**own, "facecolor": PROVISIONING}, style)
+        _boxes(ax, _of(claims, jobs, "provisioning"), unit, {**own, "facecolor": PROVISIONING}, style)
     return handles
 
 
@@ -116,22 +121,22 @@ def _edges(jobs: np.ndarray) -> dict[str, Any]:
     return {"edgecolor": "white", "linewidth": 0.7} if width > WIDE else {"edgecolor": "face", "linewidth": 0.4}
 
 
-def _boxes(ax: Axes, jobs: np.ndarray, start: str, end: str, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
-    left, right, slot = jobs[start] / unit, jobs[end] / unit, jobs["slot"]
+def _boxes(ax: Axes, claims: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
+    left, right, slot = claims["from_s"] / unit, claims["to_s"] / unit, claims["slot"]
     low, high = slot - 0.39, slot + 0.39
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
     ax.add_collection(PolyCollection(list(corners), **merged(own, style, PolyCollection)))
 
 
-def _numbers(ax: Axes, jobs: np.ndarray, unit: float, colour: str) -> None:
+def _numbers(ax: Axes, claims: np.ndarray, unit: float, colour: str) -> None:
     """The numbers of jobs on their bars, where they fit."""
     place: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
-    middles = (jobs["start_s"] + jobs["finish_s"]) / 2 / unit
-    texts = [ax.text(middle, job["slot"], f"J{job['job']}", **place) for middle, job in zip(middles, jobs)]
+    middles = (claims["from_s"] + claims["to_s"]) / 2 / unit
+    texts = [ax.text(middle, claim["slot"], f"J{claim['job']}", **place) for middle, claim in zip(middles, claims)]
 
     def arrange(renderer: RendererBase) -> None:
         ends = [
-            ax.transData.transform(np.stack([jobs[end] / unit, jobs["slot"]], axis=1))[:, 0] for end in ("start_s", "finish_s")
+            ax.transData.transform(np.stack([claims[end] / unit, claims["slot"]], axis=1))[:, 0] for end in ("from_s", "to_s")
         ]
         for text, width in zip(texts, ends[1] - ends[0]):
             text.set_visible(True)  # what is hidden has no extent

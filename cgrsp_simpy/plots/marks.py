@@ -11,16 +11,29 @@ from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Annotation
 
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.labels import AtDrawing, labels_at_ends
-from cgrsp_simpy.plots.parts import Values, dots, hollow, intervals, legend_above, merged, no_flat_axis, told, whole_numbers
+from cgrsp_simpy.plots.parts import (
+    Values,
+    dots,
+    hollow,
+    intervals,
+    legend_above,
+    merged,
+    no_flat_axis,
+    told,
+    whole_numbers,
+    width,
+)
 from cgrsp_simpy.plots.style import Look, looks
 
-__all__ = ["bars", "hollow", "intervals", "label_marks", "labels_at_ends", "legend_above", "lines", "points"]
+__all__ = ["bars", "hollow", "intervals", "label_marks", "labels_at_ends", "legend_above", "lines", "points", "published"]
 
 NOWHERE = (np.nan, np.nan)  # breaks a line
-FRONT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "zorder": 1}
+FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}  # a band that intervals and marks lie on
+PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
 
 
 def bars(
@@ -34,40 +47,74 @@ def bars(
 ) -> list[Rectangle]:
     """A horizontal bar a name, the first at the top, with its interval and, where there is room, its value in figures.
 
-    half_widths: of the intervals; NaN for none. published: in the order of the names, drawn as hollow marks; NaN for none.
-    colours: those of policies unless told. style: of the bars.
+    half_widths: of the intervals; NaN for none. published: in the order of the names, drawn as hollow marks below their bars,
+    with their values in italics; NaN for none. colours: those of policies unless told. style: of the bars.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
+    theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
+    known = np.flatnonzero(np.isfinite(theirs))
+    lane = 0.5 if len(known) else 1.0  # of a row's height, for ours; the rest, below it, for published values
     rows = np.arange(len(names))
-    own = {"height": 0.7, "color": colours or [look.colour for look in looks(names)]}
-    drawn = ax.barh(rows, np.nan_to_num(values), **merged(own, style, Patch))
-    intervals(ax, values, rows, x_half=half_widths)
-    ends = np.fmax(values, values + half_widths)
-    if published is not None:
-        ax.plot(published, rows, label="published", clip_on=False, **hollow())
-        ends = np.fmax(ends, published)
+    ours, below = rows - (1 - lane) / 2, rows + lane / 2
+    own = {"height": 0.4 if len(known) else 0.7, "color": colours or [look.colour for look in looks(names)]}
+    drawn = ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch))
+    intervals(ax, values, ours, x_half=half_widths)
+    shown = _values_beside(ax, [told(value) for value in values], np.fmax(np.fmax(values, values + half_widths), 0.0), ours)
+    if len(known):
+        ax.plot(theirs, below, label="published", clip_on=False, **hollow())
+        shown += _values_beside(
+            ax,
+            [_printed(value) for value in theirs[known]],
+            theirs[known],
+            below[known],
+            0.8 * rcParams["lines.markersize"],
+            **PUBLISHED,
+        )
+    _only_if_as_high(ax, shown, lane / len(names))
     ax.set_yticks(rows, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.margins(x=0.14)
-    if not np.any(ends > 0):
+    ax.margins(x=0)
+    if ax.dataLim.x1 <= 0:
         ax.set_xlim(0, 1)
-    _values_beside(ax, values, np.nan_to_num(ends))
     return list(drawn)
 
 
-def _values_beside(ax: Axes, values: np.ndarray, ends: np.ndarray) -> None:
-    """Values in figures to the right of their bars, if the rows are as high as the text."""
-    aside = 3 + 0.8 * rcParams["lines.markersize"]
-    place: dict[str, Any] = {"xytext": (aside, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
-    texts = [ax.annotate(told(value), (max(end, 0.0), row), **place) for row, (value, end) in enumerate(zip(values, ends))]
+def _printed(value: float) -> str:
+    """A published value in about three digits, and in no more than are printed."""
+    return f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
+
+
+def _values_beside(
+    ax: Axes, texts: Sequence[str], ends: np.ndarray, places: np.ndarray, aside: float = 0.0, **style: Any
+) -> list[Annotation]:
+    """Values in figures to the right of where their marks end (data coordinates), and room for them.
+
+    aside: points more between marks and values.
+    """
+    place: dict[str, Any] = {"xytext": (aside + 2.5, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+    room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72  # a layout to come takes a part for labels
+    taken = max(width(text, "small") for text in texts) + aside + 6
+    ax.update_datalim([(float(ends.max()) / max(1 - taken / room, 0.2), places[0])], updatey=False)
+    return [ax.annotate(text, (end, row), **place, **style) for text, end, row in zip(texts, ends, places)]
+
+
+def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None:
+    """Show texts if their lanes, shares of the height of the Axes, are as high as they are."""
 
     def arrange(renderer: RendererBase) -> None:
-        height = ax.get_window_extent(renderer).height / len(texts)
+        height = ax.get_window_extent(renderer).height * lane
         for text in texts:
             text.set_visible(True)  # what is hidden has no extent
             text.set_visible(text.get_window_extent(renderer).height <= height)
 
     AtDrawing(ax, arrange)
+
+
+def published(policy: str | None = None) -> Line2D:
+    """What published values look like, for a legend: those of a policy in lines and points; those below bars, without one."""
+    if policy is None:
+        return Line2D([], [], label="published", **hollow())
+    return Line2D([], [], label="hollow: published", **hollow(looks([policy])[0]))
 
 
 def lines(

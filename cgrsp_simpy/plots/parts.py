@@ -12,19 +12,36 @@ from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backend_bases import RendererBase
 from matplotlib.cbook import normalize_kwargs
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP, MarkerStyle
 from matplotlib.patches import Patch
-from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import IdentityTransform
 
 from cgrsp_simpy.plots.style import Look
 
-__all__ = ["Values", "dots", "hollow", "intervals", "legend_above", "merged", "no_flat_axis", "say", "told", "whole_numbers"]
+__all__ = [
+    "Values",
+    "dots",
+    "hollow",
+    "intervals",
+    "legend_above",
+    "merged",
+    "no_flat_axis",
+    "say",
+    "told",
+    "whole_numbers",
+    "width",
+]
 
 Values = Sequence[float] | np.ndarray
+CARETS = tuple(
+    tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
+)  # of x and y, to lower and to higher pixels
 
 
 def merged(own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]) -> dict[str, Any]:
@@ -59,13 +76,55 @@ def intervals(
     colour: str = "0.2",
     caps: bool = True,
 ) -> None:
-    """Intervals around points, of half widths that may be NaN, with a white rim, so that they are seen on bars as well."""
-    width = 0.8 * rcParams["lines.linewidth"]
+    """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its edge in an arrowhead.
+
+    caps: whether they end in caps, on a white rim, so that they are seen on bars as well.
+    """
+    thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
-    own: dict[str, Any] = {"elinewidth": width, "capsize": caps_pt, "capthick": width, "zorder": 1.9}  # above bars, below lines
-    drawn = ax.errorbar(x, y, y_half, x_half, fmt="none", ecolor=colour, **own)
-    for part in drawn.get_children():
-        part.set_path_effects([withStroke(linewidth=2.5 * width, foreground="white", alpha=0.8)])
+    own: dict[str, Any] = {"fmt": "none", "capsize": caps_pt, "zorder": 1.9}  # above bars, below lines
+    if caps:  # below all intervals, so that no rim hides a part of one
+        rim: dict[str, Any] = {"elinewidth": 2.5 * thin, "capthick": 2.5 * thin, "zorder": 1.8, "alpha": 0.8}
+        ax.errorbar(x, y, y_half, x_half, ecolor="white", **own | rim)
+    ax.errorbar(x, y, y_half, x_half, ecolor=colour, elinewidth=thin, capthick=thin, **own)
+    halves = (np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float)) for half in (x_half, y_half))
+    ax.add_artist(_Arrowheads(np.column_stack([x, y]), np.column_stack(list(halves)), colour))
+
+
+class _Arrowheads(Artist):
+    """Arrowheads at the edges of the Axes, where intervals around points in view go on; as on a logarithmic axis to 0 and below.
+
+    points, halves: x and y, shape (n, 2).
+    """
+
+    def __init__(self, points: np.ndarray, halves: np.ndarray, colour: str) -> None:
+        super().__init__()
+        self.points, self.halves, self.colour = points.astype(float), halves, colour
+        self.set_zorder(1.95)
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw them."""
+        for place, marker in self.places():
+            own: dict[str, Any] = {"color": self.colour, "markeredgewidth": 0, "markersize": rcParams["lines.markersize"]}
+            head = Line2D(*place[:, None], marker=marker, transform=IdentityTransform(), **own)
+            assert self.axes is not None
+            head.set_figure(self.axes.figure)
+            head.draw(renderer)
+
+    def places(self) -> list[tuple[np.ndarray, MarkerStyle]]:
+        """Where their tips are, in pixels, and their markers."""
+        ax, found = self.axes, []
+        assert ax is not None
+        limits = np.sort(np.array([ax.get_xlim(), ax.get_ylim()]), axis=1)
+        seen = np.all((limits[:, 0] <= self.points) & (self.points <= limits[:, 1]), axis=1)
+        for point, halves in zip(self.points[seen], self.halves[seen]):
+            for axis, end in np.ndindex(2, 2):
+                if abs(point[axis] - limits[axis, end]) < halves[axis]:
+                    tip = np.where(np.arange(2) == axis, limits[axis, end], point)
+                    start_px, tip_px = ax.transData.transform([point, tip])
+                    found.append((tip_px, CARETS[axis][int(tip_px[axis] > start_px[axis])]))
+        return found
 
 
 def whole_numbers(axis: Axis) -> None:
@@ -93,7 +152,7 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         ax.set_title(title, loc="left", fontsize="medium")
         return
     size = FontProperties(size="small").get_size_in_points()
-    widths = [_width(str(handle.get_label()), "small") + 4 * size for handle in handles]
+    widths = [width(str(handle.get_label()), "small") + 4 * size for handle in handles]
     columns = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2, "ncols": columns}
     place |= {"title": title, "title_fontsize": "medium", "alignment": "left"}
@@ -102,11 +161,11 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
 
 def _wrapped(text: str, room: float) -> str:
     """The text in lines that are about as wide as there is room, in points."""
-    lines = math.ceil(_width(text, "medium") / room)
+    lines = math.ceil(width(text, "medium") / room)
     return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
 
 
-def _width(text: str, size: str) -> float:
+def width(text: str, size: str) -> float:
     """The width of a text in points."""
     font = FontProperties(size=size)
     return float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width) if text else 0.0

@@ -35,7 +35,7 @@ def policy_bars(
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None
     marks.bars(ax, policies, values, half_widths, theirs, **style)
     ax.set_xlabel(axis(metric))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", bool(published))
+    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, by_policy=False)
     return ax
 
 
@@ -70,7 +70,7 @@ def sweep_lines(
     ax.set_xlabel(axis(over))
     ax.set_ylabel(axis(metric))
     titles = ", ".join(dict.fromkeys(study.title for _, study in points))
-    _explain(ax, f"{titles}: {replications(len(points[0][1].seeds))}", bool(published))
+    _explain(ax, f"{titles}: {replications(len(points[0][1].seeds))}", published)
     return ax
 
 
@@ -118,12 +118,12 @@ def pareto(
     marks.points(ax, policies, values[x], values[y], theirs, front=True, **style)
     ax.set_xlabel(axis(x))
     ax.set_ylabel(axis(y))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", bool(published), front=True)
+    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, front=True)
     return ax
 
 
-def _explain(ax: Axes, title: str, published: bool, front: bool = False) -> None:
-    """Title, and below it, where needed, what marks mean."""
-    handles = [Line2D([], [], label="published", **marks.hollow())] if published else []
+def _explain(ax: Axes, title: str, published: Mapping[str, Any] | None, by_policy: bool = True, front: bool = False) -> None:
+    """Title, and below it, where needed, what marks mean. by_policy: whether published marks are those of their policies."""
+    handles = [marks.published(next(iter(published)) if by_policy else None)] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     marks.legend_above(ax, handles, title)

@@ -26,6 +26,7 @@ __all__ = [
     "DEADLINE",
     "EXECUTING",
     "IDLE",
+    "LOOKS",
     "MISSED",
     "POLICY",
     "PROVISIONING",
@@ -53,36 +54,81 @@ class Look(NamedTuple):
     line: LineStyle
 
 
-_LOOKS = {
-    "fifo": Look("#000000", "o", "-"),
-    "spt": Look("#E69F00", "s", (0, (5, 1.5))),
-    "edf": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
-    "lcf": Look("#5C5C5C", "v", (0, (1, 1))),
-    "balanced": Look("#C9BE86", "<", (0, (2, 1))),
-    "random": Look("#BDBDBD", "X", (0, (1, 2))),
-    "spt-rescue": Look("#D872AD", "D", (0, (9, 2))),
-    "adaptive": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    "rh": Look("#C04A00", "*", (0, (12, 1.5))),
-    "cadr": Look("#009E73", "h", "-"),
-    "cadr-oo": Look("#004733", ">", (0, (3, 1.5))),
-    "triage": Look("#7A0177", "H", (0, (2, 1, 6, 1))),
+# Twelve looks of which any two are told apart, by the colour-blind as well.
+_BLACK = Look("#000000", "o", "-")
+_ORANGE = Look("#E69F00", "s", (0, (5, 1.5)))
+_BLUE = Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5)))
+_GREY = Look("#5C5C5C", "v", (0, (1, 1)))
+_BEIGE = Look("#C9BE86", "<", (0, (2, 1)))
+_SILVER = Look("#BDBDBD", "X", (0, (1, 2)))
+_PINK = Look("#D872AD", "D", (0, (9, 2)))
+_SKY = Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1)))
+_RUST = Look("#C04A00", "*", (0, (12, 1.5)))
+_GREEN = Look("#009E73", "h", "-")
+_FOREST = Look("#004733", ">", (0, (3, 1.5)))
+_PURPLE = Look("#7A0177", "H", (0, (2, 1, 6, 1)))
+_POLICIES = {
+    "fifo": _BLACK,
+    "spt": _ORANGE,
+    "edf": _BLUE,
+    "lcf": _GREY,
+    "balanced": _BEIGE,
+    "random": _SILVER,
+    "spt-rescue": _PINK,
+    "adaptive": _SKY,
+    "rh": _RUST,
+    "cadr": _GREEN,
+    "cadr-oo": _FOREST,
+    "triage": _PURPLE,
 }
-_WAITING = {
-    "ajw": Look("#000000", "o", "-"),
-    "njw": Look("#E69F00", "s", (0, (5, 1.5))),
-    "ajw-t": Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5))),
-    "sww": Look("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    "ljw": Look("#C04A00", "D", (0, (9, 2))),
-    "compound": Look("#009E73", "h", "-"),
+# A name has one look, whatever it is a policy of; names that are drawn together differ.
+LOOKS = _POLICIES | {
+    # clusters, beside fifo and adaptive
+    "fifo-skip": _GREY,
+    "sjf": _ORANGE,
+    "shortest": _BEIGE,
+    "shortest-gpu": _BLUE,
+    "hps": _GREEN,
+    "pbs": _PINK,
+    "sbs": _RUST,
+    "easy": _PURPLE,
+    "conservative": _FOREST,
+    "las": _SILVER,
+    # tasks on GPUs, beside fifo
+    "greedy": _SKY,
+    "sagreedy": _PINK,
+    "sagreedy-arrived": _FOREST,
+    "wspt": _ORANGE,
+    "edd": _BLUE,
+    "atc": _RUST,
+    "annealing": _PURPLE,
+    "milp": _GREEN,
+    # graphs, beside random and annealing
+    "heft": _BLACK,
+    "woa": _ORANGE,
+    "rtgs": _BLUE,
+    "round-robin": _GREY,
+    "work": _BEIGE,
+    "ddqn": _PINK,
+    "min-min": _SKY,
+    "random-search": _RUST,
+    "worl-rtgs": _GREEN,
+    "cpop": _FOREST,
+    # waiting
+    "ajw": _BLACK,
+    "njw": _ORANGE,
+    "ajw-t": _BLUE,
+    "ljw": _RUST._replace(marker="D", line=(0, (9, 2))),
+    "sww": _SKY,
+    "compound": _GREEN,
 }
 _OWN = (  # for a user's policies
-    Look("#7B3294", "p", "-"),
-    Look("#A6761D", "8", (0, (7, 2))),
-    Look("#1B7837", "d", (0, (4, 1.5))),
-    Look("#C51B7D", "H", (0, (3, 1, 1, 1))),
+    Look("#A52DFF", "p", "-"),
+    Look("#78964B", "8", (0, (7, 2))),
+    Look("#872D0F", "d", (0, (4, 1.5))),
+    Look("#9687FF", "D", (0, (3, 1, 1, 1))),
 )
-POLICY = {name: look.colour for name, look in _LOOKS.items()}
-_NAMED = {**_LOOKS, **_WAITING}
+POLICY = {name: look.colour for name, look in _POLICIES.items()}
 COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
 DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
@@ -128,17 +174,17 @@ def styled(name: str) -> AbstractContextManager[None]:
 
 def colour_of(policy: str) -> str | None:
     """The colour of a policy by its name without parameters; None for a user's own."""
-    return POLICY.get(_base(policy))
+    return look.colour if (look := LOOKS.get(_base(policy))) else None
 
 
 def marker_of(policy: str) -> str | None:
     """The marker of a policy by its name without parameters; None for a user's own."""
-    return look.marker if (look := _NAMED.get(_base(policy))) else None
+    return look.marker if (look := LOOKS.get(_base(policy))) else None
 
 
 def line_of(policy: str) -> LineStyle | None:
     """The line style of a policy by its name without parameters; None for a user's own."""
-    return look.line if (look := _NAMED.get(_base(policy))) else None
+    return look.line if (look := LOOKS.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:
@@ -147,8 +193,8 @@ def looks(policies: Iterable[str]) -> list[Look]:
     bases: list[str] = []
     for policy in policies:
         base = _base(policy)
-        own = [name for name in dict.fromkeys(bases) if name not in _NAMED and name != base]
-        look = _NAMED.get(base, _OWN[len(own) % len(_OWN)])
+        own = [name for name in dict.fromkeys(bases) if name not in LOOKS and name != base]
+        look = LOOKS.get(base, _OWN[len(own) % len(_OWN)])
         found.append(_shade(look, bases.count(base)))
         bases.append(base)
     return found
@@ -166,7 +212,7 @@ def _shade(look: Look, number: int) -> Look:
     share = min(0.8, 0.35 * number)
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
     colour = _mixed(look.colour, target, share)
-    others = [each for each in (*_OWN, *_NAMED.values()) if each.line != look.line]
+    others = [each for each in (*_OWN, *_POLICIES.values()) if each.line != look.line]
     return Look(colour, others[number % len(others)].marker, others[number % len(others)].line)
 
 

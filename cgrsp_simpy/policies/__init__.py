@@ -70,6 +70,6 @@ def _load(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f"policy file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from None
     return module

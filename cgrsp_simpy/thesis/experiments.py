@@ -18,6 +18,7 @@ from cgrsp_simpy.thesis.published import PRINTED
 
 __all__ = [
     "COUNTED",
+    "FIGURES",
     "HECTIC",
     "MONTH",
     "NAMES",
@@ -48,6 +49,7 @@ NAMES = {
     "Random": "random",
     "CADR-order-only": "cadr-oo",
 }
+# The thesis's columns -> figures of a run.
 FIGURES = {
     "wait, min": "wait_min",
     "miss, %": "miss_pct",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,18 @@ import numpy as np
 
 import cgrsp_simpy
 from cgrsp_simpy.analysis.metrics import queue_length
-from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.model.decision import View
 from cgrsp_simpy.model.gpu import THESIS_GPUS
 from cgrsp_simpy.model.market import CLOCKS, Status
-from cgrsp_simpy.model.scenario import day
+from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.model.workload import JobList
 from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.policies.rules import fastest
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
-from cgrsp_simpy.thesis.experiments import NAMES, TABLES
+from cgrsp_simpy.thesis.experiments import FIGURES, MONTH, NAMES, TABLES, Source
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import Judged, judged
@@ -32,9 +36,11 @@ __all__ = [
     "daily_rows",
     "decision",
     "generated_jobs",
+    "lateness",
     "month",
     "multiplier",
     "queues",
+    "scenes",
     "seven_jobs",
     "stock_over_the_day",
     "table_rows",
@@ -81,6 +87,21 @@ def benchmark(results: Results) -> list[Row]:
             found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
             published = float(single[figure])
             found.append({**_row(other), "row": "hectic", "column": policy, "part": figure, "published": published})
+    return found
+
+
+def lateness(results: Results) -> list[Row]:
+    """Figure 5.8: misses and tardiness of the month, and how Adaptive differs from CADR in the same months."""
+    found = [row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")]
+    for figure in ("miss, %", "tardiness, min"):
+        one, other = (
+            next(row for row in found if (row["row"], row["column"]) == (name, figure)) for name in ("Adaptive", "CADR")
+        )
+        mine, its = (results.values(Source(MONTH, policy, FIGURES[figure]), one["n"]) for policy in ("adaptive", "cadr"))
+        ours = paired_difference(mine, its)
+        published = one["published"] - other["published"]
+        found.append({**one, "row": "Adaptive - CADR", "part": "paired difference", "published": published, "verdict": ""})
+        found[-1] |= {"reproduced": ours.mean, "half_width_95": ours.half_width, "counted": False}
     return found
 
 
@@ -138,30 +159,34 @@ def seven_jobs() -> list[Row]:
 
 
 class _Watch:
-    """A policy that keeps what it saw and answered the first time that a view pleases."""
+    """The policy of Section 3.7's text, which keeps what it saw and answered the first time that a view pleases."""
 
-    name = "cadr"
+    name = QOS_FIRST.name
 
-    def __init__(self, rows: list[Row], pleases: Callable[[View], bool]) -> None:
-        self.rows, self.pleases, self.policy = rows, pleases, make_policy(self.name)
+    def __init__(self, rows: list[Row], pleases: Callable[[View], bool], seed: int) -> None:
+        self.rows, self.pleases, self.seed = rows, pleases, seed
 
     def __deepcopy__(self, memo: object) -> _Watch:
         return self
 
     def __call__(self, view: View) -> Any:
-        answer = list(self.policy(view) or ())
+        answer = QOS_FIRST(view)
         if not self.rows and self.pleases(view):
-            self.rows += _seen(view, answer)
+            self.rows += [{"seed": self.seed, **row} for row in _seen(view, answer)]
         return answer
 
 
 def _seen(view: View, answer: list[Any]) -> list[Row]:
-    """A view and its answer: a row a waiting job and a row a slot. slot: of a job, where it is sent; -1 for nowhere."""
+    """A view and its answer: a row a waiting job and a row a slot. slot: of a job, where it is sent; -1 for nowhere.
+
+    first_s: a slot's mean execution time of the first waiting job.
+    """
     chosen = {job.id: slots[0].index for job, slots in answer}
     common = {"time_s": view.now_s, "policy": _Watch.name}
     rows: list[Row] = [
         {**common, "what": "job", "id": job.id, "slot": chosen.get(job.id, -1), "kind": f"complexity {job.complexity}"}
         | {"state": "tight" if job.tight else "loose", "minutes": (job.deadline_s - view.now_s) / 60}
+        | {"first_s": math.nan, "price_usd_per_h": math.nan}
         for job in view.queue
     ]
     for slot in view.slots:
@@ -170,19 +195,42 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
         minutes = math.nan if end_s is None else (end_s - view.now_s) / 60
         rows.append({**common, "what": "slot", "id": slot.index, "slot": slot.index, "kind": slot.gpu.name})
         rows[-1] |= {"state": state, "minutes": minutes}
+        rows[-1] |= {"first_s": view.mean_s(view.queue[0], slot), "price_usd_per_h": slot.gpu.price_usd_per_h}
     return rows
+
+
+TOGETHER = 3  # jobs that are submitted at one instant there, so that there is something to decide
+
+
+def scenes(seed: int) -> Scenario:
+    """A surge day whose jobs come three at a time, each three when the last of them would have come."""
+    usual = day("surge")
+    jobs = [job for job, _ in usual.workload.generate(seed, usual.service)]
+    late_s = [jobs[min(job.id - job.id % TOGETHER + TOGETHER, len(jobs)) - 1].submit_s - job.submit_s for job in jobs]
+    moved = (job._replace(submit_s=job.submit_s + s, deadline_s=job.deadline_s + s) for job, s in zip(jobs, late_s))
+    return replace(usual, name="surge, three jobs at a time", workload=JobList(tuple(moved)))
 
 
 def decision() -> list[Row]:
-    """Figure 3.1: the first decision of a surge day under CADR with an idle slot and a tight job behind three to five others."""
+    """Figure 3.1: the first decision that is as its caption says, on days of `scenes` of seed 0, 1, 2, ...
+
+    A tight job and two loose ones wait, in this order; at least as many slots are idle, and not all; of those that are idle two
+    are the cheapest, and the fastest for the tight job is none of these.
+    """
     rows: list[Row] = []
-    run_once(day("surge"), _Watch(rows, _instructive), seed=1)
+    for seed in count():
+        run_once(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
+        if rows:
+            break
     return rows
 
 
-def _instructive(view: View) -> bool:
-    queue = view.queue
-    return bool(view.idle) and 4 <= len(queue) <= 6 and queue[-1].tight and not any(job.tight for job in queue[:-1])
+def _as_captioned(view: View) -> bool:
+    queue, idle = view.queue, view.idle
+    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(idle) < len(view.slots):
+        return False
+    prices = [slot.gpu.price_usd_per_h for slot in idle]
+    return fastest(view, queue[0], idle).gpu.price_usd_per_h > min(prices) == sorted(prices)[1]
 
 
 SEEDS = 10  # of the runs behind the two figures below

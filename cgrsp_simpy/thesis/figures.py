@@ -20,6 +20,7 @@ from cgrsp_simpy.thesis import panels
 from cgrsp_simpy.thesis.experiments import COUNTED
 from cgrsp_simpy.thesis.report import IDS, run_tables
 from cgrsp_simpy.thesis.runs import Results, known_directory
+from cgrsp_simpy.thesis.seen import seen_decision, seen_front
 
 __all__ = ["FIGURES", "Figure", "draw_figures"]
 
@@ -30,7 +31,8 @@ Row = dict[str, Any]
 class Figure:
     """A figure. id: the thesis's number, or a name of ours. title: what it shows. size: inches, in print.
 
-    tables: those whose runs it needs. rows: what is plotted, from these runs. draw: draws the rows on a canvas.
+    tables: those whose runs it needs. rows: what is plotted, from these runs. draw: draws the rows on a canvas. seen: what is
+    seen in its rows, as read from their file, for the index.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Figure:
     rows: Callable[[Results], list[Row]]
     draw: Callable[[Canvas, list[Row]], None]
     tables: tuple[str, ...] = ()
+    seen: Callable[[list[dict[str, str]]], str] = lambda _: ""
 
     @property
     def stem(self) -> str:
@@ -48,10 +51,6 @@ class Figure:
 
 def _of_table(id: str) -> Callable[[Results], list[Row]]:
     return lambda results: data.table_rows(id, results)
-
-
-def _lateness(results: Results) -> list[Row]:
-    return [row for row in data.table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")]
 
 
 def _reservations(results: Results) -> list[Row]:
@@ -75,10 +74,11 @@ FIGURES = {
     for figure in (
         Figure(
             "3.1",
-            "The decision at one event, from a simulated surge day under CADR",
+            "The decision at one event: a tight job and two loose ones, simulated by the rule of Section 3.7",
             (6.3, 3.2),
             _alone(data.decision),
             panels.decision,
+            seen=seen_decision,
         ),
         Figure("3.2", "Three jobs: execution, deadlines and costs", (6.3, 3.4), _alone(data.three_jobs), panels.three_jobs),
         Figure(
@@ -108,7 +108,7 @@ FIGURES = {
         Figure(
             "5.4", "Seven policies on a normal and on a hectic day", (6.3, 4.6), data.benchmark, panels.benchmark, ("5.2", "5.5")
         ),
-        Figure("5.5", "Day types: wait and miss of ten policies", (6.3, 5.2), _of_table("5.5"), panels.day_types, ("5.5",)),
+        Figure("5.5", "Day types: wait and miss of ten policies", (6.3, 6.6), _of_table("5.5"), panels.day_types, ("5.5",)),
         Figure(
             "5.6",
             "Missed deadlines by share of tight deadlines, surge day",
@@ -117,14 +117,15 @@ FIGURES = {
             panels.tightness,
             ("5.6",),
         ),
-        Figure("5.7", "The month: wait by day type, wait and miss by policy", (6.3, 5.6), data.month, panels.month, ("5.13",)),
+        Figure("5.7", "The month: wait by day type, miss and wait by policy", (6.3, 6.4), data.month, panels.month, ("5.13",)),
         Figure(
             "5.8",
             "The month: missed deadlines against tardiness, with the Pareto front",
             (6.3, 4.2),
-            _lateness,
+            data.lateness,
             panels.front,
             ("5.13",),
+            seen_front,
         ),
         Figure("5.9", "Missed deadlines day by day over one month", (6.3, 3.6), data.daily_rows, panels.daily, ("5.13",)),
         Figure(
@@ -198,15 +199,15 @@ def _index(folder: Path) -> str:
     """All figures on one page to scroll."""
     lines = [
         "# Figures of the thesis, drawn from this package's runs",
-        "A hollow mark is a published value, a bar or a line ours with its 95 % interval. Each picture has an SVG and the CSV of"
-        " what is plotted beside it. All of them: `cgrsp thesis figures --out figures`.",
+        "Hollow marks and figures in italics are published values; bars and lines are ours, with their 95 % intervals. Each"
+        " picture has an SVG and the CSV of what is plotted beside it. All of them: `cgrsp thesis figures --out figures`.",
     ]
     for figure in FIGURES.values():
         head = f"Figure {figure.id}" if figure.id[0].isdigit() else "More"
         rows = list(csv.DictReader((folder / f"{figure.stem}.csv").read_text(encoding="utf-8").splitlines()))
         links = f"[SVG]({figure.stem}.svg), [CSV]({figure.stem}.csv)"
         lines += [f"## {head}. {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
-        lines += [f"{_compared(rows)}`cgrsp thesis figure {figure.id} --out figures`; {links}"]
+        lines += [f"{_compared(rows)}{figure.seen(rows)}`cgrsp thesis figure {figure.id} --out figures`; {links}"]
     return "\n\n".join(lines) + "\n"
 
 

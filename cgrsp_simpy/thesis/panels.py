@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
+from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.agreement import published_vs_reproduced
@@ -19,7 +20,6 @@ from cgrsp_simpy.thesis.experiments import NAMES
 
 Row = dict[str, Any]
 GENERATED = "generated data: follows the printed counts, means and range; not measured"
-HOLLOW = Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor="black", label="published")
 
 
 def _values(rows: Sequence[Row], name: str) -> list[float]:
@@ -30,6 +30,8 @@ def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> No
     """Bars with intervals and published marks, a policy a row."""
     marks.bars(ax, names, _values(rows, "reproduced"), _values(rows, "half_width_95"), _values(rows, "published"))
     ax.set_xlabel(label)
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    ax.xaxis.set_major_formatter("{x:g}")
 
 
 def _where(rows: Sequence[Row], **equal: Any) -> list[Row]:
@@ -40,8 +42,9 @@ def _no_names(ax: Axes) -> None:
     ax.tick_params(labelleft=False)
 
 
-def _published_legend(canvas: Canvas, *more: Line2D) -> None:
-    handles = [HOLLOW, *more]
+def _published_legend(canvas: Canvas, *more: Line2D, policy: str | None = None) -> None:
+    """What a hollow mark means. policy: the first whose published values are drawn; None for marks below bars."""
+    handles = [marks.published(policy), *more]
     canvas.legend(handles=handles, loc="outside upper right", ncols=len(handles), frameon=False, fontsize="small")
 
 
@@ -65,11 +68,12 @@ def day_types(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.5."""
     kinds = ("quiet", "normal", "surge", "hectic")
     axes = canvas.subplots(2, len(kinds))
-    for line, part, label in zip(axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed (%)")):
+    parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
+    for line, (letter, part, label) in zip(axes, parts):
         for ax, kind in zip(line, kinds):
             chosen = sorted(_where(rows, row=kind, part=part), key=lambda row: list(NAMES).index(row["column"]))
             _bars(ax, chosen, [NAMES[row["column"]] for row in chosen], label)
-            ax.set_title(f"{kind} day", loc="left", fontsize="medium")
+            ax.set_title(f"{letter} {kind} day" if ax is line[0] else f"{kind} day", loc="left", fontsize="medium")
             if ax is not line[0]:
                 _no_names(ax)
     _published_legend(canvas)
@@ -98,7 +102,7 @@ def tightness(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
     _lines(ax, rows, "column", _numbers(rows))
     ax.set(xlabel="share of tight deadlines (%)", ylabel="missed deadlines (%)")
-    _published_legend(canvas)
+    _published_legend(canvas, policy=NAMES[rows[0]["column"]])
 
 
 def slots(canvas: Canvas, rows: list[Row]) -> None:
@@ -110,7 +114,7 @@ def slots(canvas: Canvas, rows: list[Row]) -> None:
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
     axes[0].set(yscale="log", yticks=(5, 10, 20, 50, 100, 200, 400), yticklabels=("5", "10", "20", "50", "100", "200", "400"))
     axes[0].minorticks_off()
-    _published_legend(canvas)
+    _published_legend(canvas, policy=NAMES[rows[0]["column"]])
 
 
 def thresholds(canvas: Canvas, rows: list[Row]) -> None:
@@ -122,8 +126,9 @@ def thresholds(canvas: Canvas, rows: list[Row]) -> None:
             chosen = [{**row, "column": name} for row in _where(rows, table=table, column=column)]
             _lines(ax, chosen, "column", _numbers(chosen))
             ax.set(xlabel=label, ylabel=metric)
+            ax.set_xlim(left=0)
             ax.set_ylim(bottom=0)
-    _published_legend(canvas)
+    _published_legend(canvas, policy=NAMES["SPT+Rescue"])
 
 
 def reservations(canvas: Canvas, rows: list[Row]) -> None:
@@ -136,25 +141,26 @@ def reservations(canvas: Canvas, rows: list[Row]) -> None:
     missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
     _lines(right, [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed], "column", reserved)
     right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
-    _published_legend(canvas)
+    _published_legend(canvas, policy="all jobs")
 
 
 def month(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.7."""
-    above, below = list(canvas.subfigures(2, 1))  # type: ignore[arg-type]
+    above, below = list(canvas.subfigures(2, 1, height_ratios=(4, 5)))  # type: ignore[arg-type]
     kinds = ("quiet", "normal", "surge", "hectic")
     axes = above.subplots(1, len(kinds))
     for ax, kind in zip(axes, kinds):
         chosen = _where(rows, kind=kind)
         _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
-        ax.set_title(f"{kind} days", loc="left", fontsize="medium")
+        ax.set_title(f"(a) {kind} days" if ax is axes[0] else f"{kind} days", loc="left", fontsize="medium")
         if ax is not axes[0]:
             _no_names(ax)
     axes = below.subplots(1, 2)
-    for ax, column, label in zip(axes, ("wait, min", "miss, %"), ("mean wait (min)", "missed deadlines (%)")):
+    parts = (("(b)", "miss, %", "missed deadlines (%)"), ("(c)", "wait, min", "mean wait (min)"))
+    for ax, (letter, column, label) in zip(axes, parts):
         chosen = _where(rows, kind="month", column=column)
         _bars(ax, chosen, [row["policy"] for row in chosen], label)
-        ax.set_title("the whole month", loc="left", fontsize="medium")
+        ax.set_title(f"{letter} the whole month", loc="left", fontsize="medium")
     _no_names(axes[1])
     _published_legend(canvas)
 
@@ -162,12 +168,12 @@ def month(canvas: Canvas, rows: list[Row]) -> None:
 def front(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.8."""
     ax = canvas.add_subplot()
-    miss, late = _where(rows, column="miss, %"), _where(rows, column="tardiness, min")
+    miss, late = (_where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
     names = [NAMES[row["row"]] for row in miss]
     x, y = ((_values(each, "reproduced"), _values(each, "half_width_95")) for each in (miss, late))
     marks.points(ax, names, x, y, (_values(miss, "published"), _values(late, "published")), front=True)
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
-    _published_legend(canvas, Line2D([], [], color="0.55", label="Pareto front"))
+    _published_legend(canvas, Line2D([], [], label="Pareto front of ours", **marks.FRONT), policy=names[0])
 
 
 class _Days:
@@ -257,10 +263,11 @@ def multiplier(canvas: Canvas, rows: list[Row]) -> None:
     above.annotate("runs start here", (start, 1.42), (4, 0), textcoords="offset points", va="center", fontsize="small")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
     above.legend(loc="lower right", frameon=False, fontsize="small")
+    above.set_title("(a)", loc="left", fontsize="medium")
     arrivals = _where(rows, what="arrivals")
     below.bar(np.array(_values(arrivals, "from_h")) + 0.5, _values(arrivals, "value"), 0.9, color="0.6")
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
-    below.set_title(GENERATED, loc="left", fontsize="small")
+    below.set_title(f"(b) {GENERATED}", loc="left", fontsize="small")
 
 
 def data_set(canvas: Canvas, rows: list[Row]) -> None:
@@ -281,6 +288,8 @@ def data_set(canvas: Canvas, rows: list[Row]) -> None:
     right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
     right.set(ylabel="execution time (s)", yscale="log", yticks=(30, 60, 120, 240), yticklabels=("30", "60", "120", "240"))
     right.minorticks_off()
+    for ax, letter in ((left, "(a)"), (right, "(b)")):
+        ax.set_title(letter, loc="left", fontsize="medium")
     canvas.suptitle(GENERATED, fontsize="small", x=0.01, ha="left")
 
 
@@ -298,8 +307,9 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
     ax.set_xlim(left=0)
 
 
-def _complexities(canvas: Canvas) -> None:
-    handles = [Patch(color=colour, label=f"complexity {level}") for level, colour in enumerate(COMPLEXITY, start=1)]
+def _complexities(canvas: Canvas, rows: Sequence[Row]) -> None:
+    there = sorted({row["complexity"] for row in rows})
+    handles = [Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}") for level in there]
     canvas.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize="small")
 
 
@@ -318,7 +328,7 @@ def seven_jobs(canvas: Canvas, rows: list[Row]) -> None:
     axes[0].text(tight["deadline_s"] + 2, 1, "J6's deadline", color=MISSED, fontsize="small", va="center")
     axes[0].set_xlim(0, 1.03 * max(row["finish_s"] for row in rows))
     axes[0].set_xlabel("")
-    _complexities(canvas)
+    _complexities(canvas, rows)
 
 
 def three_jobs(canvas: Canvas, rows: list[Row]) -> None:
@@ -337,7 +347,7 @@ def three_jobs(canvas: Canvas, rows: list[Row]) -> None:
         right.text(row["deadline_s"] / 3600 + 0.1, row["slot"], word, va="center", fontsize="small")
     right.set(xlabel="time (h)", xlim=(0, 10))
     right.set_title("(b) up to the deadline", loc="left", fontsize="medium")
-    _complexities(canvas)
+    _complexities(canvas, rows)
 
 
 def decision(canvas: Canvas, rows: list[Row]) -> None:
@@ -351,21 +361,26 @@ def decision(canvas: Canvas, rows: list[Row]) -> None:
         _box(ax, 0, place, width, text, colour, edge=MISSED if job["state"] == "tight" else "white")
     for place, slot in enumerate(slots):
         busy = slot["state"] == "busy"
-        told = _until(slot["minutes"]) if busy else f"idle, {slot['state']} stock shown"
+        told = _until(slot["minutes"]) if busy else _offer(slot)
         _box(ax, right, place, width, f"{slot['id']}  {slot['kind']}  {told}", "#e8e8e8" if busy else "#d9f0d3")
     for place, job in enumerate(jobs):
         if job["slot"] >= 0:
             ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
             ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"})
     ax.text(0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold")
-    ax.text(right, -0.75, "slots", fontweight="bold")
-    ax.text((right + width) / 2, height - 0.3, f"{rows[0]['policy']} decides", ha="center", fontsize="small", style="italic")
+    ax.text(right, -0.75, f"slots: stock shown, J{jobs[0]['id']}'s time, price", fontweight="bold")
+    rule = f"{rows[0]['policy']}: tight jobs go to the fastest idle slot, loose ones to the cheapest"
+    ax.text((right + width) / 2, height - 0.3, rule, ha="center", fontsize="small", style="italic")
     ax.set(xlim=(-0.1, right + width + 0.1), ylim=(height - 0.1, -1.2))
     ax.axis("off")
 
 
+def _offer(slot: Row) -> str:
+    return f"{slot['state']}, {slot['first_s']:.1f} s, ${slot['price_usd_per_h']:.2f}/h"
+
+
 def _until(minutes: float) -> str:
-    return f"busy, end expected in {minutes:.1f} min" if minutes > 0 else "busy, overdue"
+    return f"busy, end expected in {minutes:.1f} min" if minutes > 0 else f"busy, end expected {-minutes:.1f} min ago"
 
 
 def _box(ax: Axes, x: float, y: float, width: float, text: str, colour: str, edge: str = "white") -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
-from cgrsp_simpy.waiting.jobs import CHUNK, Chunk, JobSource
+from cgrsp_simpy.waiting.jobs import CHUNK, Chunk, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
 from cgrsp_simpy.waiting.outcome import Columns, Tally
-from cgrsp_simpy.waiting.policies import GOES, NO_ERRORS, Kinds, Mispredictions, WaitingPolicy, foreseen
+from cgrsp_simpy.waiting.policies import GOES, NO_ERRORS, POLICIES, Kinds, Mispredictions, WaitingPolicy, foreseen
 from cgrsp_simpy.waiting.recursion import recursion
 from cgrsp_simpy.waiting.resources import Machines, Plan, SharedMachines, SharedPlan, WholeMachines, WholePlan
 from cgrsp_simpy.waiting.simulation import ORDERS, Row, WaitingRun, arrivals
@@ -32,7 +32,8 @@ class Case:
     """What a trial is about.
 
     machines: number of fixed machines that execute one job at a time, whatever it needs; or the sizes of fixed machines that
-    jobs share by their cores and memory. order: "fcfs", first come first served, or "sjf", shortest job first of those that
+    jobs share by their cores and memory. 0, or no size: none is owned, and every job goes on demand at once; under ajw, where
+    no job does, at least one must be owned. order: "fcfs", first come first served, or "sjf", shortest job first of those that
     find room; running times are known. sizes: those for rent, where machines are shared; a job rents the cheapest that it fits
     on, and a fixed machine costs prices.fixed / prices.on_demand of what renting it costs. work_conserving: a job that is to go
     on demand without waiting takes an idle fixed machine if there is one.
@@ -51,11 +52,12 @@ class Case:
 
     def __post_init__(self) -> None:
         check_one_of("order", self.order, ORDERS)
+        least = 0 if self.policy.rents else 1
         if isinstance(self.machines, int):
-            check_whole("machines", self.machines, least=1)
+            check_whole("machines", self.machines, least=least)
             return
         machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
-        require(len(machines) > 0, "machines", machines, "at least one")
+        require(len(machines) >= least, "machines", machines, "at least one")
         object.__setattr__(self, "machines", machines)
         require(self.prices.on_demand > 0, "on-demand price", self.prices.on_demand, "above 0 where a table has the prices")
         require(math.isfinite(self.fixed_per_h), "machines", machines, "of sizes that the price table covers")
@@ -70,8 +72,19 @@ class Case:
         """What renting all fixed machines would cost per hour; whole machines count as 1 each."""
         if isinstance(self.machines, int):
             return float(self.machines)
-        cores, memory_gb = (np.array(column) for column in zip(*((size.cores, size.memory_gb) for size in self.machines)))
+        cores = np.array([size.cores for size in self.machines])
+        memory_gb = np.array([size.memory_gb for size in self.machines])
         return float(rent_per_h(cores, memory_gb, self.sizes).sum())
+
+    @property
+    def recursive(self) -> bool:
+        """Whether the recursion covers it: for whole machines, first come, first served."""
+        return not self.shared and self.order == "fcfs"
+
+    @property
+    def steady(self) -> bool:
+        """Whether the jobs are a part of a stream without end, and not all there are; see `Tally`."""
+        return not isinstance(self.jobs, ListedJobs)
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
         """The jobs with what is foreseen for them; a job that no fixed machine could take goes on demand.
@@ -84,9 +97,11 @@ class Case:
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
                 self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
                 unfit = ~_fits(chunk, self.machines)
-                if self.policy.short_s == 0 and self.policy.wait_s == math.inf:
+                if not self.policy.rents:
                     self._require_fit(first, chunk, self.machines, "no fixed machine, and under ajw every job waits for one")
                 kinds[unfit] = GOES
+            elif self.machines == 0:
+                kinds[:] = GOES
             yield chunk, kinds
             first += len(kinds)
 
@@ -115,7 +130,10 @@ class Outcome:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Those of `Tally.figures` over the middle 80 % of the jobs; cost_per_h of shared machines in the money of the sizes."""
+        """Those of `Tally.figures`: of a log's jobs all count, of generated ones the middle 80 %.
+
+        cost_per_h of shared machines is in the money of the sizes. Raises InputError for jobs without any work.
+        """
         return {name: values[0].item() for name, values in self._by_batch().items()}
 
     @property
@@ -160,9 +178,9 @@ def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
     Raises InputError for another order or shared machines.
     """
     check_whole("seed", seed, least=0)
-    if not isinstance(case.machines, int) or case.order != "fcfs":
+    if not isinstance(case.machines, int) or not case.recursive:
         raise InputError("the recursion is for machines that a job takes as a whole, first come, first served; simulate instead")
-    tally, kept = Tally(case.jobs.jobs), []
+    tally, kept = Tally(case.jobs.jobs, steady=case.steady), []
     for done in recursion(case.foreseen(seed), case.policy, case.machines, case.work_conserving):
         tally.add(done)
         if keep:
@@ -174,7 +192,7 @@ class _Ledger:
     """Takes down what becomes of jobs, and counts them by the thousand."""
 
     def __init__(self, case: Case, keep: bool) -> None:
-        self.tally = Tally(case.jobs.jobs, case.sizes if case.shared else None)
+        self.tally = Tally(case.jobs.jobs, case.sizes if case.shared else None, case.steady)
         self.kept: list[Columns] = []
         self._keep, self._rows = keep, list[Row]()
 
@@ -251,21 +269,66 @@ def of_trials(outcomes: Sequence[Outcome]) -> dict[str, Mean]:
 
 
 def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
-    """The outcome of the best number of fixed machines, of those that cost no more, idle, than the best does, or than renting.
+    """The outcome of the best number of fixed machines, 0 among them unless no job may go on demand (ajw).
 
-    case: its machines name the kind; 1, 2, ... of them are tried. by: as of `formulas.optimum`. Raises InputError for a fixed
-    price of 0, of which no number is the best.
+    case: its machines name the kind. by: as of `formulas.optimum`. Numbers are tried up to that with which no job waits, or until
+    the machines alone, paid only until all jobs can have ended, cost more than the best number. Raises InputError for a fixed
+    price of 0, of which no number is the best, and for jobs without any work.
     """
     check_one_of("objective", by, OBJECTIVES)
     require(case.prices.fixed > 0, "fixed price", case.prices.fixed, "above 0 for an optimum: free machines are never too many")
-    tried: list[tuple[float, int, Outcome]] = []
-    idle_price = limit = -math.inf
-    while idle_price <= limit:
-        number = len(tried) + 1
-        machines = number if isinstance(case.machines, int) else (case.machines[0],) * number
-        outcome = simulate(replace(case, machines=machines), seed)
-        figures = outcome.figures
-        tried.append((figures["price"] * waited_s(by, figures["wait_s"], figures["service_s"]), number, outcome))
-        idle_price = case.prices.fixed * outcome.case.fixed_per_h / figures["load"]
-        limit = min(tried)[0] if by == "price" else max(case.prices.on_demand, tried[0][2].figures["price"])
-    return min(tried)[2]
+    none = _try(replace(case, policy=POLICIES["njw"]), 0, by, seed, keep=True)
+    tried = [none] if case.policy.rents else []
+    machine = case.prices.fixed * _owning(case, 1).fixed_per_h / none.outcome.figures["load"]  # least share in the price
+    for number in tqdm(range(1, _most_at_once(none.outcome.jobs) + 1), unit=" numbers", delay=1, disable=None, leave=False):
+        if tried and number * machine > _limit(tried, by):
+            break
+        tried.append(_try(case, number, by, seed))
+    return _best(tried, by).outcome
+
+
+class _Tried(NamedTuple):
+    """A number of machines, its outcome, the price, and the value of the objective; the least of these is the best."""
+
+    value: float
+    price: float
+    number: int
+    outcome: Outcome
+
+
+def _try(case: Case, number: int, by: str, seed: int, *, keep: bool = False) -> _Tried:
+    own = _owning(case, number)
+    outcome = (follow if own.recursive else simulate)(own, seed, keep=keep)
+    figures = outcome.figures
+    value = figures["price"] * waited_s(by, figures["wait_s"], figures["service_s"])
+    return _Tried(value, figures["price"], number, outcome)
+
+
+def _owning(case: Case, number: int) -> Case:
+    """The case with so many fixed machines of its kind."""
+    return replace(case, machines=number if isinstance(case.machines, int) else case.machines[:1] * number)
+
+
+def _most_at_once(done: Columns | None) -> int:
+    """How many jobs there are at most at a time, the one that ends and the one that comes at the same moment both."""
+    assert done is not None
+    ended = np.searchsorted(np.sort(done.end_s), done.start_s)
+    return int(np.max(np.arange(1, len(ended) + 1) - ended))
+
+
+def _best(tried: Sequence[_Tried], by: str) -> _Tried:
+    """By opportunity cost, the best that costs no more than renting for every job; if none does, the cheapest."""
+    if by != "opportunity":
+        return min(tried)
+    rent = tried[0].outcome.case.prices.on_demand
+    paying = [each for each in tried if each.number > 0 and each.price <= rent]
+    return min(paying, default=min(tried, key=lambda each: each.price))
+
+
+def _limit(tried: Sequence[_Tried], by: str) -> float:
+    """The price above which no number is better than the best of those tried."""
+    best = _best(tried, by)
+    figures, prices = best.outcome.figures, best.outcome.case.prices
+    if by == "opportunity":
+        return max(prices.on_demand, best.price)
+    return best.value / waited_s(by, 0.0, figures["service_s"])  # of jobs that do not wait

@@ -93,7 +93,7 @@ class Runs:
 
     def __call__(self, case: Case, run: Run | None = None) -> dict[str, Mean]:
         """The figures of a case; NaN while they are not known. run: by the recursion where that can, unless told."""
-        key = (run or (simulate if case.shared or case.order != "fcfs" else follow), case)
+        key = (run or (follow if case.recursive else simulate), case)
         if key not in self._known:
             self._wanted[key] = None
         return self._known.get(key, UNKNOWN)
@@ -298,15 +298,16 @@ def approximations(runs: Runs) -> list[Row]:
 class Workload:
     """Jobs, and the numbers of fixed machines to try for them.
 
-    source: the jobs. columns: theirs. load: fixed machines that could be rented for what renting for all jobs costs. machines:
-    numbers to try. ample: the number of Figure 22, as ample as the paper's 200 machines are for a load of 150. policies: the six
-    with the paper's b and t; without ajw if some job fits on no fixed machine, and rents several at a time.
+    source: the jobs. columns: theirs. load: fixed machines that could be rented for what renting for all jobs costs, until the
+    last submission, or for a log until all jobs can have ended. machines: numbers to try. ample: the number of Figure 22, as
+    ample as the paper's 200 machines are for a load of 150. policies: the six with the paper's b and t; without ajw if some job
+    fits on no fixed machine, and rents several at a time.
     """
 
     def __init__(self, source: BurstyJobs | ListedJobs) -> None:
         self.source = source
         self.columns = Chunk(*(np.concatenate(column) for column in zip(*source.chunks(0))))
-        _, run_s, cores, memory_gb = self.columns
+        submit_s, run_s, cores, memory_gb = self.columns
         require(
             len(run_s) > 1 and float(run_s.max()) > 0,
             "jobs of the workload",
@@ -320,7 +321,8 @@ class Workload:
             del self.policies["ajw"]
             log.warning("ajw is left out: some job fits on no %s, and under ajw every job waits for one", MACHINE.name)
         rent = float(rent_per_h(cores, memory_gb, self.sizes) @ run_s)
-        self.load = rent / MACHINE.price_per_h / max(1.0, float(np.ptp(self.columns.submit_s)))
+        last_s = np.max(submit_s + run_s) if isinstance(source, ListedJobs) else submit_s[-1]
+        self.load = rent / MACHINE.price_per_h / float(last_s - submit_s[0])
         self.machines, self.ample = tuple(range(2, 10)), 200 // SCALE
         if isinstance(source, ListedJobs):
             self.machines = tuple(sorted({max(1, round(self.load * share)) for share in np.linspace(0.5, 2.4, 8).tolist()}))

@@ -119,6 +119,7 @@ def _served(policy: WaitingPolicy, load: _Load, machines: Array, share: Array) -
 
 # ---- the analyzer (waiting-policies.txt Section 5) ----
 
+MOST_SERVERS = 1_000_000  # that are tried
 OBJECTIVES = ("price", "opportunity", "total")
 Number = TypeVar("Number", float, Array)
 
@@ -180,7 +181,8 @@ def optimum(
 
     by: "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of servers that cost no more than
     renting for every job: it falls with the servers, so that its least value lies at the end of these; "total", P (w + 1 / mu),
-    what a job costs if its wait is valued as its running time is. The best may be to own none (servers 0).
+    what a job costs if its wait is valued as its running time is. Of equals the cheapest is the best. It may be best to own
+    none (servers 0), but not under ajw, where every job waits for a fixed machine.
     Raises InputError where the fixed price is 0, and no number is the best.
     """
     check_one_of("objective", by, OBJECTIVES)
@@ -192,13 +194,15 @@ def optimum(
     load = rate_per_s * service_s
     chosen = waiting_policy(policy, wait_s, short_s)
     most = max(load * prices.on_demand / prices.fixed, load + 1)  # with more, owning alone costs more than renting all
+    allowed = f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting"
+    require(most <= MOST_SERVERS, "fixed price", prices.fixed, allowed)
     found = closed_form(chosen, rate_per_s, service_s, np.arange(1, math.floor(most) + 1), prices, errors)
-    pays = np.isfinite(found.wait_s) & ((found.price <= prices.on_demand) | (chosen.wait_s == math.inf))
-    if not pays.any():
-        found = ClosedForm(*(np.array([value]) for value in (0, 0.0, prices.on_demand, 1.0, 1.0, 0.0, 0.0)))
-        return _row(found, 0, load, duration_h)
-    value = found.price * waited_s(by, found.wait_s, service_s)
-    return _row(found, int(np.argmin(np.where(pays, value, np.inf))), load, duration_h)
+    pays = np.isfinite(found.wait_s) & ((found.price <= prices.on_demand) | (not chosen.rents))
+    value = np.where(pays, found.price * waited_s(by, found.wait_s, service_s), np.inf)
+    best = int(np.lexsort((found.price, value))[0])  # of equals the cheapest
+    if not pays.any() or (chosen.rents and by == "total" and prices.on_demand * service_s < value[best]):
+        found, best = ClosedForm(*(np.array([value]) for value in (0, 0.0, prices.on_demand, 1.0, 1.0, 0.0, 0.0))), 0
+    return _row(found, best, load, duration_h)
 
 
 def _row(found: ClosedForm, place: int, load: float, duration_h: float | None) -> dict[str, float]:

@@ -138,7 +138,7 @@ class Room:
     @property
     def most_cores(self) -> int:
         """The most free cores that a machine has."""
-        return self._ranked[-1][0]
+        return self._ranked[-1][0] if self._ranked else 0
 
     def best(self, cores: int, memory_gb: float) -> int:
         """Index of the machine that fits best; -1 if none has room."""

@@ -48,6 +48,11 @@ class WaitingPolicy:
             check_number("wait_s", self.wait_s, least=0)
         check_number("short_s", self.short_s, least=0)
 
+    @property
+    def rents(self) -> bool:
+        """Whether any job ever runs on demand; if not (ajw), there is nothing to do without fixed machines."""
+        return self.wait_s < math.inf or self.short_s > 0
+
 
 # Name -> policy, with the paper's baseline for b and t (waiting-policies.txt Sections 3.1 to 4.3).
 POLICIES = {

@@ -27,7 +27,7 @@ def recursion(
     The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F becomes S(n) + run time; unless
     S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and Wolfowitz's recursion, with patience.)
     """
-    ends = [0.0] * servers  # a heap: when each machine falls free
+    ends = [0.0] * servers or [math.inf]  # a heap: when each machine falls free
     first = 0
     for chunk, kinds in foreseen:
         starts = _starts(chunk, kinds, ends, policy.wait_s, work_conserving)

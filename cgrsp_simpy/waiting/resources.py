@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
@@ -107,7 +108,7 @@ class WholePlan:
     """When each whole machine falls free, with every job planned that has been admitted: exact, first come, first served."""
 
     def __init__(self, number: int) -> None:
-        self._ends = [0.0] * number  # a heap
+        self._ends = [0.0] * number or [math.inf]  # a heap
 
     def admits(self, job: Arriving, patience_s: float) -> bool:
         """Whether a job that comes now will start within its patience; if so, it is planned."""
@@ -140,7 +141,7 @@ class SharedPlan:
         index = room.best(job.cores, job.memory_gb)
         if index < 0 and start_s <= latest_s:
             room, ends = room.copy(), ends.copy()  # a look ahead, of no effect on others if the job is not admitted
-            while index < 0 and ends[0][0] <= latest_s:
+            while index < 0 and ends and ends[0][0] <= latest_s:
                 start_s = ends[0][0]
                 _pass(room, ends, start_s)
                 index = room.best(job.cores, job.memory_gb)

@@ -125,7 +125,12 @@ class WaitingRun:
     """
 
     def __init__(
-        self, machines: Machines, order: str, policy: WaitingPolicy, plan: Plan | None, work_conserving: bool,
+        self,
+        machines: Machines,
+        order: str,
+        policy: WaitingPolicy,
+        plan: Plan | None,
+        work_conserving: bool,
         record: Callable[[Row], None],
     ) -> None:
         self.env = simpy.Environment()
@@ -177,4 +182,5 @@ def arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[Arriving]:
     """The jobs one by one."""
     places = count()
     for chunk, kinds in foreseen:
-        yield from map(Arriving, places, *(column.tolist() for column in (*chunk, kinds)))
+        for job in zip(*(column.tolist() for column in (*chunk, kinds))):
+            yield Arriving(next(places), *job)

@@ -137,7 +137,7 @@ for wrong, scenario in cases.items():
 # - **The end of the instant.** The source puts one arrival after the other on the list. When it comes to the third, the bell
 #   that the first has rung is on the list already, and with NORMAL priority it comes before.
 #
-# The package's engine keeps the same rules, with more checks (`engine/dispatcher.py`, `processes.py`, `fleet.py`). Is our small
+# The package's engine keeps the same rules, with more checks (`engine/engine.py`, `claims.py`, `processes.py`). Is our small
 # model the same? On a normal and on the hectic day, with their draws, we compare every slot and time, without tolerance.
 
 # %% Against the engine

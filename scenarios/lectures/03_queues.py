@@ -9,28 +9,32 @@
 # jobs are equally long.
 
 # %%
+from math import ceil
+
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import t
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import littles_law
 
 MEAN_S = 10.0
+RUNS, WITHIN = 10, 0.2
 RANDOM, EQUAL = cg.Service("exponential"), cg.Service("lognormal", sigma=(0.0,) * 4)
 SERVER = cg.GpuType("server", price_usd_per_h=1.0, mean_execution_s=(MEAN_S,) * 4, high_stock_probability=1.0)
 
 
-def queue(load, slots=1, service=RANDOM, jobs=3000):
+def queue(load, slots=1, service=RANDOM):
     """Jobs of four kinds, equally frequent and equally long, at a load of each slot."""
-    work = cg.PoissonWorkload(jobs, rate_per_s=load * slots / MEAN_S, complexity_mix=(0.25,) * 4)
+    work = cg.PoissonWorkload(jobs_a_run(load), rate_per_s=load * slots / MEAN_S, complexity_mix=(0.25,) * 4)
     at_once = cg.Market(delay_s=((0, 0),) * 3)
     return cg.Scenario("queue", work, (SERVER,) * slots, (SERVER,), market=at_once, service=service)
 
 
-def wait_s(scenario, policy="fifo", seeds=range(10)):
+def wait_s(scenario, policy="fifo"):
     """Mean wait with its 95 % interval; the first fifth of each run, which starts empty, is left out."""
     means = []
-    for seed in seeds:
+    for seed in range(RUNS):
         jobs = cg.simulate(scenario, policy, seed).jobs[scenario.workload.jobs // 5 :]
         means.append((jobs["start_s"] - jobs["submit_s"]).mean())
     return cg.statistics.mean(means)
@@ -43,26 +47,45 @@ def formula_s(kind, load):
     return float(cg.queueing.mmc(load * slots / MEAN_S, 1 / MEAN_S, slots).wait_s)
 
 
+# %% [markdown]
+# **How long must a run be?** Fix it before you look: whoever lengthens runs until the interval holds the formula's value will
+# find in the end that it does. Waits in a row are alike, so the mean of n of them varies by more than their variance over n. For
+# M/M/1 it is known by how much (D. J. Daley, J. Austral. Math. Soc. 8, 1968): for large n by
+#
+#     mean^2 (2 + 5 rho - 4 rho^2 + rho^3) / (rho (1 - rho)^2 n)
+#
+# We want ten runs to give the mean wait of M/M/1 to ± 20 %; that is the length. A queue of another kind gets the length of M/M/1
+# at the same utilisation, and its interval is as wide as it comes.
+
+
+# %%
+def jobs_a_run(load):
+    """So many that RUNS runs, without the first fifth of each, give M/M/1's mean wait to ± WITHIN of it."""
+    variance = (2 + 5 * load - 4 * load**2 + load**3) / (load * (1 - load) ** 2)
+    return ceil(variance * (t.ppf(0.975, RUNS - 1) / WITHIN) ** 2 / RUNS / 0.8)
+
+
 # %% Simulation against formula
-CASES = {  # kind and utilisation -> what differs, and jobs a run
-    ("M/M/1", 0.5): {"jobs": 1500},
-    ("M/M/1", 0.8): {"jobs": 4000},
-    ("M/M/1", 0.95): {"jobs": 8000},
-    ("M/D/1", 0.8): {"jobs": 3000, "service": EQUAL},
-    ("M/M/4", 0.8): {"jobs": 8000, "slots": 4},
+CASES = {  # kind and utilisation -> what differs from M/M/1
+    ("M/M/1", 0.5): {},
+    ("M/M/1", 0.8): {},
+    ("M/M/1", 0.95): {},
+    ("M/D/1", 0.8): {"service": EQUAL},
+    ("M/M/4", 0.8): {"slots": 4},
 }
 found = {(kind, load): wait_s(queue(load, **how)) for (kind, load), how in CASES.items()}
-print("mean wait in s, jobs of 10 s     simulated     formula")
+print(f"{RUNS} runs; mean wait in s, jobs of 10 s     simulated     formula")
 for (kind, load), measured in found.items():
-    print(f"  {kind} at utilisation {load:<4}  {measured.mean:8.1f} ± {measured.half_width:<5.1f} {formula_s(kind, load):9.1f}")
+    measured_s = f"{measured.mean:8.1f} ± {measured.half_width:<5.1f} {formula_s(kind, load):9.1f}"
+    print(f"  {kind} at {load:<4}, {jobs_a_run(load):6,} jobs a run   {measured_s}")
 inside = sum(measured.low <= formula_s(*key) <= measured.high for key, measured in found.items())
 print(f"{inside} of {len(found)} intervals hold the formula's value")
 
 # %% [markdown]
 # The wait of M/M/1 is rho / (1 - rho) times the mean work: it is the idle share, 1 - rho, that matters, and it shrinks to
-# nothing. Work of equal length halves the wait; it does not bend the curve. And the nearer to 1, the harder it is to measure:
-# the interval is widest at 0.95, although these runs are among the longest. (Of a perfect model's intervals one in twenty misses,
-# and of short runs of a queue more, as lecture 5 shows: shorter runs, tried first, missed one or two of seven to nine.)
+# nothing. Work of equal length halves the wait; it does not bend the curve. And the nearer to 1, the harder it is to measure: for
+# the same relative width 0.95 takes fourteen times the jobs that 0.8 takes. (Of a perfect model's intervals one in twenty misses,
+# and of short runs of a queue a few more, as lecture 5 shows. A miss among five would be no alarm; five hits are no proof.)
 
 # %% What the last points of utilisation cost
 for load in (0.8, 0.9, 0.95, 0.99):
@@ -110,13 +133,8 @@ with cg.plots.styled("lecture"):
         for load, measured in ((load, found[kind, load]) for kind_, load in CASES if kind_ == kind):
             mean, half = measured.mean / MEAN_S, measured.half_width / MEAN_S
             ax.errorbar(load, mean, half, fmt=marker, color=colour, capsize=6)
-    ax.set(
-        xlabel="utilisation",
-        ylabel="mean wait, in units of the mean work",
-        xlim=(0, 1.05),
-        ylim=(0, None),
-        xticks=(0, 0.2, 0.4, 0.6, 0.8, 0.95),
-    )
+    ax.set(xlabel="utilisation", ylabel="mean wait, in units of the mean work", xlim=(0, 1.05), ylim=(0, None))
+    ax.set_xticks((0, 0.2, 0.4, 0.6, 0.8, 0.95))
     ax.set_title("lines: formula; marks: simulated, with 95 % intervals", fontsize="medium", loc="left")
     figure.savefig("lecture_3.png", dpi=150)
 

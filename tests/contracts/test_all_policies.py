@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
 
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=25)
+QUICK = settings(max_examples=25)
 GPU_NAMES = [gpu.name for gpu in cg.THESIS_GPUS]
 WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant
     cg.GpuType(name, price, times, stock)

@@ -86,8 +86,8 @@ def test_imports_follow_the_arrows(module, tree):
 @pytest.mark.parametrize(
     ("module", "source", "rooms"),
     [
-        ("policies/x.py", "from cgrsp_simpy.engine.fleet import Slot", {"engine"}),
-        ("policies/x.py", "def f():\n    import cgrsp_simpy.engine.fleet", {"engine"}),
+        ("policies/x.py", "from cgrsp_simpy.engine.claims import Slot", {"engine"}),
+        ("policies/x.py", "def f():\n    import cgrsp_simpy.engine.claims", {"engine"}),
         ("policies/x.py", "from cgrsp_simpy import engine", {"engine"}),
         ("policies/x.py", "from cgrsp_simpy import simulate", {"__init__"}),
         ("policies/x.py", "import cgrsp_simpy as cg", {"__init__"}),

@@ -5,19 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.dag.annealing import anneal
+from cgrsp_simpy.dag.annealing import STARTS, anneal
 from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import cpop, heft, upward_rank_s
+from cgrsp_simpy.dag.heft import ORDERS, cpop, heft, upward_rank_s
 from cgrsp_simpy.dag.listing import Draft, by_priority, by_work, min_min, random_plan, round_robin
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
+from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import FEW, carried_out, makespans
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=100)
+QUICK = settings(max_examples=100)
 FULL = 12  # MB, the largest GPU; some have less
 BUILD = (by_work, min_min, heft, cpop)
 ALL = (random_plan, round_robin, *BUILD)
@@ -121,7 +122,8 @@ def test_a_node_waits_for_nothing_but_data_and_its_gpu(given_):
 @QUICK
 @given(problems())
 def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(problem):
-    plans = [make(problem, 3) for make in ALL] + [anneal(problem, Budget(20), 3, order).plan for order in ("heft", "graph")]
+    plans = [make(problem, 3) for make in ALL] + [random_search(problem, Budget(5), 3, order).plan for order in ORDERS]
+    plans += [anneal(problem, Budget(20), 3, order, start=start).plan for order in ("heft", *ORDERS) for start in STARTS]
     least_s = lower_bound_s(problem) * (1 - 1e-12)
     assert all(simulate(problem, plan).makespan_s >= least_s for plan in plans)  # which checks the plan
 

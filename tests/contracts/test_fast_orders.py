@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import cgrsp_simpy as cg
 from cgrsp_simpy.policies.rules import Tiers
 
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=40)
+QUICK = settings(max_examples=40)
 DAYS = {"quiet": None, "normal": None, "hectic": 300, "surge": 300}  # jobs; None for the day's own number
 
 TIERED = [name for name in cg.POLICIES if isinstance(getattr(cg.make_policy(name), "order", None), Tiers)]

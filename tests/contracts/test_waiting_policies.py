@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.waiting.case import Case, follow, simulate
+from cgrsp_simpy.waiting.case import Case, best_number, follow, simulate
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
-from cgrsp_simpy.waiting.machines import Size
+from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
@@ -39,7 +39,7 @@ def assert_same(one, other):
 
 @every_policy
 @given(jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(name, jobs, servers, mistaken, conserving):
     errors = MISTAKEN if mistaken else Mispredictions()
     case = Case(jobs, small(name), servers, errors=errors, work_conserving=conserving)
@@ -55,7 +55,7 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name
 
 @every_policy
 @given(jobs=job_lists(), servers=st.integers(1, 4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
     errors = MISTAKEN if mistaken else Mispredictions()
     whole = Case(jobs, small(name), servers, order, errors=errors)
@@ -65,7 +65,7 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 
 @every_policy
 @given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans(), conserving=st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken, conserving):
     machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
     errors = MISTAKEN if mistaken else Mispredictions()
@@ -81,7 +81,7 @@ def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken,
 @every_policy
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 @given(jobs=job_lists(most_cores=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_each_policy_does_what_its_name_says(name, order, jobs):
     machines = (Size("a", 4, 4.0, 1.0),)
     done = simulate(Case(jobs, small(name), machines, order), keep=True).jobs
@@ -103,7 +103,7 @@ def test_each_policy_does_what_its_name_says(name, order, jobs):
 
 
 @given(jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the others; under both orders."""
     gave_up, balked = (simulate(Case(jobs, small(name), servers, order), keep=True).jobs for name in ("ajw-t", "sww"))
@@ -112,7 +112,7 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
 
 
 @given(jobs=job_lists(most_cores=4), mistaken=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken):
     """First come, first served: whoever does not balk, and is not misled, starts on a fixed machine within the longest wait."""
     errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
@@ -143,3 +143,114 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
     one, again, other = simulate(case, seed=1, keep=True), simulate(case, seed=1, keep=True), simulate(case, seed=2, keep=True)
     assert_same(one, again)
     assert one.figures == again.figures != other.figures
+
+
+# ---- what a log costs, by another program ----
+
+FIXED, ON_DEMAND = 3.84, 9.6
+both_orders = pytest.mark.parametrize("order", ["fcfs", "sjf"])
+
+
+def by_the_second(jobs, policy, machines, order):
+    """Submission, start, running time of each job and whether it is rented, for times in whole seconds; second by second."""
+    rows = list(zip(jobs.submit_s.tolist(), jobs.run_s.tolist()))
+    start, rented, ends, line = [0.0] * len(rows), [False] * len(rows), [-1.0] * machines, []
+    for index, (submit, run) in enumerate(rows):
+        if machines == 0 or run < policy.short_s:
+            start[index], rented[index] = submit, True
+    for now in range(int(sum(map(sum, rows))) + 2):
+        line += [index for index, (submit, _) in enumerate(rows) if submit == now and not rented[index]]
+        if order == "sjf":
+            line.sort(key=lambda index: (rows[index][1], index))
+        while line and ends and min(ends) <= now:
+            index = line.pop(0)
+            start[index] = now
+            ends[ends.index(min(ends))] = now + rows[index][1]
+        for index in [index for index in line if now - rows[index][0] >= policy.wait_s]:
+            line.remove(index)
+            start[index], rented[index] = rows[index][0] if policy.balks else now, True
+    return [(submit, at, run, gone) for (submit, run), at, gone in zip(rows, start, rented)]
+
+
+def costs(told, fixed_per_h, rents=None):
+    """Price and mean wait: machines from the first submission to the last end, and what is rented, over the work."""
+    rents = rents or [1.0] * len(told)
+    first, last = min(row[0] for row in told), max(start + run for _, start, run, _ in told)
+    rented = sum(rent * run for rent, (_, _, run, gone) in zip(rents, told) if gone)
+    work = sum(rent * run for rent, (_, _, run, _) in zip(rents, told))
+    price = (FIXED * fixed_per_h * (last - first) + ON_DEMAND * rented) / work
+    return price, sum(start - submit for submit, start, _, _ in told) / len(told)
+
+
+@every_policy
+@both_orders
+@given(jobs=job_lists(), machines=st.integers(0, 4))
+@settings(max_examples=40, deadline=None)
+def test_a_log_costs_what_another_program_says_and_never_less_than_a_machine_that_never_idles(name, order, jobs, machines):
+    assume(jobs.run_s.any())
+    policy, machines = small(name), max(machines, int(name == "ajw"))
+    price, wait_s = costs(by_the_second(jobs, policy, machines, order), machines)
+    case = Case(jobs, policy, machines, order)
+    for run in (simulate, follow) if order == "fcfs" else (simulate,):
+        figures = run(case).figures
+        assert (figures["price"], figures["wait_s"]) == pytest.approx((price, wait_s))
+        assert figures["price"] >= FIXED * (1 - 1e-12)
+
+
+@every_policy
+@both_orders
+@pytest.mark.parametrize("by", ["price", "opportunity", "total"])
+@given(jobs=job_lists())
+@settings(max_examples=8, deadline=None)
+def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
+    """All numbers up to one more than there are jobs are tried, by the other program."""
+    assume(jobs.run_s.any())
+    mean_s = jobs.run_s.mean()
+
+    def value(price, wait_s):
+        return {"price": price, "opportunity": price * wait_s, "total": price * (wait_s + mean_s)}[by]
+
+    found = {
+        number: costs(by_the_second(jobs, small(name), number, order), number)
+        for number in range(int(name == "ajw"), jobs.jobs + 2)
+    }
+    allowed = found
+    if by == "opportunity":
+        allowed = {number: row for number, row in found.items() if number and row[0] <= ON_DEMAND * (1 + 1e-12)}
+        allowed = allowed or {number: row for number, row in found.items() if row == min(found.values())}
+    best = best_number(Case(jobs, small(name), 1, order), by)
+    figures = best.figures
+    assert value(figures["price"], figures["wait_s"]) == pytest.approx(min(value(*row) for row in allowed.values()))
+    assert figures["price"] == pytest.approx(found[best.case.machines][0])
+
+
+@every_policy
+@both_orders
+@given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3))
+@settings(max_examples=30, deadline=None)
+def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, machines):
+    """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a core, at 0.048 a core and hour."""
+    assume(jobs.run_s.any())
+    case = Case(jobs, small(name), (M5[2],) * max(machines, int(name == "ajw")), order)
+    outcome = simulate(case, keep=True)
+    done = outcome.jobs
+    told = list(zip(done.jobs.submit_s, done.start_s, done.jobs.run_s, done.on_demand))
+    needs = np.maximum(done.jobs.cores, np.ceil(done.jobs.memory_gb / 4))
+    rents = [0.048 * 2 ** math.ceil(math.log2(need)) for need in needs]
+    price, wait_s = costs(told, 4 * 0.048 * len(case.machines), rents)
+    assert (outcome.figures["price"], outcome.figures["wait_s"]) == pytest.approx((price, wait_s))
+
+
+@every_policy
+@given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), by=st.sampled_from(["price", "total"]))
+@settings(max_examples=8, deadline=None)
+def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order, by):
+    assume(jobs.run_s.any())
+    case = Case(jobs, small(name), (M5[2],), order)
+
+    def value(outcome):
+        figures = outcome.figures
+        return figures["price"] * (1 if by == "price" else figures["wait_s"] + figures["service_s"])
+
+    others = [replace(case, machines=(M5[2],) * number) for number in range(int(name == "ajw"), jobs.jobs + 2)]
+    assert value(best_number(case, by)) == pytest.approx(min(value(simulate(other)) for other in others))

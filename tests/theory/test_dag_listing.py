@@ -5,13 +5,14 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from cgrsp_simpy.dag.annealing import anneal
+from cgrsp_simpy.dag.annealing import STARTS, anneal
 from cgrsp_simpy.dag.bounds import capacity_s, critical_path_s, lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import cpop, critical_path, downward_rank_s, heft, upward_rank_s
+from cgrsp_simpy.dag.heft import ORDERS, cpop, critical_path, downward_rank_s, heft, run_order, upward_rank_s
 from cgrsp_simpy.dag.listing import by_work, min_min, random_plan, round_robin
 from cgrsp_simpy.dag.platform import Platform, servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
+from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import carried_out, makespans
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError
@@ -96,9 +97,19 @@ every_case = pytest.mark.parametrize(("reading", "seed"), list(product(READINGS,
 def test_annealing_finds_the_best_of_all_placements_in_its_order(reading, seed, units):
     """Hotter than usual: what seven nodes may lose by a move is large."""
     problem = small_problem(seed, 7, reading, units)
-    of_graph, of_heft = makespans(problem, placements(problem)).min(), best_in_order(problem, heft(problem).order)
-    assert anneal(problem, Budget(2000), order="graph", hot=0.3).makespan_s == of_graph
-    assert anneal(problem, Budget(2000), order="heft", hot=0.3).makespan_s == of_heft
+    orders = {"graph": None, "heft": heft(problem).order, "rank": run_order(problem, "rank")}
+    for order, nodes in orders.items():
+        best_s = best_in_order(problem, nodes)
+        for start in STARTS:
+            assert anneal(problem, Budget(2000), order=order, hot=0.3, start=start).makespan_s == best_s
+
+
+@every_case
+def test_random_search_finds_the_best_of_few_placements(reading, seed):
+    """Of 128 placements none is missed by 2,000 draws but with a chance of 128 exp(-2000 / 128), two in a hundred thousand."""
+    problem = small_problem(seed, 7, reading)
+    for order in ORDERS:
+        assert random_search(problem, Budget(2000), order=order).makespan_s == best_in_order(problem, run_order(problem, order))
 
 
 @every_case
@@ -247,7 +258,13 @@ def test_annealing_without_a_choice_ends_at_once():
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"), [({"order": "rank"}, "unknown order 'rank'"), ({"hot": 0.0}, "hot"), ({"cold": -1.0}, "cold")]
+    ("bad", "message"),
+    [
+        ({"order": "work"}, "unknown order 'work'"),
+        ({"start": "cpop"}, "unknown start 'cpop'"),
+        ({"hot": 0.0}, "hot"),
+        ({"cold": -1.0}, "cold"),
+    ],
 )
 def test_annealing_names_a_bad_parameter(bad, message):
     with pytest.raises(InputError, match=message):

@@ -26,7 +26,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
 MOST = 4  # standard errors
-QUICK = settings(deadline=None, derandomize=True, database=None, max_examples=200)
+QUICK = settings(max_examples=200)
 WAITS = [158.2, 161.0, 149.7, 170.3, 155.5, 163.1, 152.4, 158.8]
 OTHERS = [131.9, 128.4, 133.0, 139.6, 120.7, 137.7, 126.3, 130.2]
 numbers = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
@@ -111,7 +111,8 @@ def test_paired_tests_are_scipys(n):
     assert found.n == n
     assert found.difference == pytest.approx(np.mean(values) - np.mean(reference), rel=1e-9)
     assert (found.t, found.p) == pytest.approx((t, p), rel=1e-9)
-    assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(values, reference).pvalue, rel=1e-9)
+    method = "exact" if n <= 50 else "approx"
+    assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9)
     assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)  # the unpaired test sees the luck too
     assert found.d == pytest.approx(cohens_d(values, reference), rel=1e-9)
     assert found.d_paired == pytest.approx(found.t / sqrt(n), rel=1e-9)
@@ -133,13 +134,55 @@ def test_paired_test_and_paired_difference_tell_the_same():
     assert (test.n, test.difference, test.p) == (difference.n, difference.mean, difference.p)
 
 
+def signed_ranks(differences):
+    """The sum of the positive ranks under every choice of signs, and the one found; zeros left out, ties at their mean rank."""
+    left = np.array([each for each in differences if each])
+    ranks = stats.rankdata(abs(left))
+    signs = np.arange(2 ** len(left))[:, None] >> np.arange(len(left)) & 1
+    return signs @ ranks, ranks[left > 0].sum(), ranks.sum() / 2
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed):
+    rng = np.random.default_rng(seed)
+    differences = rng.integers(-4, 6, rng.integers(2, 18)).astype(float)  # zeros and ties abound
+    sums, found, middle = signed_ranks(differences)
+    share = np.mean(abs(sums - middle) >= abs(found - middle))
+    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(share, rel=1e-12)
+
+
 def test_wilcoxon_leaves_out_differences_of_zero():
-    differences = [0, 0, 0, 1, 2, 3, -4, 5, 6, 7]
-    found = paired_test(differences, [0] * 10).wilcoxon_p
-    left_out, ranked = (stats.wilcoxon(differences, zero_method=method).pvalue for method in ("wilcox", "pratt"))
-    assert found == pytest.approx(left_out, rel=1e-9)
-    assert found != pytest.approx(ranked, rel=1e-2)
-    assert 0.1 < paired_test([0, 1, 0, 2, 3], [0] * 5).wilcoxon_p < 0.3  # without a warning, whether exact or by the normal law
+    """Five differences, all of one sign, are one choice of 2^5 to either side, however many zeros stand beside them."""
+    for zeros in range(4):
+        assert paired_test([0] * zeros + [1, 2, 3, 4, 5], [0] * (zeros + 5)).wilcoxon_p == 2 / 2**5
+    assert paired_test([0, 0, 7], [0, 0, 0]).wilcoxon_p == 1
+    assert paired_test([0, 1, 0, 2, 3], [0] * 5).wilcoxon_p == 2 / 2**3
+
+
+def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
+    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where the ranks 1, 2 and 3 would give 1/2."""
+    assert 0.3 - 0.2 != 0.2 - 0.1
+    assert paired_test([0.2, 0.2, 0.5], [0.3, 0.1, 0.0]).wilcoxon_p == 3 / 4
+    assert paired_test([2, 3, 5], [3, 1, 0]).wilcoxon_p == 1 / 2
+
+
+@pytest.mark.parametrize("n", [51, 80, 400])
+@pytest.mark.parametrize("ties", [False, True])
+def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
+    rng = np.random.default_rng(n)
+    differences = rng.integers(-9, 11, n).astype(float) if ties else rng.normal(0.2, 1, n)
+    differences = differences[differences != 0] if ties else differences
+    differences = np.append(differences, np.ones(max(0, 51 - len(differences))))
+    z = stats.wilcoxon(differences, method="approx", correction=False)
+    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(z.pvalue, rel=1e-9)
+
+
+def test_the_normal_law_takes_over_where_it_is_close_to_the_exact_one(monkeypatch):
+    differences = np.random.default_rng(3).normal(0.3, 1, 50)
+    exact = paired_test(differences, np.zeros(50)).wilcoxon_p
+    assert exact == pytest.approx(stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9)
+    monkeypatch.setattr(statistics, "EXACT_PAIRS", 49)
+    assert paired_test(differences, np.zeros(50)).wilcoxon_p == pytest.approx(exact, rel=0.05)
 
 
 def shown(test):

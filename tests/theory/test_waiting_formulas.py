@@ -198,6 +198,26 @@ def test_where_owning_costs_more_than_renting_none_is_best():
     assert optimum("ajw", RATE, SERVICE, prices=dear)["servers"] == 101  # it never rents
 
 
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "ajw"])
+@pytest.mark.parametrize("by", ["price", "opportunity", "total"])
+def test_for_a_load_that_hardly_uses_a_machine_none_is_best(name, by):
+    assert optimum(name, 1e-4, SERVICE, by=by)["servers"] == 0
+
+
+def test_by_total_none_may_be_best_though_some_number_costs_less():
+    """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all than 9.6 without one; ajw must own one."""
+    one, best = analyze("ajw-t", 1e-3, SERVICE, 1), optimum("ajw-t", 1e-3, SERVICE, by="total")
+    assert one["price"] < 9.6
+    assert one["price"] * (one["wait_s"] + SERVICE) > 9.6 * SERVICE
+    assert best["servers"] == 0
+    assert optimum("ajw", 1e-3, SERVICE, by="total")["servers"] == 1
+
+
+def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
+    """Under njw no job waits, whatever is owned."""
+    assert optimum("njw", RATE, SERVICE, by="opportunity") == optimum("njw", RATE, SERVICE)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

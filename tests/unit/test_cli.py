@@ -148,7 +148,7 @@ def test_run_json_is_the_summary(printed):
 def test_run_csv_is_a_row_a_job(printed):
     rows = rows_of(printed("run --day quiet --format csv"))
     run = cg.simulate(cg.day("quiet"), "fifo")
-    assert list(rows[0]) == list(cg.JobRecord._fields)
+    assert list(rows[0]) == [*cg.JobRecord._fields, "slots"]
     assert [float(row["start_s"]) for row in rows] == run.jobs["start_s"].tolist()
     assert [row["gpu"] for row in rows] == [run.scenario.gpus[gpu].name for gpu in run.jobs["gpu"]]
     assert {row["status"] for row in rows} <= {"High", "Medium", "Low"}
@@ -403,7 +403,7 @@ def test_tables_go_to_pandas(study, run):
     assert figures.shape == (4, 12)
     assert figures["policy"].tolist() == ["fifo", "fifo", "spt", "spt"]
     assert figures["wait_min"].tolist() == [row["wait_min"] for row in study.rows]
-    assert list(records.columns) == list(cg.JobRecord._fields)
+    assert list(records.columns) == [*cg.JobRecord._fields, "slots"]
     assert records["finish_s"].tolist() == run.jobs["finish_s"].tolist()
 
 

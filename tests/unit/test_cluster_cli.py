@@ -1,6 +1,7 @@
 """`cgrsp cluster`, its study and the paper's table: answers, resumption, real logs, bad input."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.schedulers import make_scheduler
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import simulate
 from cgrsp_simpy.cluster.study import Offered, compare
 from cgrsp_simpy.model.checks import InputError
@@ -45,8 +46,17 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
     chunks = sorted((tmp_path / "out" / "chunks").iterdir())
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(source, names, range(3), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with load 0\.9, not 0\.8"):
+    with pytest.raises(InputError, match=r"was made with source.load 0\.9, not 0\.8"):
         compare(Offered(jobs=40, load=0.8), names, range(3), out=tmp_path / "out")
+
+
+def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
+    def leaves(moment):
+        raise SystemExit(0)
+
+    monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
+    study = compare(Offered(jobs=20), ["fifo", "leaves"], range(2))
+    assert [row["policy"] for row in study.failures if row["error"].endswith("raised SystemExit: 0")] == ["leaves"] * 2
 
 
 def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
@@ -56,6 +66,16 @@ def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
     assert set(found["policies"]["fifo"]["wait_s"]) >= {"mean", "ci95", "n"}
     assert said(capsys, *options, "--format", "csv").count("\n") == 1 + 2 * 3
     assert "difference from fifo, paired by seed" in said(capsys, *options)
+
+
+def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):
+    log = tmp_path / "once.swf"
+    log.write_text("".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2)))
+    assert re.search(r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE)
+    text = said(capsys, "run", "--trace", log, "--format", "json")
+    assert json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"] is None
+    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail)
+    assert found["policies"]["fifo"]["utilisation_pct"]["mean"] is None
 
 
 def test_run_prints_figures_classes_and_jobs(capsys):
@@ -73,10 +93,13 @@ def test_run_prints_figures_classes_and_jobs(capsys):
 
 def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
-    assert "at least 3.56 GPU-hours" in text
-    assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
+    assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
+    assert "at least 1.10 if the widest jobs are the shortest" in text
+    assert "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
+    assert "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
     hps = [line for line in text.splitlines() if line.startswith("hps ")]
     assert len(hps) == 2 and sum("*" in line for line in hps) == 1
+    assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
     assert text.count("dynamic beats static on") == 3
 
 
@@ -137,6 +160,24 @@ def test_bad_input_is_one_line(capsys, arguments, message):
     error = said(capsys, *arguments, status=2)
     assert message in error
     assert "\n" not in error
+
+
+def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(tmp_path, capsys, caplog):
+    log = tmp_path / "three.swf"
+    log.write_text(
+        "".join(f"{job} 0 -1 {run} 8 -1 -1 8 7200 -1 1 -1 1 -1 -1 -1 -1 -1\n" for job, run in enumerate((60, 7000, 60)))
+    )
+    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"))
+    assert list(found["policies"]) == ["fifo", "sjf", "shortest", "shortest-gpu", "hps", "easy"]
+    (told,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert told == (
+        "three.swf does not tell what these schedulers look at; they are left out:"
+        " pbs (needs iterations), sbs (needs iterations and family)"
+    )
+    for name, needs in (("pbs", "the work of each job (iterations)"), ("las", "jobs of at least two users")):
+        for action in (("run", "--scheduler", name), ("compare", "--schedulers", f"fifo,{name}")):
+            error = said(capsys, *action, "--trace", log, status=2)
+            assert error.endswith(f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell")
 
 
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):

@@ -10,6 +10,9 @@ import pytest
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.log_formats import STEPS_PER_S
 from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import compare
 from cgrsp_simpy.model.checks import InputError
 
 # Read, not carried: a folder beside the project.
@@ -57,7 +60,7 @@ def test_steps_become_seconds_by_the_rate_of_the_type(file):
     assert jobs.iterations.tolist() == [2000, 440, 85] and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
     assert jobs.arrival_s.tolist() == [0, 5, 7] and jobs.gpus.tolist() == [1, 4, 1]
     assert jobs.family.tolist() == [0, 1, 0]  # both ResNet-18, whatever the batch size
-    assert set(jobs.kind) == {1} and set(jobs.user) == {0} and jobs.name == "log"
+    assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
 
 
 def test_rates_of_ones_own(file):
@@ -80,7 +83,8 @@ def test_real_philly_trace(caplog):
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
     assert told(caplog, logging.INFO) == [
         f"{TRACE}: 2000 jobs read; bad lines: 0; left out: none; GPUs of a job 4.29 on average, at most 32; "
-        f"estimates shorter than the run: 0; offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
+        "estimates shorter than the run: 0, equal to it: 2000; not told: user; "
+        f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
     ]
 
 
@@ -105,7 +109,7 @@ def test_pods_become_jobs(file):
     jobs = read_openb(file(POD_HEAD + rows))
     assert jobs.arrival_s.tolist() == [0, 10] and jobs.duration_s.tolist() == [100, 50]  # 50 s: from creation, never scheduled
     assert jobs.gpus.tolist() == [1, 8] and jobs.kind.tolist() == [0, 1] and jobs.family.tolist() == [0, 1]
-    assert jobs.iterations.tolist() == [100, 400]
+    assert jobs.iterations is jobs.user is None
 
 
 def test_latency_sensitive_pods_are_inference_all_others_training(file):
@@ -141,7 +145,7 @@ def test_lines_of_swf_become_jobs(file):
     text = "; Version: 2.2\n\n" + batch(5, 60, 4, limit=90, user=7, application=1) + batch(6, 10, -1, requested=2, user=9)
     jobs = read_swf(file(text))
     assert jobs.arrival_s.tolist() == [0, 1] and jobs.duration_s.tolist() == [60, 10] and jobs.gpus.tolist() == [4, 2]
-    assert jobs.estimate_s.tolist() == [90, 10] and jobs.iterations.tolist() == [240, 20]
+    assert jobs.estimate_s.tolist() == [90, 10] and jobs.iterations is None
     assert jobs.user.tolist() == [0, 1] and jobs.family.tolist() == [0, 1] and set(jobs.kind) == {1}
 
 
@@ -164,6 +168,58 @@ def test_real_swf(caplog):
     with pytest.raises(InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"):
         read_swf(NASA)
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64
+
+
+def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limits_are_told(file):
+    def told(runs):
+        jobs = read_swf(file("".join(batch(at, run, 8, limit=7200, user=at, application=at) for at, run in enumerate(runs))))
+        return {column: getattr(jobs, column).tolist() for column in jobs.columns if column != "duration_s"}
+
+    assert told((60, 7000, 60)) == told((7000, 60, 1))
+
+
+@pytest.mark.parametrize(
+    ("marks", "family", "user"),
+    [
+        (((-1, -1), (-1, -1)), None, None),
+        (((4, -1), (4, -1)), [0, 0], None),  # one family is a family
+        (((4, 7), (-1, 7)), [0, 1], None),  # one user tells nothing apart
+        (((4, 7), (4, -1)), [0, 0], None),
+        (((4, 7), (5, 9)), [0, 1], [0, 1]),
+    ],
+)
+def test_families_and_users_that_are_not_told_are_none(file, marks, family, user):
+    jobs = read_swf(file("".join(batch(application=one, user=other) for one, other in marks)))
+    assert [None if column is None else column.tolist() for column in (jobs.family, jobs.user)] == [family, user]
+    assert jobs.chosen([0], "one").columns == jobs.columns
+
+
+LIMITED = batch(0, 100, 8, limit=100) + "".join(batch(1, run, 8, limit=7200) for run in (60, 7000, 60))
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "needs"),
+    [
+        ("pbs", r"the work of each job \(iterations\)"),
+        ("pbs:mode=text,pairs=true", r"the work of each job \(iterations\)"),
+        ("sbs", r"the work of each job \(iterations\)"),
+        ("las", "jobs of at least two users"),
+    ],
+)
+def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, scheduler, needs):
+    """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known tells them apart."""
+    jobs = read_swf(file(LIMITED))
+    message = rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not tell"
+    with pytest.raises(InputError, match=message):
+        simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
+    with pytest.raises(InputError, match=message):
+        compare(jobs, ["fifo", scheduler], range(1), Cluster((8,)))
+
+
+def test_all_others_take_any_log(file):
+    jobs = read_swf(file(LIMITED))
+    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
+        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).start_s[:2].tolist() == [0, 100], name
 
 
 # ---- all readers ----

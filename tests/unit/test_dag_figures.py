@@ -9,9 +9,13 @@ import pytest
 from cgrsp_simpy.dag import figure_data as data
 from cgrsp_simpy.dag.figure_data import Runs, schedule_rows
 from cgrsp_simpy.dag.figures import FIGURES, draw_figures
+from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
+from cgrsp_simpy.dag.panels import LOOKS
 from cgrsp_simpy.dag.platform import servers
 from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.schedulers import SCHEDULERS
 from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 
@@ -82,6 +86,27 @@ def test_ranks_and_losses_are_those_of_the_study(runs):
     loss = {row["variant"]: row["increase_pct"] for row in data.ablation(runs)}
     assert loss["without RL"] == pytest.approx(np.mean(100 * (without / full - 1)))
     assert loss["full"] == 0
+    by_chance = np.array(runs.compared.values("random-search", "makespan_s"))
+    assert loss["without both"] == pytest.approx(np.mean(100 * (by_chance / full - 1)))
+
+
+def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
+    over = over_heft(data.order(runs))
+    heft_s = np.array(runs.compared.values("heft", "makespan_s"))
+    for name in ("random-search", "woa", "rtgs", "worl-rtgs"):  # annealing starts elsewhere here
+        assert over[name, "graph"] == pytest.approx(np.array(runs.compared.values(name, "makespan_s")) / heft_s)
+    for seed in range(3):
+        problem = runs.setting.problem(seed)
+        placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
+        for order, plan in placed.items():
+            assert over["heft", order][seed] == pytest.approx(simulate(problem, plan).makespan_s / heft_s[seed])
+    assert len(over) == 2 * (1 + len(data.ORDERED))
+
+
+def test_each_scheduler_has_a_look_of_its_own():
+    looks = [LOOKS[name] for name in SCHEDULERS]
+    for part in ("colour", "marker"):
+        assert len({getattr(look, part) for look in looks}) == len(looks)
 
 
 def test_relative_makespans_have_mean_1_on_each_graph(drawn):

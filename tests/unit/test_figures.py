@@ -14,12 +14,13 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import figure_data as data
-from cgrsp_simpy.thesis.experiments import TABLES
+from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
 from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
 from cgrsp_simpy.thesis.panels import architecture
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
 from cgrsp_simpy.thesis.runs import known_directory
+from cgrsp_simpy.thesis.seen import seen_front
 
 SEEDS = 3
 
@@ -108,20 +109,26 @@ def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
     assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
 
 
+def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
+    rows = data.lateness(results)
+    for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
+        adaptive, cadr = (results.values(Source(MONTH, policy, name), SEEDS) for policy in ("adaptive", "cadr"))
+        (paired,) = [row for row in rows if (row["row"], row["column"]) == ("Adaptive - CADR", column)]
+        assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
+        student_t = 4.302653  # of three pairs, 95 %
+        assert paired["half_width_95"] == pytest.approx(student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6)
+        printed = {row["row"]: row["published"] for row in rows if row["column"] == column}
+        assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
+    (seen,) = [line for line in seen_front(as_text(rows)).split(". ") if line.startswith("Here Adaptive")]
+    for row in rows[-2:]:
+        assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
+
+
+def as_text(rows):
+    return list(csv.DictReader(csv_text(rows).splitlines()))
+
+
 # ---- Rows of single runs ----
-
-
-def test_the_decision_is_one_of_a_simulated_day():
-    rows = data.decision()
-    jobs, slots = ([row for row in rows if row["what"] == what] for what in ("job", "slot"))
-    idle = [slot["id"] for slot in slots if slot["state"] != "busy"]
-    sent = [job for job in jobs if job["slot"] >= 0]
-    assert [job["slot"] for job in sent] == idle
-    assert jobs[-1]["state"] == "tight"
-    run = cg.simulate(cg.day("surge"), "cadr", 1)
-    for job in sent:
-        assert run.jobs[job["id"]]["dispatch_s"] == job["time_s"]
-        assert run.jobs[job["id"]]["slot"] == job["slot"]
 
 
 def test_generated_jobs_follow_the_printed_statistics():

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp import sagreedy as printed
-from cgrsp_simpy.hgsp.execute import Online, carry_out, execute
+from cgrsp_simpy.hgsp.execute import Online, carry_out, execute, scenario_of
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Gpu, Instance, cluster, read_instance, read_orlib, write_instance
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch, edd, wspt
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment, weighted_tardiness
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.decision import PolicyError
 
 ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt" / "wt40.txt"
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
@@ -23,6 +25,10 @@ FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
 def instance_of(*rows, gpus=(FAST, SLOW)):
     """Rows of workload, memory, deadline, weight, arrival."""
     return Instance(*np.array(rows, dtype=float).T, gpus=gpus)
+
+
+def named(*names):
+    return Instance([1, 1], [1, 1], [1, 1], [1, 1], [0, 0], (FAST,), task_names=names)
 
 
 # Two GPUs; the third task fits on the slow one alone. Worked out below.
@@ -77,6 +83,25 @@ def test_the_orlib_layout():
     assert (len(halved.gpus), halved.deadline_s[0]) == (2, read_orlib(ORLIB, 125).deadline_s[0] / 2)
 
 
+def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
+    """Given in another order than that of arrival, and not numbered."""
+    gpus = (FAST, FAST, SLOW)
+    made = Instance([2, 4, 6], [5, 5, 20], [9, 9, 9], [1, 1, 1], [3, 0, 1], gpus, task_names=("z", "y", "x"))
+    write_instance(made, tmp_path / "tasks.csv")
+    found = read_instance(tmp_path / "tasks.csv", gpus)
+    assert made.task_names == found.task_names == ("y", "x", "z")
+    rows = greedy_assignment(found, range(3)).rows()
+    assert [(row["task"], row["gpu_number"], row["gpu"]) for row in rows] == [
+        ("y", 1, "fast"),
+        ("x", 3, "slow"),
+        ("z", 1, "fast"),
+    ]
+    assert [(row["start_s"], row["finish_s"]) for row in rows] == [(0, 2), (1, 7), (3, 4)]
+    wrong = Schedule(found, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6]))
+    assert wrong.fault() == "task x runs on a GPU whose memory it exceeds (Eq. 3)"
+    assert instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0)).task_names == ("2", "1")
+
+
 def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     late = instance_of((1, 0, 1, 1, 5))
     assert "1 of 1 tasks have their deadline before they arrive" in caplog.text
@@ -94,6 +119,9 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
         (lambda: Instance([], [], [], [], [], (FAST,)), ["no task"]),
         (lambda: Instance([1], [1, 2], [1], [1], [1], (FAST,)), ["shape of memory_gb"]),
         (lambda: instance_of((1, 1, 1, 1, 0), gpus=()), ["gpus"]),
+        (lambda: named("a", "a"), ["name of a task(='a')", "2 have it"]),
+        (lambda: named("a"), ["number of task_names(=1)", "2, one a task"]),
+        (lambda: named("a", ""), ["name of a task(='')"]),
         (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
         (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
         (lambda: generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
@@ -135,15 +163,31 @@ def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    ("text", "index", "words"),
-    [("1 2 3", 1, ["a multiple of 120"]), ("1 " * 120, 2, ["index(=2)", "from 1 to 1"]), ("a b", 1, ["not a list of numbers"])],
+    ("name", "text", "index", "tasks", "words"),
+    [
+        ("wt.txt", "1 2 3", 1, 40, ["numbers(=3)", "a multiple of 120"]),
+        ("wt40.txt", "1 " * 300, 1, None, ["numbers(=300)", "a multiple of 120"]),
+        ("wt.txt", "", 1, 40, ["numbers(=0)"]),
+        ("wt.txt", "1 " * 120, 2, 40, ["index(=2)", "from 1 to 1"]),
+        ("wt.txt", "a b", 1, 40, ["not a list of numbers"]),
+        ("wt.txt", "1 " * 15000, 1, None, ["125 instances of 40 or 100 instances of 50 or 50 instances of 100", "--size"]),
+        ("wt.txt", "1 2 3", 1, None, ["3 numbers do not tell how many tasks an instance has; give it"]),
+        ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
+    ],
 )
-def test_a_file_of_another_layout_is_refused(tmp_path, text, index, words):
-    path = tmp_path / "wt.txt"
+def test_a_file_of_another_layout_is_refused(tmp_path, name, text, index, tasks, words):
+    path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refused:
-        read_orlib(path, index)
+        read_orlib(path, index, tasks=tasks)
     assert all(word in str(refused.value) for word in words), refused.value
+
+
+@pytest.mark.parametrize(("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)])
+def test_the_librarys_own_files_tell_their_size_by_name(tmp_path, name, tasks):
+    path = tmp_path / f"{name}.txt"
+    path.write_text("1 " * (2 * 3 * tasks), encoding="utf-8")
+    assert read_orlib(path, 2).tasks == tasks
 
 
 # ---- schedules, by hand ----
@@ -217,7 +261,7 @@ def test_atc_is_wspt_without_slack_and_looks_at_the_mean_time_with_it():
 
 
 @given(instances())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_engine_measures_what_was_planned(instance):
     plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
     plans += [sagreedy(instance, iterations=10)[0], *(dispatch(instance, rule) for rule in RULES.values())]
@@ -231,11 +275,33 @@ def test_the_engine_measures_what_was_planned(instance):
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @given(instance=instances())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, instance):
     planned, online = dispatch(instance, rule), carry_out(instance, Online(instance, rule))
     np.testing.assert_array_equal(online.gpu, planned.gpu)
     np.testing.assert_array_equal(online.start_s, planned.start_s)
+
+
+def test_no_task_is_put_where_its_memory_does_not_suffice_without_a_word():
+    """205 tasks of tasks1 do not fit on the A30; a policy of the engine knows nothing of that."""
+    instance = generate("tasks1", 1)
+    with pytest.raises(InputError, match=r"205 of 1000 tasks do not fit on every GPU, the first of them task 5;.*carry_out"):
+        scenario_of(instance)
+    with pytest.raises(PolicyError, match=r"'edf' put task 7, which needs 39.3 GB, on A30, which has 24 GB"):
+        carry_out(instance, cg.make_policy("edf"))
+    assert carry_out(instance, Online(instance, edd)).fault() == ""
+
+
+@given(instances())
+@settings(max_examples=40)
+def test_what_the_public_engine_path_accepts_fits_wherever_it_is_put(instance):
+    try:
+        scenario = scenario_of(instance)
+    except InputError:
+        assert not np.isfinite(instance.times_s).all()
+    else:
+        run = cg.simulate(scenario, "edf").jobs
+        assert Schedule(instance, run["slot"].astype(int), run["start_s"], run["finish_s"]).fits.all()
 
 
 # ---- SAGreedy as printed ----
@@ -254,11 +320,42 @@ def test_the_neighbour_moves_the_worst_tardy_tasks_to_the_front(temperature, rat
     assert printed._neighbour(np.arange(10), schedule, temperature).tolist() == expected
 
 
-@given(instances(), st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
-def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed):
+def test_a_task_at_the_front_blocks_its_gpu_before_it_arrives_or_not():
+    """Three tasks of 2 s on one GPU; the last comes at 10. Put in front it is planned first, 10 to 12, or runs when it comes."""
+    three = instance_of((2, 0, 9, 1, 0), (2, 0, 9, 1, 1), (2, 0, 11, 1, 10), gpus=(SLOW,))
+    order = [2, 1, 0]
+    assert greedy_assignment(three, order).start_s.tolist() == [14, 12, 10]
+    assert greedy_as_they_arrive(three, order).start_s.tolist() == [0, 2, 10]
+
+
+def test_of_tasks_that_wait_the_order_says_who_starts_and_who_waits_for_a_faster_gpu():
+    """At 0 task 1 takes the fast GPU, 0 to 1. Task 3, in front of 2, would end there at 5, and on the slow one at 8: it waits.
+    Task 2 would end at 6 behind it, and at 2 on the slow one: it starts there. Task 4 comes at 0.5, before 3 in the order, and
+    would end at 2 on the fast GPU: it waits for that, too, and 3 runs behind it.
+    """  # noqa: D205
+    four = instance_of((2, 0, 9, 1, 0), (2, 0, 9, 1, 0), (8, 0, 9, 1, 0), (2, 0, 9, 1, 0.5))
+    found = greedy_as_they_arrive(four, [0, 3, 2, 1])
+    assert found.gpu.tolist() == [0, 1, 0, 0]
+    assert found.start_s.tolist() == [0, 0, 2, 1]
+
+
+@given(instances(), st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_both_readings_are_greedy_in_order_of_arrival_and_keep_the_equations_in_any(instance, rng):
+    greedy, arrived = (assign(instance, range(instance.tasks)) for assign in (greedy_assignment, greedy_as_they_arrive))
+    np.testing.assert_array_equal(arrived.gpu, greedy.gpu)
+    np.testing.assert_array_equal(arrived.start_s, greedy.start_s)
+    order = list(range(instance.tasks))
+    rng.shuffle(order)
+    for assign in (greedy_assignment, greedy_as_they_arrive):
+        assert assign(instance, order).fault() == ""
+
+
+@given(instances(), st.integers(0, 3), st.sampled_from([greedy_assignment, greedy_as_they_arrive]))
+@settings(max_examples=40)
+def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed, assign):
     greedy = greedy_assignment(instance, range(instance.tasks)).weighted_tardiness
-    found, course = sagreedy(instance, seed)
+    found, course = sagreedy(instance, seed, assign=assign)
     assert found.weighted_tardiness <= greedy
     assert found.weighted_tardiness == course[-1].best == min(step.objective for step in course)
     assert len(course) == 101

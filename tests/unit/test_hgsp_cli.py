@@ -36,9 +36,10 @@ def told(capsys, *words):
     return status, out, err
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "greedy", "sagreedy", "annealing", "wspt", "edd", "atc"])
+@pytest.mark.parametrize("scheduler", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"])
 def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
-    status, out, _ = told(capsys, "solve", "--scheduler", scheduler, *SMALL, "--moves", "2000", "--format", "json")
+    moves = ["--moves", "2000"] if scheduler == "annealing" else []
+    status, out, _ = told(capsys, "solve", "--scheduler", scheduler, *SMALL, *moves, "--format", "json")
     found = json.loads(out)
     assert status == 0
     assert list(found) == FIGURES
@@ -61,6 +62,47 @@ def test_what_is_generated_can_be_solved(capsys, tmp_path):
     assert len(list(csv.DictReader(io.StringIO(from_file)))) == 30
 
 
+def test_a_schedule_names_the_files_tasks_and_the_gpus(capsys, tmp_path):
+    """The file is not in order of arrival; b fits on the A100 alone, of which the medium cluster has two."""
+    path = tmp_path / "tasks.csv"
+    path.write_text(
+        "task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nb,60,60,9,1,0\nc,570,60,9,1,0\n", encoding="utf-8"
+    )
+    words = ["solve", "--scheduler", "greedy", "--instance", str(path), "--cluster", "medium", "--format", "csv"]
+    rows = list(csv.DictReader(io.StringIO(told(capsys, *words)[1])))
+    assert [(row["task"], row["gpu_number"], row["gpu"]) for row in rows] == [
+        ("b", "1", "A100"),
+        ("c", "4", "A100"),
+        ("late", "1", "A100"),
+    ]
+    assert [float(row["start_s"]) for row in rows] == [0, 0, 5]
+
+
+HOPELESS = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,0.5,1,0\n"
+LOOSE = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,50,1,0\n"
+CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2  # two of 1 s on the A100, both due after 1 s
+
+
+@pytest.mark.parametrize(
+    ("tasks", "bound", "gap"),
+    [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 0.0, None)],
+    ids=["hopeless", "loose", "crowded"],
+)
+def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(capsys, tmp_path, tasks, bound, gap):
+    path = tmp_path / "tasks.csv"
+    path.write_text(tasks, encoding="utf-8")
+    one = ["solve", "--scheduler", "fifo", "--instance", str(path)]
+    two = ["compare", "--schedulers", "fifo,atc", "--instance", str(path)]
+    found = json.loads(told(capsys, *one, "--format", "json")[1])
+    assert (found["lower_bound"], found["gap_pct"]) == (pytest.approx(bound, abs=1e-5), pytest.approx(gap, abs=1e-3))
+    assert json.loads(told(capsys, *two, "--format", "json")[1])["schedulers"]["fifo"]["gap_pct"] == found["gap_pct"]
+    for words in (one, two):
+        assert ("no bound known" in told(capsys, *words)[1]) == (gap is None)
+    assert {row["gap_pct"] == "" for row in csv.DictReader(io.StringIO(told(capsys, *two, "--format", "csv")[1]))} == {
+        gap is None
+    }
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="the instances are not here")
 def test_the_orlib_layout(capsys):
     path = str(DATA / "orlib_wt" / "wt40.txt")
@@ -68,6 +110,7 @@ def test_the_orlib_layout(capsys):
     found = json.loads(told(capsys, *options)[1])
     listed = int((DATA / "orlib_wt" / "wtopt40.txt").read_text().split()[1])
     assert listed <= found["weighted_tardiness"] <= 1.01 * listed
+    assert json.loads(told(capsys, *options, "--size", "40")[1])["weighted_tardiness"] == found["weighted_tardiness"]
     two = json.loads(told(capsys, *options, "--machines", "2")[1])
     assert two["makespan_s"] < found["makespan_s"]
 
@@ -87,12 +130,15 @@ def test_compare(capsys, form):
 
 def test_llm_prints_table_two(capsys):
     rows = json.loads(told(capsys, "llm", "--format", "json")[1])["rows"]
-    values = {(row["scheduler"], row["mode"], row["step_s"]): (row["weighted_wait"], row["mean_wait_s"]) for row in rows}
+    values = {(row["scheduler"], row["mode"], row["step_s"]): (row["weighted_response"], row["mean_response_s"]) for row in rows}
     assert values["fifo", "work-conserving", None] == pytest.approx((336, 2.4))
     assert values["wsrpt", "work-conserving", None] == pytest.approx((102, 1.5))
     assert values["wsrpt", "waves", None] == pytest.approx((108, 1.8))
     assert values["fifo", "waves", 0.01] == pytest.approx((336.4, 2.402))
-    assert told(capsys, "llm")[0] == 0
+    status, out, _ = told(capsys, "llm")
+    assert status == 0
+    assert "wait: from arrival to start" in out
+    assert "many times the GPUs of a server that batches" in out
 
 
 @pytest.mark.parametrize(
@@ -111,6 +157,7 @@ def test_llm_prints_table_two(capsys):
         (["compare", *SMALL, "--schedulers", "atc,atc"], ["names that differ"]),
         (["generate", "--out", "x.csv"], ["--level"]),
         (["llm", "--gpus", "4"], ["--gpus", "--trace"]),
+        (["llm", "--gpus", "0"], ["--gpus", "--trace"]),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
@@ -128,3 +175,59 @@ def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
     assert "task 1" in err
     assert "80 GB" in err
     assert told(capsys, "solve", "--scheduler", "atc", "--instance", str(path), "--skip-unfit")[0] == 0
+
+
+FROM = {"level": SMALL[:2], "instance": ["--instance", "no.csv"], "orlib": ["--orlib", "wt40.txt"]}
+
+
+@pytest.mark.parametrize(
+    ("source", "scheduler", "option", "said"),
+    [
+        *(
+            ("instance", "atc", option, "beside --instance; it goes with --level")
+            for option in ("--tasks=9", "--load=0", "--slack=1:2")
+        ),
+        *(
+            ("orlib", "atc", option, "beside --orlib; it goes with --level")
+            for option in ("--tasks=9", "--load=0", "--slack=1:2")
+        ),
+        ("orlib", "atc", "--cluster=small", "beside --orlib; it goes with --level or --instance"),
+        ("orlib", "atc", "--skip-unfit", "beside --orlib; it goes with --instance"),
+        ("level", "atc", "--skip-unfit", "beside --level; it goes with --instance"),
+        *(
+            ("level", "atc", option, "beside --level; it goes with --orlib")
+            for option in ("--size=40", "--index=1", "--machines=1")
+        ),
+        *(("instance", "atc", option, "beside --instance; it goes with --orlib") for option in ("--size=0", "--index=1")),
+        ("level", "fifo", "--moves=9", "beside fifo; it goes with annealing"),
+        ("level", "milp", "--moves=9", "beside milp; it goes with annealing"),
+        ("level", "atc", "--time-budget=1", "beside atc; it goes with annealing or milp"),
+        ("orlib", "milp", "--seed=0", "beside milp; it goes with sagreedy or sagreedy-arrived or annealing"),
+        ("instance", "edd", "--seed=1", "beside edd; it goes with sagreedy or sagreedy-arrived or annealing"),
+    ],
+)
+@pytest.mark.parametrize("action", ["solve", "compare"])
+def test_an_option_without_effect_is_refused_before_anything_is_read(capsys, action, source, scheduler, option, said):
+    words = [action, "--scheduler" if action == "solve" else "--schedulers", scheduler, *FROM[source], option]
+    assert told(capsys, *words) == (2, "", f"cgrsp hgsp: {option.split('=')[0]} has no effect {said}\n")
+
+
+def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
+    assert told(capsys, "compare", *SMALL, "--schedulers", "fifo,annealing", "--moves", "500", "--seed", "1")[0] == 0
+
+
+def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
+    """600 numbers: two instances of 100 tasks, whose first processing times are 1, ..., 100."""
+    path = tmp_path / "two.txt"
+    path.write_text(" ".join(str(1 + k % 100) for k in range(600)), encoding="ascii")
+    words = ["solve", "--scheduler", "edd", "--orlib", str(path)]
+    status, out, err = told(capsys, *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "600 numbers do not tell how many tasks" in err
+    assert "5 instances of 40 or 4 instances of 50 or 2 instances of 100 would fit" in err
+    assert "--size" in err
+    rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--size", "100", "--index", "2", "--format", "csv")[1])))
+    assert len(rows) == 100
+    assert {row["gpu"] for row in rows} == {"machine 1"}
+    status, _, err = told(capsys, *words, "--size", "70")
+    assert (status, "numbers(=600) must be a multiple of 210" in err) == (2, True)

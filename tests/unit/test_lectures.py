@@ -1,6 +1,7 @@
 """Each lecture prints its .out file and draws its figure; `python tests/unit/test_lectures.py` writes both anew."""
 
 import ast
+import math
 import os
 import re
 import shutil
@@ -85,7 +86,7 @@ def test_every_lecture_has_two_exercises():
 
 @pytest.mark.parametrize("number", EXERCISES)
 def test_a_wrong_answer_is_told_apart_and_no_number_given_away(number):
-    for answer in (-1e9, 1e9, "what?", None):
+    for answer in (-1e9, 1e9, 10**400, "what?", None, math.nan):
         verdict = cg.exercises.check(number, answer)
         assert not verdict
         assert verdict.message not in ("", "right")
@@ -103,12 +104,13 @@ def test_a_usual_mistake_gets_its_hint():
     from cgrsp_simpy.exercises.exercise import Mistake, number
 
     judge = number(lambda: 4.0, "minutes", 0.05, Mistake(lambda: 8.0, "half of that"))
-    assert [judge(answer) for answer in (4.1, 8.2, 3.0, 5.0, True)] == [
+    assert [judge(answer) for answer in (4.1, 8.2, 3.0, 5.0, True, math.nan)] == [
         "",
         "half of that",
         "too low (minutes)",
         "too high (minutes)",
         "the answer is a number (minutes), not True",
+        "the answer is a number (minutes), not nan",
     ]
 
 

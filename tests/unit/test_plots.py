@@ -244,8 +244,9 @@ def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     means = [row["wait_min"] for row in study.means().values()]
     assert [bar.get_width() for bar in ax.patches] == [value.mean for value in means]
     assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [POLICY[name].lower() for name in study.policies]
-    (segments,) = [each.get_segments() for each in ax.collections]
+    rims, segments = [each.get_segments() for each in ax.collections]
     assert np.allclose([segment[:, 0] for segment in segments], [(value.low, value.high) for value in means])
+    assert np.array_equal(rims, segments)
     assert [text.get_text() for text in ax.get_yticklabels()] == study.policies
     assert ax.get_xlabel() == "mean wait (min)"
     assert ax.get_title(loc="left") == "surge: mean of 4 seeds with 95 % interval"

@@ -18,7 +18,7 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
-LONG = ("how_many_slots", "waiting_on_a_log")  # about 20 s each: pytest -m long
+LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")  # about 20 s each: pytest -m long
 
 
 def output(script, folder):

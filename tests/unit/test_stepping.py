@@ -55,7 +55,7 @@ def test_the_events_are_those_of_the_listing(policy):
 
 
 @given(st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]), st.integers(0, 20), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_what_is_to_come_comes(policy, seed, slots):
     """Dispatches, starts and finishes were announced, at their times; no clock goes back; a job waits or holds a slot."""
     announced, clock_s = set(), 0.0

@@ -10,19 +10,26 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
+from dataclasses import fields, replace
 from functools import partial
 from importlib.metadata import version
+from math import isnan
 from pathlib import Path
 
 import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.experiments import replicate
+from cgrsp_simpy.experiments import replicate, store
 from cgrsp_simpy.experiments.store import Store
+from cgrsp_simpy.model.gpu import GpuType
+from cgrsp_simpy.model.market import Clock, Market
 from cgrsp_simpy.model.record import Totals
+from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.workload import DeadlineClasses, PoissonWorkload
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
@@ -125,7 +132,8 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
     compared(tmp_path, seeds=[5, 3, 8])
     assert json.loads((tmp_path / "manifest.json").read_text()) == {
         "versions": {"Python": platform.python_version()}
-        | {name: version(name) for name in ("cgrsp_simpy", "simpy", "numpy", "scipy")},
+        | {name: version(name) for name in ("simpy", "numpy", "scipy")}
+        | {"cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store._source()}"},
         "seeds": [5, 3, 8],
         "command": shlex.join(["study.py", "two words"]),
     }
@@ -138,15 +146,19 @@ def test_the_configuration_tells_what_is_run(tmp_path):
     assert [point for point, _ in found["points"]] == [
         {"name": "quiet", "slots": slots, "rh:reserve": reserve} for slots in (2, 3) for reserve in (0, 1)
     ]
-    assert [len(scenario["fleet"]["slots"]) for _, scenario in found["points"]] == [2, 2, 3, 3]
+    assert [len(scenario["slots"]) for _, scenario in found["points"]] == [2, 2, 3, 3]
 
 
 def test_outcomes_come_back_as_they_were(tmp_path):
-    store = Store(tmp_path, {}, [0])
-    outcomes = [[Totals(6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60), "ValueError: “x”"], ["no"]]
-    store.save(7, outcomes)
+    there = Store(tmp_path, {}, [0])
+    outcomes = [[Totals(6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60), "ValueError: “x”"], [{"a": -INF, "b": 1 / 3}]]
+    there.save(7, outcomes)
+    there.save(8, [[{"a": NAN, "error": "no"}]])
     assert Store(tmp_path, {}, [0]).load(7, [2, 1]) == outcomes
-    assert store.load(6, [2, 1]) is None
+    assert there.load(6, [2, 1]) is None
+    [[found]] = there.load(8, [1])
+    assert (isnan(found["a"]), found["error"]) == (True, "no")
+    assert not [word for word in ("NaN", "Infinity") if word in (tmp_path / "chunks" / "000008.json").read_text()]
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -251,16 +263,16 @@ def four_slots(name):
 
 OTHERS = [
     # (the study that made the directory, one that differs, what the line must name)
-    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.fleet.slots", "5 entries"]),  # slots
-    (compared, partial(compared, scenario=cg.day("quiet", ["RTX A4000"] * 5)), ["scenario.fleet.slots[0]", "RTX A4000"]),  # types
+    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.slots", "5 entries"]),  # slots
+    (compared, partial(compared, scenario=cg.day("quiet", ["RTX A4000"] * 5)), ["scenario.slots[0].name", "RTX A4000"]),  # types
     (compared, partial(compared, scenario=cg.day("quiet", jobs=7)), ["scenario.workload.jobs", " 6", " 7"]),  # jobs
     (
         compared,
         partial(compared, scenario=cg.day("quiet", 5, 0.3)),
-        ["scenario.workload.tight_fraction", "0.2", "0.3"],
+        ["scenario.workload.deadlines.tight_fraction", "0.2", "0.3"],
     ),  # classes
     (compared, partial(compared, scenario=cg.day("quiet", clock="printed")), ["scenario.market.clock"]),  # hours of scarce stock
-    (compared, partial(compared, scenario=cg.day("quiet", free_types=True)), ["scenario.fleet.free_types", "true"]),  # types
+    (compared, partial(compared, scenario=cg.day("quiet", free_types=True)), ["scenario.free_types", "true"]),  # types
     (compared, partial(compared, scenario=cg.day("normal")), ["scenario.name", '"quiet"', '"normal"']),  # another day
     (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),  # another policy
     (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),  # one more
@@ -281,7 +293,7 @@ OTHERS = [
     (swept, partial(swept, **{"rh:reserve": [0, 2]}), ["points", "rh:reserve", " 1", " 2"]),  # another parameter of a policy
     (swept, partial(swept, policies=("spt", "rh")), ["policies", "fifo"]),  # another policy
     (swept, partial(swept, seeds=range(1, 4)), ["seeds[0]", " 0", " 1"]),  # other seeds
-    (swept, partial(swept, scenario=partial(cg.day, tight_fraction=0.5)), ["points", "workload.tight_fraction"]),  # its function
+    (swept, partial(swept, scenario=partial(cg.day, tight_fraction=0.5)), ["deadlines.tight_fraction"]),  # its function
     (over_months, partial(over_months, mix={"quiet": 0.5, "normal": 0.5}), ["mix.quiet", "0.75", "0.5"]),  # another mix
     (over_months, partial(over_months, mix={"quiet": 0.75, "surge": 0.25}), ["mix.normal", "0.25"]),  # another day in it
     (over_months, partial(over_months, mix={"normal": 0.25, "quiet": 0.75}), ["mix", '"quiet", "normal"']),  # another order
@@ -291,7 +303,7 @@ OTHERS = [
     (
         partial(over_months, scenario=five_slots),
         partial(over_months, scenario=four_slots),
-        ["scenarios.quiet.fleet.slots", "5 entries"],
+        ["scenarios.quiet.slots", "5 entries"],
     ),  # another scenario
 ]
 
@@ -314,37 +326,114 @@ def test_a_changed_file_of_policies_is_refused(tmp_path, monkeypatch, runs):
     study()
     assert len(runs) == done
     Path("my_rules.py").write_text(RULE.replace("view.queue", "view.queue[::-1]"))
-    refused(study, "results", "policies.my_rules.py:rule", "use another directory")
+    refused(study, "results", "code.cgrsp_simpy_rules.my_rules:rule", "use another directory")
 
 
-# ---- policies of one's own ----
+# ---- code of one's own ----
 
 
-def module_of_rules(folder, text):
-    (folder / "rules_of_mine.py").write_text(text)
-    sys.modules.pop("rules_of_mine", None)
-    importlib.invalidate_caches()
-    return importlib.import_module("rules_of_mine")
-
-
-def test_a_function_is_told_by_the_file_in_which_it_stands(tmp_path, monkeypatch, runs):
-    """With all that it may use there: constants and other functions."""
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder on the path, whose modules are forgotten at the end."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    text = "MOST = 1\n\ndef rule(view):\n    return zip(view.queue[:MOST], view.idle)\n"
-    study = lambda: compared(tmp_path / "results", policies=["fifo", module_of_rules(tmp_path, text).rule])  # noqa: E731
-    study()
+    yield tmp_path
+    for name in (path.stem for path in tmp_path.glob("*.py")):
+        sys.modules.pop(name, None)
+
+
+def fresh_module(folder, **texts):
+    """Write modules, forget what was imported before, and import the first."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    return importlib.import_module(next(iter(texts)))
+
+
+HELPER = "MOST = 1\nBY = {'a': -1, 'b': 2}\n\ndef order(queue):\n    return list(queue)[:MOST]\n"
+USES = {
+    "a name": "from helper import order\n\ndef rule(view):\n    return zip(order(view.queue), view.idle)\n",
+    "a module": "import helper\n\ndef rule(view):\n    return zip(helper.order(view.queue), view.idle)\n",
+    "within": "def rule(view):\n    from helper import order\n    return zip(order(view.queue), view.idle)\n",
+    "through another": "from between import order\n\ndef rule(view):\n    return zip(order(view.queue), view.idle)\n",
+    "a closure": "from helper import order\n\ndef made(f):\n    def rule(view):\n        return zip(f(view.queue), view.idle)\n"
+    "    return rule\n\nrule = made(order)\n",
+    "a default": "from helper import order\n\ndef rule(view, f=order):\n    return zip(f(view.queue), view.idle)\n",
+    "a keyword": "from helper import order\n\ndef rule(view, *, f=order):\n    return zip(f(view.queue), view.idle)\n",
+    "filled in": "from functools import partial\nfrom helper import order\n\ndef of(f, view):\n"
+    "    return zip(f(view.queue), view.idle)\n\nrule = partial(of, order)\nrule.__name__ = 'rule'\n",
+    "an object": "from helper import order\n\nclass Rule:\n    name = 'rule'\n    def __init__(self, f):\n        self.f = f\n"
+    "    def __call__(self, view):\n        return zip(self.f(view.queue), view.idle)\n\nrule = Rule(order)\n",
+    "a parent": "from helper import Parent\n\nclass Rule(Parent):\n    name = 'rule'\n\nrule = Rule()\n",
+    "a method": "from helper import Parent\n\nrule = Parent().__call__\n",
+    "cached": "from helper import order\nimport functools\n\n@functools.cache\ndef most():\n    return order\n\ndef rule(view):\n"
+    "    return zip(most()(view.queue), view.idle)\n",
+}
+MORE = "\nclass Parent:\n    def __call__(self, view):\n        return zip(order(view.queue), view.idle)\n"
+
+
+@pytest.mark.parametrize("text", USES.values(), ids=USES)
+def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, folder, runs):
+    """A helper of another file, and its own constant, are part of a policy, however the policy comes to them."""
+    helper = HELPER + MORE
+
+    def study(helper):
+        modules = {"helper": helper, "between": "from helper import order\n", "policies": text}
+        for name in ("policies", "between"):
+            sys.modules.pop(name, None)
+        fresh_module(folder, **modules)
+        policy = importlib.import_module("policies").rule
+        return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
+
+    study(helper)
     done = len(runs)
-    study()
+    study(helper)
     assert len(runs) == done
-    text = text.replace("MOST = 1", "MOST = 2")
-    refused(study, "policies.rule", "use another directory")
-    sys.modules.pop("rules_of_mine")
+    for old, new in (("MOST = 1", "MOST = 2"), ("(queue)[:MOST]", "(queue)[::-1][:MOST]")):
+        refused(partial(study, helper.replace(old, new)), "code.helper:order", "use another directory")
+    changed = helper.replace("'b': 2", "'b': 3")  # which nobody uses
+    if text in (USES["a module"], USES["within"]):  # a module that is used as a whole
+        refused(partial(study, changed), "code.policies:rule")
+    else:
+        study(changed)
+    assert len(runs) == done
 
 
-def enclosed(view):
+def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
+    module = fresh_module(folder, rules_of_mine="MOST = 1\n\ndef rule(view):\n    return zip(view.queue[:MOST], view.idle)\n")
+    study = partial(compared, folder / "results", policies=["fifo", module.rule])
+    study()
+    module.MOST = 2
+    refused(study, "code.rules_of_mine:rule", "use another directory")
+
+
+def recursive():
+    """Helpers that name each other, and a function that holds itself."""
+
     def rule(view):
-        return zip(view.queue, view.idle)
+        return rest(view.queue, view.idle)
+
+    def rest(queue, idle):
+        return [(queue[0], idle[0]), *rest(queue[1:], idle[1:])] if queue and idle else []
+
+    rule.itself = rule
+    return rule
+
+
+def test_what_names_itself_is_told(tmp_path, runs):
+    compared(tmp_path, policies=["fifo", recursive()])
+    done = len(runs)
+    compared(tmp_path, policies=["fifo", recursive()])
+    assert len(runs) == done
+    other = recursive()
+    other.most = 3  # an attribute, which a function may look up
+    refused(partial(compared, tmp_path, policies=["fifo", other]), "rule")
+
+
+def only(number):
+    def rule(view):
+        return list(zip(view.queue, view.idle))[:number]
 
     return rule
 
@@ -352,37 +441,196 @@ def enclosed(view):
 class Rule:
     name = "rule"
 
+    def __init__(self, number):
+        self.number = number
+
     def __call__(self, view):
-        return zip(view.queue, view.idle)
+        return list(zip(view.queue, view.idle))[: self.number]
 
     def rule(self, view):
-        return zip(view.queue, view.idle)
+        return self(view)
 
 
-def executed():
+def executed(number):
     """A function of which no file holds the source."""
     names = {"__name__": "nowhere"}
-    exec(RULE, names)
+    exec(RULE.replace("view.queue", f"view.queue[:{number}]"), names)
     return names["rule"]
 
 
-UNTOLD = {
-    "within a function": enclosed(None),
-    "nameless": lambda view: zip(view.queue, view.idle),
-    "an object": Rule(),
-    "a method": Rule().rule,
-    "filled in": partial(enclosed),
-    "a pair of rules": cg.ListPolicy(cg.rules.by_deadline, cg.rules.cheapest),
-    "made from text": cg.make_policy("rh:reserve=2"),
-    "without a file": executed(),
+ORDERS = {1: cg.rules.by_deadline, 2: cg.rules.by_submission}
+TOLD = {
+    "within a function": only,
+    "nameless": lambda number: lambda view: list(zip(view.queue, view.idle))[:number],
+    "an object": Rule,
+    "a method": lambda number: Rule(number).rule,
+    "filled in": lambda number: named(partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)),
+    "a pair of rules": lambda number: cg.ListPolicy(ORDERS[number], cg.rules.cheapest),
+    "made from text": lambda number: cg.make_policy(f"rh:reserve={number}"),
+    "without a file": executed,
 }
 
 
-@pytest.mark.parametrize("policy", UNTOLD.values(), ids=UNTOLD)
-def test_a_policy_that_cannot_be_told_from_another_is_refused_before_anything_is_made(policy, tmp_path, runs):
-    refused(partial(compared, tmp_path / "results", policies=["fifo", policy]), "policy", "results directory")
+def named(policy):
+    policy.__name__ = "rule"
+    return policy
+
+
+@pytest.mark.parametrize("made", TOLD.values(), ids=TOLD)
+def test_policies_of_every_kind_are_told_from_each_other(made, tmp_path, runs):
+    study = lambda number: compared(tmp_path, policies=["fifo", made(number)], seeds=range(2))  # noqa: E731
+    study(1)
+    done = len(runs)
+    study(1)
+    assert len(runs) == done
+    refused(lambda: study(2), "made with", "use another directory")
+
+
+LOCK = threading.Lock()
+
+
+def guarded(view):
+    with LOCK:
+        return zip(view.queue, view.idle)
+
+
+def test_a_policy_that_uses_what_cannot_be_told_is_refused_before_anything_is_made(tmp_path, runs):
+    refused(partial(compared, tmp_path / "results", policies=["fifo", guarded]), "results directory", "lock")
     assert not (tmp_path / "results").exists()
     assert runs == []
+
+
+class Late(PoissonWorkload):
+    """The plain workload, whose jobs are due at once."""
+
+    def generate(self, seed, service):
+        return [(cg.Job(*job[:2], job.submit_s, *job[3:]), draws) for job, draws in super().generate(seed, service)]
+
+
+class Slow(Service):
+    def factors(self, generator, complexity):
+        return [60 * factor for factor in super().factors(generator, complexity)]
+
+
+class Scarce(Market):
+    def provisioning_s(self, status, uniform):
+        return 7200.0
+
+
+class Dear(GpuType):
+    pass
+
+
+class Early(Clock):
+    def multiplier(self, time_s):
+        return 0.1
+
+
+class Short(DeadlineClasses):
+    def window_s(self, tight):
+        return super().window_s(tight) / 100
+
+
+def part_of(cls, plain):
+    return cls(**{item.name: getattr(plain, item.name) for item in fields(plain) if item.init})
+
+
+OWN_PARTS = {
+    "workload": replace(quiet, workload=part_of(Late, quiet.workload)),
+    "workload.deadlines": replace(quiet, workload=replace(quiet.workload, deadlines=Short())),
+    "service": replace(quiet, service=Slow()),
+    "market": replace(quiet, market=Scarce()),
+    "market.clock": replace(quiet, market=Market(part_of(Early, quiet.market.clock))),
+    "slots[2]": replace(quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])),
+    "gpus[1]": replace(quiet, gpus=(quiet.gpus[0], part_of(Dear, quiet.gpus[1]), *quiet.gpus[2:])),
+}
+
+
+@pytest.mark.parametrize("part", OWN_PARTS)
+def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(part, tmp_path, runs):
+    own = OWN_PARTS[part]
+    compared(tmp_path / "plain")
+    refused(partial(compared, tmp_path / "plain", own), f"scenario.{part}.class", "test_store", "use another directory")
+    found = compared(tmp_path / "own", own)
+    refused(partial(compared, tmp_path / "own"), f"scenario.{part}.class", "use another directory")
+    done = len(runs)
+    assert csv_text(compared(tmp_path / "own", own).rows) == csv_text(found.rows) == csv_text(compared(scenario=own).rows)
+    assert len(runs) == done + 10  # the last has no directory
+    with pytest.raises(cg.InputError, match="cannot be written to TOML"):
+        own.to_toml(tmp_path / "own.toml")
+    assert not (tmp_path / "own.toml").exists()
+
+
+def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):
+    """What made a folder of the one a false answer for the other."""
+    late, plain = (compared(scenario=each).means()["fifo"]["miss_pct"].mean for each in (OWN_PARTS["workload"], quiet))
+    assert (late, plain) == (100, 0)
+
+
+def test_a_class_of_ones_own_is_told_by_its_code(folder, runs):
+    text = (
+        "from cgrsp_simpy.model.workload import PoissonWorkload\n\nFACTOR = 1\n\nclass Mine(PoissonWorkload):\n"
+        "    def generate(self, seed, service):\n        return super().generate(seed + FACTOR, service)\n"
+    )
+
+    def study(text):
+        cls = fresh_module(folder, workloads=text).Mine
+        return compared(folder / "results", replace(quiet, workload=part_of(cls, quiet.workload)))
+
+    study(text)
+    done = len(runs)
+    study(text)
+    assert len(runs) == done
+    refused(lambda: study(text.replace("FACTOR = 1", "FACTOR = 2")), "code.workloads:Mine.generate")
+    refused(lambda: study(text.replace("seed +", "seed -")), "code.workloads:Mine.generate")
+
+
+class Burst(PoissonWorkload):
+    """Equal to another of its fields, though it has a number more."""
+
+    def __init__(self, jobs, rate_per_s, first_s):
+        super().__init__(jobs, rate_per_s)
+        object.__setattr__(self, "first_s", first_s)
+
+    def generate(self, seed, service):
+        for job, draws in super().generate(seed, service):
+            yield cg.Job(job.id, job.submit_s + self.first_s, job.deadline_s + self.first_s, *job[3:]), draws
+
+
+def test_scenarios_that_are_equal_only_by_name_are_run_apart(tmp_path):
+    def scenario(first_s):
+        return cg.Scenario("burst", Burst(6, 0.01, first_s))
+
+    assert scenario(1.0) == scenario(2.0)
+    study = cg.sweep({"first_s": [0.0, 36000.0]}, ["fifo"], range(2), scenario)
+    early, late = (point.means()["fifo"]["makespan_h"].mean for _, point in study)
+    assert late > early + 9
+    compared(tmp_path, scenario(1.0))
+    refused(lambda: compared(tmp_path, scenario(2.0)), "scenario.workload.first_s", "1.0", "2.0")
+
+
+def test_what_a_run_leaves_in_a_policy_is_no_other_policy(tmp_path, runs):
+    class Remembers:
+        name = "remembers"
+
+        def __init__(self):
+            self.seen = []
+
+        def __call__(self, view):
+            self.seen.append(view.now_s)
+            return zip(view.queue, view.idle)
+
+    policy = Remembers()
+    compared(tmp_path, policies=["fifo", policy])
+    done = len(runs)
+    compared(tmp_path, policies=["fifo", policy])
+    assert len(runs) == done
+
+
+def test_another_source_of_the_package_is_refused(tmp_path, monkeypatch):
+    compared(tmp_path)
+    monkeypatch.setattr(store, "_source", lambda: "0123456789abcdef")
+    refused(partial(compared, tmp_path), "version of cgrsp_simpy", "source 0123456789abcdef", "use another directory")
 
 
 # ---- another log, other versions, other files ----
@@ -464,6 +712,8 @@ DAMAGE = [
             b"[[5, 5], [5, 5]]",  # numbers in place of sums
             b'[["a", "b"]]',  # one unit of two
             b'[["a"], ["b"]]',  # one policy of two
+            b'{"outcomes": [[["a", "b"]]]}',  # no checksum
+            b'{"sha256": "", "outcomes": [["a", "b"], ["a", "b"]]}',  # a wrong one
         )
     ),
     ("manifest.json", b""),  # empty
@@ -490,6 +740,33 @@ def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
     assert str(tmp_path) in err
     assert ("made with" if text in (b"[]", b"{}") and name == "configuration.json" else f"{name} is damaged") in err
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "0", "1e9", "-1", "6.0000001", '"6"', "null", "true"])
+@pytest.mark.parametrize("place", range(9))
+def test_an_altered_number_is_refused(tmp_path, place, number):
+    compared(tmp_path, seeds=range(2))
+    path = tmp_path / "chunks" / "000000.json"
+    kept = json.loads(path.read_text())
+    text = json.dumps(kept["outcomes"][0][0][place])
+    kept["outcomes"][0][0][place] = json.loads(number)
+    path.write_text(json.dumps(kept))
+    if number == text:
+        compared(tmp_path, seeds=range(2))
+    else:
+        refused(partial(compared, tmp_path, seeds=range(2)), "000000.json", "altered", "remove it")
+
+
+def test_a_file_of_another_task_or_study_is_refused(tmp_path):
+    compared(tmp_path / "one")
+    compared(tmp_path / "other", cg.day("quiet", 4))
+    chunks = tmp_path / "one" / "chunks"
+    kept = (chunks / "000000.json").read_bytes()
+    for path in (chunks / "000001.json", tmp_path / "other" / "chunks" / "000000.json"):
+        (chunks / "000000.json").write_bytes(path.read_bytes())
+        refused(partial(compared, tmp_path / "one"), "000000.json", "altered")
+    (chunks / "000000.json").write_bytes(kept)
+    compared(tmp_path / "one")
 
 
 def test_a_damaged_chunk_that_is_removed_is_made_again(tmp_path):

@@ -1,10 +1,12 @@
 """Studies: failed runs, precision, sweeps, months, what is said of the differences, and the progress bar."""
 
 import csv
+import functools
 import io
 import json
 import math
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -81,7 +83,99 @@ def unlucky(scenario, seeds):
     return rule
 
 
+# ---- names that a study does not have ----
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "words"),
+    [
+        (lambda study: study.values("fifo", "wait_mn"), "unknown figure 'wait_mn'; did you mean 'wait_min'?"),
+        (lambda study: study.values("fiffo", "wait_min"), "unknown policy 'fiffo'; did you mean 'fifo'?"),
+        (lambda study: study.means()["ss"], "unknown policy 'ss'"),
+        (lambda study: study.means()["spt"]["mis_pct"], "unknown figure 'mis_pct'; did you mean 'miss_pct'?"),
+        (lambda study: study.differences()["fifo"], r"unknown policy 'fifo' \(allowed: spt\)"),  # the one compared with
+        (lambda study: study.differences()["spt"]["jobs"], "unknown figure 'jobs'"),  # is not tested
+        (lambda study: study.tests()["spt"]["waitmin"], "unknown figure 'waitmin'; did you mean 'wait_min'?"),
+        (lambda study: cg.plots.policy_bars(study, "wait_mn"), "unknown metric 'wait_mn'; did you mean 'wait_min'?"),
+        (lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"), "unknown metric 'wait_mn'; did you mean 'wait_min'?"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["compare", "month"])
+def test_an_unknown_name_is_refused_with_the_nearest(looked_up, words, kind):
+    with pytest.raises(cg.InputError, match=words):
+        looked_up(tried(kind))
+
+
+@functools.cache
+def tried(kind):
+    if kind == "month":
+        return cg.month({"quiet": 1.0}, ["fifo", "spt"], days=1, replications=2)
+    return cg.compare(quiet, ["fifo", "spt"], range(2))
+
+
+def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
+    study = cg.sweep({"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
+    for where in ({"slot": 1}, {"slots": 1, "rate": 3}, {"name": "quiet", "slots": 1}):
+        with pytest.raises(cg.InputError, match="unknown name in the grid"):
+            study.at(**where)
+    with pytest.raises(cg.InputError, match="did you mean 'wait_min'"):
+        study.at(slots=1).values("fifo", "wait_mins")
+    with pytest.raises(cg.InputError, match="did you mean 'wait_min'"):
+        cg.plots.sweep_lines(study, "wait_mins")
+
+
+def test_names_that_are_there_are_looked_up_as_ever():
+    study = tried("compare")
+    assert isinstance(study.means(), dict)
+    assert study.means()["fifo"].get("nothing") is None
+    assert "nothing" not in study.means()["fifo"]
+    assert repr(pickle.loads(pickle.dumps(study.means()))) == repr(study.means())
+    with pytest.raises(cg.InputError, match="unknown figure"):
+        pickle.loads(pickle.dumps(study.means()))["fifo"]["nothing"]
+
+
 # ---- runs that fail ----
+
+
+def leaves(view):
+    raise SystemExit(0)
+
+
+def is_interrupted(view):
+    raise KeyboardInterrupt
+
+
+def leaves_late(view):
+    yield from zip(view.queue, view.idle)
+    sys.exit("enough")
+
+
+@pytest.mark.parametrize("policy", [leaves, leaves_late])
+@pytest.mark.parametrize("workers", [None, 1])
+def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
+    study = cg.compare(quiet, ["fifo", policy, "spt"], range(2), workers)
+    assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
+    assert all("raised SystemExit" in row["error"] for row in study.failures)
+    assert same(
+        [row for row in study.rows if row["policy"] != policy.__name__], cg.compare(quiet, ["fifo", "spt"], range(2)).rows
+    )
+    with pytest.raises(cg.PolicyError, match="raised SystemExit"):
+        cg.simulate(quiet, policy)
+
+
+def test_a_policy_that_leaves_the_program_does_not_end_a_command_with_status_0(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my_rules.py").write_text("def rule(view):\n    raise SystemExit(0)\n")
+    assert main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 1
+    assert "2 of 4 runs failed" in capsys.readouterr().out
+    Path("my_rules.py").write_text("raise SystemExit(0)\n")
+    assert main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 2
+    assert "cannot be loaded: SystemExit" in capsys.readouterr().err
+
+
+def test_an_interruption_is_no_failed_run():
+    with pytest.raises(KeyboardInterrupt):
+        cg.compare(quiet, ["fifo", is_interrupted], range(2))
 
 
 @pytest.fixture(scope="module")
@@ -470,7 +564,7 @@ def test_each_point_is_a_comparison_of_its_own():
 def test_a_point_is_found_by_what_varies():
     study = cg.sweep({"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0])
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
-    for where in ({"slots": 3}, {}, {"slots": 4}, {"name": "quiet", "slots": 2, "tight_fraction": 0.1}):
+    for where in ({"slots": 3}, {}, {"slots": 4}):
         with pytest.raises(cg.InputError, match=r"at\(=.*must be one of the points .*'slots': 2"):
             study.at(**where)
 
@@ -728,7 +822,7 @@ def test_the_tests_are_those_of_the_values(study):
             t = stats.ttest_rel(ours, first)
             assert (value["t"], value["p"]) == pytest.approx((t.statistic, t.pvalue), rel=1e-9)
             assert value["ci95"] == pytest.approx(list(t.confidence_interval()), rel=1e-9)
-            assert value["wilcoxon_p"] == pytest.approx(stats.wilcoxon(np.subtract(ours, first)).pvalue, rel=1e-9)
+            assert value["wilcoxon_p"] == statistics.paired_test(ours, first).wilcoxon_p
             assert value["d"] == pytest.approx(statistics.cohens_d(ours, first), rel=1e-9)
             assert value["d_paired"] == pytest.approx(statistics.cohens_d_paired(ours, first), rel=1e-9)
             assert value["n"] == 12

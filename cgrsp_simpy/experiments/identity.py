@@ -1,0 +1,300 @@
+"""What tells a study from another: plain values of all that it depends on, and the code of a user's own."""
+
+from __future__ import annotations
+
+import copyreg
+import dis
+import functools
+import hashlib
+import importlib
+import importlib.util
+import json
+import math
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from enum import Enum
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.toml import table_of
+
+__all__ = ["Identity", "digest"]
+
+LONG = 100  # numbers in a list that are told by a digest
+PACKAGE = __name__.partition(".")[0]
+STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+INSTALLED = {"site-packages", "dist-packages"}
+GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+
+
+class Identity:
+    """Plain values for JSON, equal for equal things only; objects by their class and what they hold, functions by name.
+
+    code: by name, a digest of each function and class that is neither this package's nor an installed library's: of its compiled
+    code, so that comments do not count, and of the values that it takes from its defaults, its closure and its module. Functions
+    and classes among these, such as a helper imported from another file, have entries of their own. What is looked up by a text,
+    as with eval, is not followed.
+    """
+
+    def __init__(self) -> None:
+        self.code: dict[str, str] = {}
+        self._names: dict[int, str] = {}
+        self._open: list[object] = []  # objects that are being told, each within the one before
+        self._kept: list[object] = []  # so that no other object takes the id of one that has been told
+
+    def of(self, value: Any) -> Any:
+        """The value as plain values. Raises InputError for an object of which nothing is known."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else ["float", str(value)]
+        if isinstance(value, np.generic) and not isinstance(value, (np.longdouble, np.clongdouble)):
+            return self.of(value.item())
+        if isinstance(value, (FunctionType, type, ModuleType)) or _is_builtin(value):
+            return self._named(value)
+        return self._within(value, self._held, "itself")
+
+    def _within(self, value: Any, told: Callable[[Any], Any], again: str) -> Any:
+        """What is told of a thing; of one that is found within itself, only a word."""
+        if any(value is each for each in self._open):
+            return again
+        self._open.append(value)
+        try:
+            return told(value)
+        finally:
+            self._open.pop()
+
+    def _held(self, value: Any) -> Any:
+        """What an object holds."""
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            return f"{value.dtype} {value.shape} {digest(np.ascontiguousarray(value).tobytes())}"
+        if isinstance(value, bytes):
+            return digest(value)
+        if type(value) in (list, tuple):
+            return self._entries(value)
+        if isinstance(value, (set, frozenset)):
+            return sorted((self.of(entry) for entry in value), key=json.dumps)
+        if type(value) in (dict, MappingProxyType):
+            return {self._key(key): self.of(entry) for key, entry in value.items()}
+        if isinstance(value, MethodType):
+            return [self.of(value.__func__), self.of(value.__self__)]
+        if isinstance(value, Enum):
+            return [self.of(type(value)), value.name]
+        if isinstance(value, (staticmethod, classmethod)):
+            return self.of(value.__func__)
+        if isinstance(value, property):
+            return [self.of(each) for each in (value.fget, value.fset, value.fdel)]
+        if isinstance(value, functools.cached_property):
+            return self.of(value.func)
+        if hasattr(value, "__wrapped__"):  # such as functools.cache
+            return self.of(value.__wrapped__)
+        if is_dataclass(value) and _home(type(value)) == "own":
+            return {"class": type(value).__name__, **self.of(table_of(value))}
+        return self._object(value)
+
+    def _key(self, key: Any) -> str:
+        return key if type(key) is str else f"{type(key).__name__} {json.dumps(self.of(key))}"
+
+    def _entries(self, value: Sequence[Any]) -> Any:
+        if len(value) > LONG and all(type(entry) in (int, float) for entry in value):
+            return f"{len(value)} numbers {digest(repr(tuple(value)).encode())}"
+        return [self.of(entry) for entry in value]
+
+    def _object(self, value: Any) -> Any:
+        """An object as it would be copied: its class, and what it holds."""
+        try:
+            own = copyreg.dispatch_table.get(type(value))
+            how = own(value) if own else value.__reduce_ex__(4)
+        except Exception:  # a lock, a file, a generator
+            shown = " ".join(repr(value).split())[:80]
+            raise InputError(f"a results directory cannot tell this study from another: it uses {shown}") from None
+        if isinstance(how, str):
+            return [self.of(type(value)), how]
+        make, arguments, state, *more = (*how, None)[: max(3, len(how))]
+        found: dict[str, Any] = {"class": self.of(type(value))}
+        if make is copyreg.__newobj__:  # type: ignore[attr-defined]
+            arguments = arguments[1:]  # the class
+        else:
+            found["made by"] = self.of(make)
+        state = _without_caches(type(value), state)
+        held = [[list(part) if isinstance(part, Iterator) else part for part in more if part is not None]]
+        if arguments or any(held):
+            found["from"] = self.of([arguments, *held])
+        return (
+            {**found, **self.of(state)} if type(state) is dict else found if state is None else {**found, "state": self.of(state)}
+        )
+
+    # ---- code ----
+
+    def _named(self, value: Any) -> Any:
+        """A function, class or module by its name; of a user's own, its digest is kept in `code`."""
+        if id(value) in self._names:
+            return self._names[id(value)]
+        home, name = _home(value), _name(value)
+        if isinstance(value, ModuleType) or home != "user":
+            closure = self._within(value, self._closure, "itself")
+            return [name, closure] if closure else name
+        while name in self.code:
+            name += "'"  # another of the same name, such as two lambdas
+        self._names[id(value)], self.code[name] = name, ""
+        self._kept.append(value)
+        held = self._of_class(value) if isinstance(value, type) else self._of_function(value)
+        self.code[name] = digest(json.dumps(held).encode())
+        return name
+
+    def _closure(self, value: Any) -> dict[str, Any]:
+        """What a function has taken along from the function in which it was made."""
+        cells = getattr(value, "__closure__", None) or ()
+        names = value.__code__.co_freevars if cells else ()
+        return {name: self.of(cell.cell_contents) for name, cell in zip(names, cells) if _is_filled(cell)}
+
+    def _of_function(self, function: FunctionType) -> list[Any]:
+        code, around = function.__code__, function.__globals__
+        names, attributes, imports = _used(code)
+        modules = [module for module in (_imported(name, level, around) for name, level in sorted(imports)) if module]
+        return [
+            self._compiled(code),
+            self.of([function.__defaults__, function.__kwdefaults__, self._closure(function), vars(function)]),
+            {name: self._taken(around[name], attributes, ()) for name in sorted(names) if name in around},
+            [self._taken(module, attributes, ()) for module in modules],
+        ]
+
+    def _compiled(self, code: CodeType) -> list[Any]:
+        constants = [self._compiled(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+        names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
+        return [code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount, constants, names]
+
+    def _taken(self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]) -> Any:
+        """What a function takes from its module; of a module of the user's, what it takes from there in turn."""
+        if not isinstance(value, ModuleType) or _home(value) != "user" or value in within:
+            return self.of(value)
+        taken = {name: vars(value)[name] for name in sorted(attributes & vars(value).keys())}
+        file = Path(value.__file__ or "")
+        content = digest(file.read_bytes()) if file.is_file() else None
+        return [value.__name__, content, {name: self._taken(each, attributes, (*within, value)) for name, each in taken.items()}]
+
+    def _of_class(self, cls: type) -> list[Any]:
+        parents = [self.of(base) for base in (*cls.__bases__, type(cls))]
+        if issubclass(cls, Enum):
+            return [parents, {member.name: self.of(member.value) for member in cls}, self._methods(cls, FunctionType)]
+        return [parents, self._methods(cls, object)]
+
+    def _methods(self, cls: type, kind: type) -> dict[str, Any]:
+        """What stands in a class, but for what Python puts there."""
+        code = (FunctionType, staticmethod, classmethod, property)
+        held = {name: value for name, value in sorted(vars(cls).items()) if not isinstance(value, _SLOTS)}
+        return {
+            name: self.of(value)
+            for name, value in held.items()
+            if isinstance(value, code) or callable(value) or (isinstance(value, kind) and not _is_pythons(name))
+        }
+
+
+def _is_pythons(name: str) -> bool:
+    return name == "_abc_impl" or (name.startswith("__") and name.endswith("__"))
+
+
+_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+
+
+def digest(content: bytes) -> str:
+    """A short digest of some bytes."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = f"{_module(value)}:{value.__qualname__}"
+    return f"{name} in line {value.__code__.co_firstlineno}" if "<" in name and _home(value) == "own" else name
+
+
+def _is_builtin(value: Any) -> bool:
+    """A function written in C, and not the method of an object."""
+    return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type(None)))
+
+
+def _home(value: Any) -> str:
+    """Where code comes from: "own" (this package), "library" (installed, or Python's), or "user"."""
+    name = _module(value)
+    if name.partition(".")[0] == PACKAGE:
+        return "own"
+    return "library" if _is_library(name) else "user"
+
+
+def _module(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    name = getattr(value, "__module__", None)
+    return name if isinstance(name, str) else "builtins"  # types written in C may have none
+
+
+@functools.cache
+def _is_library(module: str) -> bool:
+    if module.partition(".")[0] == "__main__":
+        return False
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError):
+        return False
+    if spec is None or spec.origin is None:
+        return False
+    if spec.origin in ("built-in", "frozen"):
+        return True
+    path = Path(str(spec.origin))
+    return not INSTALLED.isdisjoint(path.parts) or any(path.is_relative_to(folder) for folder in STANDARD)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def _constant(value: Any) -> str:
+    """A constant of compiled code as text; a set has no order."""
+    return f"set {sorted(map(repr, value))}" if isinstance(value, frozenset) else f"{type(value).__name__} {value!r}"
+
+
+def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
+    """The global names that code uses, the names that it looks up in objects, and what it imports, with the level of dots."""
+    steps = list(dis.get_instructions(code))
+    names = {str(step.argval) for step in steps if step.opname in GLOBAL}
+    attributes = {str(step.argval) for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
+    imports = {(str(step.argval), steps[place - 2].argval) for place, step in enumerate(steps) if step.opname == "IMPORT_NAME"}
+    for inner in (each for each in code.co_consts if isinstance(each, CodeType)):
+        more = _used(inner)
+        names, attributes, imports = names | more[0], attributes | more[1], imports | more[2]
+    return names, frozenset(attributes), imports
+
+
+def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
+    """A module of the user's that a function imports when it is called."""
+    try:
+        full = importlib.util.resolve_name("." * level + name, around.get("__package__")) if level else name
+        return None if full.partition(".")[0] == PACKAGE or _is_library(full) else importlib.import_module(full)
+    except ImportError:
+        return None
+
+
+def _without_caches(cls: type, state: Any) -> Any:
+    """The state of an object without what cached properties have put there."""
+    if type(state) is not dict:
+        return state
+    return {name: value for name, value in state.items() if not isinstance(getattr(cls, name, None), functools.cached_property)}

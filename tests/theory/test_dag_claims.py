@@ -1,0 +1,194 @@
+"""What README and captions say of schedulers of DAGs: recomputed, sign and interval.
+
+The rows of figures/dag are of 20 graphs of 300 nodes and 1,000 plans a search. Quick tests compute what is said from them, and
+the first two graphs anew; the long ones compute all graphs anew.
+"""
+
+import csv
+import inspect
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.dag import figure_data as data
+from cgrsp_simpy.dag.figure_data import ORDERED
+from cgrsp_simpy.dag.figures import FIGURES, _intro, _pictures
+from cgrsp_simpy.dag.findings import over_heft
+from cgrsp_simpy.dag.generate import erdos_renyi
+from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
+from cgrsp_simpy.dag.learning import ddqn
+from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.recursion import carried_out, makespans
+from cgrsp_simpy.dag.schedulers import find
+from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.dag.setting import Setting
+from cgrsp_simpy.dag.study import compare
+from cgrsp_simpy.dag.whales import worl_rtgs
+
+ROOT = Path(__file__).parents[2]
+README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
+SETTING, BUDGET = Setting("er:n=300"), Budget(1000)
+WITHOUT_NETWORK = [name for name in ORDERED if name != "worl-rtgs"]
+
+
+def number(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+@cache
+def rows_of(id):
+    """The rows of a figure as they were plotted; names of values stay texts."""
+    with (ROOT / "figures" / "dag" / f"dag_{id}.csv").open(encoding="utf-8") as file:
+        return [{key: text if key == "value" else number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def over():
+    """Makespans over HEFT's, by scheduler and order, a graph each."""
+    return over_heft(rows_of("order"))
+
+
+def anew(name, order, seed):
+    """The same of one graph, computed anew."""
+    problem = SETTING.problem(seed)
+    plan = heft(problem)
+    heft_s = carried_out(problem, plan).makespan_s
+    if name == "heft":
+        return float(makespans(problem, plan.gpu[None], run_order(problem, order))[0]) / heft_s
+    return find(problem, f"{ORDERED[name]}order={order}", BUDGET, seed).makespan_s / heft_s
+
+
+# ---- captions ----
+
+
+@pytest.mark.parametrize("id", FIGURES)
+def test_captions_say_what_their_rows_do(id):
+    assert f"\n\n{_pictures(20, 300, 1000)[id].seen(rows_of(id))} `" in FIGURES_README
+
+
+def test_the_introduction_names_the_papers_budget_and_ours():
+    assert "\n\n".join(_intro(20, 300, 1000)) in FIGURES_README
+    paper = inspect.signature(worl_rtgs).parameters | {"episodes": inspect.signature(ddqn).parameters["episodes"]}
+    whales, iterations, episodes = (paper[name].default for name in ("whales", "iterations", "episodes"))
+    assert (whales * iterations, whales * iterations * episodes) == (3000, 3_000_000)  # as printed: 9 million for three graphs
+    assert inspect.signature(worl_rtgs).parameters["episodes"].default == 1
+
+
+def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget():
+    caption = _pictures(20, 300, 1000)["sensitivity"].seen(rows_of("sensitivity"))
+    assert caption.startswith("On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = ")
+    assert all(f"{name} from {values[0]} to {values[-1]}: p = " in caption for name, values in data.SENSITIVITY.items())
+    assert "Of larger budgets and graphs this says nothing." in caption
+    assert {row["seed"] for row in rows_of("sensitivity")} == set(range(20))
+
+
+# ---- what is said of the 20 graphs ----
+
+
+def test_readme_says_what_is_order_and_what_is_placement():
+    """Numbers of the README are means over the rows of figures/dag/dag_order.csv, to a tenth."""
+    told = {key: f"{values.mean():.1f}" for key, values in over().items()}
+    hybrid, random = told["worl-rtgs", "graph"], told["random-search", "graph"]
+    assert f"with 1,000 plans evaluated takes {hybrid} times as long" in README
+    assert f"not shown to differ from the best of 1,000 random plans ({random})" in README
+    assert f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']} times as long" in README
+    assert f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes {told['random-search', 'rank']}" in README
+    assert f"from a random plan it takes {told['annealing', 'graph']} and {told['annealing', 'rank']}" in README
+
+
+def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():
+    graph, rank = (over()["worl-rtgs", order] for order in ORDERS)
+    share = mean((graph - rank) / (graph - 1))
+    assert share.low > 0.45 and share.high < 0.6
+    assert mean(over()["heft", "graph"]).low > 2.9 and mean(over()["heft", "rank"]).high < 1.01
+
+
+def test_the_hybrid_is_not_shown_to_differ_from_random_search_and_in_rank_order_it_is_worse():
+    graph, rank = (mean(over()["worl-rtgs", order] / over()["random-search", order] - 1) for order in ORDERS)
+    assert graph.low < 0 < graph.high and graph.half_width < 0.1
+    assert rank.low > 0.03 and rank.high < 0.12
+
+
+def test_either_part_of_the_hybrid_is_better_by_itself_in_the_graphs_order():
+    increase = {row["scheduler"]: row["increase_pct"] + row["half_width_pct"] for row in rows_of("ablation")}
+    assert increase["ddqn"] < 0 and increase["woa"] < 0
+
+
+def test_annealing_owes_its_place_to_its_start():
+    from_random = mean(over()["annealing", "rank"])
+    assert from_random.low > 1.4
+    for seed in (0, 1):
+        problem = SETTING.problem(seed)
+        heft_s = carried_out(problem, heft(problem)).makespan_s
+        assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
+
+
+def test_heft_ends_one_percent_after_the_bound():
+    found = mean(compare(SETTING, ["heft"], range(20), BUDGET).values("heft", "over_bound"))
+    assert found.low > 1.005 and found.high < 1.015
+
+
+# ---- the rows themselves ----
+
+
+@pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
+    for seed in (0, 1):
+        assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_of_all_graphs_are_what_the_schedulers_find(name, order):
+    for seed in range(20):
+        assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["worl-rtgs"])
+def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
+    """Products of matrices may differ in the last digit from machine to machine, and a search then goes another way: by means."""
+    graph, rank = (np.array([anew(name, order, seed) for seed in range(20)]) for order in ORDERS)
+    for order, values in zip(ORDERS, (graph, rank)):
+        said, control = mean(over()[name, order]), over()["random-search", order]
+        assert mean(values).mean == pytest.approx(said.mean, abs=2 * said.half_width)
+        assert -0.1 < mean(values / control - 1).mean < 0.15
+    assert mean(graph - rank).low > 0
+
+
+@pytest.mark.long
+def test_on_graphs_and_platforms_drawn_at_random_rank_order_is_better_in_the_mean():
+    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds and connections are drawn, too."""
+    ratios = {name: [] for name in ("heft", "random-search", "woa", "rtgs")}
+    for seed in range(30):
+        problem = drawn(seed)
+        plan = heft(problem)
+        for name in ratios:
+            if name == "heft":
+                graph, rank = (makespans(problem, plan.gpu[None], run_order(problem, order))[0] for order in ORDERS)
+            else:
+                graph, rank = (find(problem, f"{name}:order={order}", Budget(200), seed).makespan_s for order in ORDERS)
+            ratios[name].append(graph / rank)
+    assert all(mean(np.log(values)).low > 0 for values in ratios.values())
+
+
+def drawn(seed):
+    """A random graph on random GPUs."""
+    rng = np.random.default_rng(seed)
+    graph = erdos_renyi(
+        int(rng.integers(60, 400)), rng.uniform(0.5, 6), "small", seed, data_gb=(0.0, rng.choice([0.1, 1.0, 5.0]))
+    )
+    speeds = tuple(rng.uniform(5, 90, rng.integers(1, 4)).tolist())
+    bandwidth = rng.choice([1.0, 5.0, 25.0, 100.0])
+    return Problem(graph, servers(int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth))

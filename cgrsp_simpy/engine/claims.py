@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import simpy
 
-__all__ = ["CLAIM", "Claim", "Held", "Part", "Place", "Pool", "Slot", "State", "claims_table"]
+from cgrsp_simpy.model.timeline import CLAIM, PHASES
+
+__all__ = ["Claim", "Held", "Part", "Place", "Pool", "Slot", "State", "claims_table"]
 
 Part = tuple[int, float]
 """A place, by its index, and the amount of it that a job holds."""
@@ -96,8 +98,6 @@ class Claim(simpy.Event):
 Held = tuple[Any, Sequence[Part], float, float, float]
 """A claim that has been released: job, its parts, and when they were granted, requested, and released; seconds."""
 
-CLAIM = np.dtype([("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")])
-
 
 def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
     """One row a job, place and phase (provisioning, executing), by time of grant; a structured array of CLAIM.
@@ -106,7 +106,7 @@ def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
     """
     rows = []
     for job, parts, granted_s, acquired_s, released_s in sorted(log, key=lambda held: held[2]):
-        for phase, from_s, to_s in (("provisioning", granted_s, acquired_s), ("executing", acquired_s, released_s)):
+        for phase, from_s, to_s in zip(PHASES, (granted_s, acquired_s), (acquired_s, released_s)):
             if to_s > from_s:
                 rows += [(job, place, amount, phase, from_s, to_s) for place, amount in parts]
     return np.array(rows, CLAIM)

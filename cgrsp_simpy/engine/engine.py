@@ -19,26 +19,15 @@ from numbers import Real
 from typing import Any
 
 import simpy
-from simpy.events import EventPriority
 
 from cgrsp_simpy.engine.claims import Claim, Held, Place, State
-from cgrsp_simpy.engine.events import Event, Listener
+from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
+from cgrsp_simpy.engine.instant import AT_LAST, Bell, delay_until
 from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
 
-__all__ = ["Bell", "Engine", "delay_until", "policy_name"]
+__all__ = ["Engine"]
 
-AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
-AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
 MOST_WAKES = 100_000  # decisions asked for by a Wake with no grant in between
-
-
-class Bell(simpy.Event):
-    """Wakes the dispatcher once, after everything else of the instant."""
-
-    def ring(self) -> None:
-        """Trigger the bell."""
-        self._ok, self._value = True, None
-        self.env.schedule(self, AFTER_ALL_ELSE)
 
 
 class Engine:
@@ -89,10 +78,12 @@ class Engine:
 
     def release(self, claim: Claim) -> None:
         """Take back the places of a job that has ended, or gives them up."""
-        free = self.free
         for (place, amount), request in zip(claim.parts, claim.requests):
             self.places[place].give_back(request, amount)
-            self.open += not free[place] and amount > 0
+        free = self.free
+        for place, amount in claim.parts:
+            if not free[place] and amount:
+                self.open += 1
             free[place] += amount
         self.state.released(claim, self.env.now)
         if self.log is not None:
@@ -256,21 +247,3 @@ class Engine:
 
     def _wrong(self, what: str) -> PolicyError:
         return PolicyError(f"policy {policy_name(self.policy)!r} at t = {self.env.now:g} s {what}")
-
-
-def delay_until(now_s: float, at_s: float) -> float:
-    """The delay that leads from now to a time, or, if a time is past, to now; never to before it by rounding."""
-    if at_s <= now_s:
-        return 0.0
-    delay_s = at_s - now_s
-    return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)
-
-
-def job_id(job: Any) -> Any:
-    """What listings and messages call a job."""
-    return getattr(job, "id", job)
-
-
-def policy_name(policy: Any) -> str:
-    """The name under which a policy is reported."""
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["Event", "Listener"]
+__all__ = ["Event", "Listener", "job_id", "policy_name"]
 
 
 class Event(NamedTuple):
@@ -28,3 +28,13 @@ class Event(NamedTuple):
 
 
 Listener = Callable[[Event], object]
+
+
+def job_id(job: Any) -> Any:
+    """What listings and messages call a job."""
+    return getattr(job, "id", job)
+
+
+def policy_name(policy: Any) -> str:
+    """The name under which a policy is reported."""
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)

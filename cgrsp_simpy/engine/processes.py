@@ -8,7 +8,8 @@ from typing import Any
 
 import simpy
 
-from cgrsp_simpy.engine.engine import Engine, delay_until
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.model.job import Draws, Job
 from cgrsp_simpy.model.market import Market
 from cgrsp_simpy.model.record import Recorder

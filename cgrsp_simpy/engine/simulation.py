@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import simpy
 
 from cgrsp_simpy.engine.claims import Slot
-from cgrsp_simpy.engine.engine import Engine, policy_name
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.processes import Setting, source
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.decision import Policy

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.engine import Bell, Engine, job_id
-from cgrsp_simpy.engine.events import Event, Listener
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.events import Event, Listener, job_id
+from cgrsp_simpy.engine.instant import Bell
 
 __all__ = ["Due", "Holder", "Paused", "Step", "steps"]
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from cgrsp_simpy.engine.engine import policy_name
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.experiments.executors import WorkerError, as_they_come

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cgrsp_simpy.engine.engine import policy_name
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.simulation import run_once
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.rules import Priority, decide

@@ -12,7 +12,8 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.engine.claims import Claim, Part
-from cgrsp_simpy.engine.engine import Engine, delay_until
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 from cgrsp_simpy.waiting.resources import Arriving, Machines, Plan

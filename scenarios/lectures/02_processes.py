@@ -13,7 +13,7 @@ import simpy
 from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.engine import delay_until  # submit_s - now, safe from rounding
+from cgrsp_simpy.engine.instant import delay_until  # submit_s - now, safe from rounding
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
 

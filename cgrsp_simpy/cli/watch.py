@@ -1,0 +1,86 @@
+"""Watching one run of any model: its events, step by step, as a Gantt chart, or set in motion."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.stepping import Paused, steps
+from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.files import write_whole
+
+__all__ = ["PICTURES", "add_watching", "check_watching", "draw", "watch"]
+
+# Suffix of a picture -> what is written into it in place of the date, so that the same run gives the same bytes.
+PICTURES: dict[str, dict[str, Any]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+FILMS = (".html", ".gif")
+Outcome = TypeVar("Outcome")
+
+
+def add_watching(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    listing = parser.add_mutually_exclusive_group()
+    listing.add_argument("--events", action="store_true", help="list every event before the figures")
+    listing.add_argument(
+        "--step", action="store_true", help="the same with queue, places and future event list, waiting for Enter after each"
+    )
+    parser.add_argument("--gantt", metavar="FILE", help=f"draw who ran where and when into FILE ({', '.join(PICTURES)})")
+    parser.add_argument("--animate", metavar="FILE", help=f"set queue and places in motion in FILE ({', '.join(FILMS)})")
+
+
+def check_watching(given: argparse.Namespace) -> None:
+    """Raise InputError for a file that cannot be drawn, before anything is run."""
+    for option, suffixes in (("gantt", tuple(PICTURES)), ("animate", FILMS)):
+        file = getattr(given, option)
+        if file is not None:
+            require(_suffix(file) in suffixes, f"--{option}", file, f"a file that ends in {', '.join(suffixes)}")
+
+
+def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Paused[Outcome]]) -> Outcome:
+    """The outcome of a run, listed as the options say. set_up: the run with a listener, about to start."""
+    if given.step:
+        return _stepped(set_up)
+    run = set_up(print if given.events else None)
+    run.env.run()
+    return run.close()
+
+
+def _stepped(set_up: Callable[[Listener], Paused[Outcome]]) -> Outcome:
+    """Print each step and wait for Enter; where there is no more input, go on without."""
+    walk = steps(set_up)
+    while True:
+        try:
+            print(next(walk), flush=True)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        sys.stdin.readline()
+
+
+def draw(given: argparse.Namespace, run: Any) -> None:
+    """Draw a run, or anything with a timeline, into the files that the options name."""
+    if given.gantt is not None:
+        _draw_gantt(run, given.gantt)
+    if given.animate is not None:
+        from cgrsp_simpy.plots import animate  # matplotlib, only where it is needed
+
+        animate(run).save(given.animate)
+
+
+def _draw_gantt(run: Any, path: str) -> None:
+    from cgrsp_simpy.plots import gantt, styled
+
+    picture = io.BytesIO()
+    with styled("print"):
+        figure: Any = gantt(run).figure
+        figure.savefig(picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)])
+    write_whole(Path(path), picture.getvalue())
+
+
+def _suffix(path: str) -> str:
+    return Path(path).suffix.lower()

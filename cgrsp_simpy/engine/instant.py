@@ -1,0 +1,30 @@
+"""What happens within one instant, and in which order: jobs and timeouts, then decisions, then the end of patience."""
+
+from __future__ import annotations
+
+import math
+
+import simpy
+from simpy.events import EventPriority
+
+__all__ = ["AT_LAST", "Bell", "delay_until"]
+
+AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
+AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
+
+
+class Bell(simpy.Event):
+    """Wakes the dispatcher once, after everything else of the instant."""
+
+    def ring(self) -> None:
+        """Trigger the bell."""
+        self._ok, self._value = True, None
+        self.env.schedule(self, AFTER_ALL_ELSE)
+
+
+def delay_until(now_s: float, at_s: float) -> float:
+    """The delay that leads from now to a time, or, if a time is past, to now; never to before it by rounding."""
+    if at_s <= now_s:
+        return 0.0
+    delay_s = at_s - now_s
+    return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)

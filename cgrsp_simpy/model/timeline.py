@@ -1,0 +1,33 @@
+"""Who waited, and who held what and when: what every model's run is drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["CLAIM", "PHASES", "VISIT", "Timeline"]
+
+PHASES = ("provisioning", "executing")
+CLAIM = np.dtype([("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")])
+VISIT = np.dtype([("job", "i8"), ("ready_s", "f8"), ("granted_s", "f8"), ("end_s", "f8"), ("due_s", "f8")])
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """A run as places and jobs.
+
+    noun: what a place is called (slot, node, machine, GPU). places: their names. sizes: how much each has to hold. claims: one
+    row a job, place and phase, an array of CLAIM: `amount` of the place from from_s to to_s, seconds; phase: one of PHASES, or of
+    the model's own. visits: one row a job, an array of VISIT: when it began to wait, was granted places (NaN: never), and ended,
+    and its deadline (NaN: none); seconds. labels, kinds: by job, what is written on it, and the kind by which it is coloured.
+    """
+
+    noun: str
+    places: tuple[str, ...]
+    sizes: tuple[float, ...]
+    claims: np.ndarray[Any, np.dtype[Any]] = field(repr=False)
+    visits: np.ndarray[Any, np.dtype[Any]] = field(repr=False)
+    labels: dict[int, str] = field(default_factory=dict, repr=False)
+    kinds: dict[int, str] = field(default_factory=dict, repr=False)

@@ -1,0 +1,170 @@
+"""The engine by itself: claims to slots and pools, patience, places that are taken away, and what a wrong answer is told."""
+
+import math
+
+import pytest
+import simpy
+
+from cgrsp_simpy.engine.claims import Pool, Slot, claims_table
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
+
+
+class Bench:
+    """A model of the smallest kind: jobs are numbers, a policy names parts, and `log` takes down what happens."""
+
+    def __init__(self, policy, *sizes, hears_all=False):
+        self.env, self.waiting, self.log, self.held = simpy.Environment(), {}, [], []
+        places = [_place(self.env, index, size) for index, size in enumerate(sizes)]
+        self.engine = Engine(self.env, places, self, policy, log=self.held, hears_all=hears_all)
+
+    def job(self, number, at_s, run_s, setup_s=0.0, patience_s=math.inf):
+        self.env.process(self._life(number, at_s, run_s, setup_s, patience_s))
+
+    def _life(self, number, at_s, run_s, setup_s, patience_s):
+        yield self.env.timeout(at_s)
+        claim = yield self.engine.claim(number, patience_s)
+        if claim is None:
+            self.log.append((self.env.now, "leaves", number))
+            return
+        try:
+            yield self.env.timeout(setup_s)
+            claim.acquire()
+            self.log.append((self.env.now, "starts", number))
+            yield self.env.timeout(run_s)
+            self.log.append((self.env.now, "ends", number))
+        except simpy.Interrupt as interrupt:
+            self.log.append((self.env.now, interrupt.cause, number))
+        self.engine.release(claim)
+
+    def run(self):
+        self.env.run()
+        self.engine.check_done()
+        return self.log
+
+    def view(self, now_s):
+        return self
+
+    def summary(self):
+        return f"{len(self.waiting)} waiting"
+
+    def describe(self, job):
+        return f"number {job}"
+
+    def add(self, job): ...
+
+    def gave_up(self, job): ...
+
+    def granted(self, claim, chosen):
+        if chosen == "nowhere":
+            raise PlaceError("nowhere, which is no place")
+        return chosen
+
+    def released(self, claim, now_s): ...
+
+
+def _place(env, index, size):
+    return Pool(env, "node", index, size, "GPUs") if size > 1 else Slot(env, "slot", index)
+
+
+def one_each(view):
+    """First come, first served, a slot each; of free places the first."""
+    free = [index for index, amount in enumerate(view.engine.free) if amount]
+    return [(job, ((place, 1),)) for job, place in zip(view.waiting, free)]
+
+
+def two_each(view):
+    """As long as two GPUs of the node are free, the next job; asked again after each grant."""
+    while view.waiting and view.engine.free[0] >= 2:
+        yield next(iter(view.waiting)), ((0, 2),)
+
+
+def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
+    bench = Bench(one_each, 1)
+    bench.job(1, 0, 10, setup_s=3)
+    bench.job(2, 1, 5)
+    bench.job(3, 2, 5, patience_s=6)
+    assert bench.run() == [(3, "starts", 1), (8, "leaves", 3), (13, "ends", 1), (13, "starts", 2), (18, "ends", 2)]
+    assert claims_table(bench.held).tolist() == [
+        (1, 0, 1.0, "provisioning", 0.0, 3.0),
+        (1, 0, 1.0, "executing", 3.0, 13.0),
+        (2, 0, 1.0, "executing", 13.0, 18.0),
+    ]
+
+
+def test_jobs_share_a_pool_by_amounts():
+    bench = Bench(two_each, 5)
+    for number in range(3):
+        bench.job(number, 0, 10)
+    assert bench.run() == [
+        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1), (10, "starts", 2), (20, "ends", 2),
+    ]  # fmt: skip
+    assert bench.engine.free == [5]
+    assert bench.engine.places[0].level == 5
+
+
+def test_who_gets_a_place_in_the_instant_in_which_patience_ends_does_not_leave():
+    bench = Bench(one_each, 1)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 1, patience_s=6)
+    assert bench.run()[-1] == (11, "ends", 2)
+
+
+def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
+    bench = Bench(one_each, 1)
+    bench.job(1, 0, 10, patience_s=0)
+    bench.job(2, 4, 1, patience_s=0)
+    assert bench.run() == [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)]
+
+
+@pytest.mark.parametrize(("at_s", "started"), [(1, []), (5, [(3, "starts", 1)])], ids=["while provisioned", "while it runs"])
+def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
+    bench = Bench(one_each, 1)
+    bench.job(1, 0, 10, setup_s=3)
+    bench.job(2, 0, 5)
+
+    def taker():
+        yield bench.env.timeout(at_s)
+        (claim,) = [claim for claim in claims if claim.job == 1]
+        bench.engine.revoke(claim, "taken away")
+
+    claims, granted = [], bench.granted
+    bench.granted = lambda claim, chosen: claims.append(claim) or granted(claim, chosen)
+    bench.env.process(taker())
+    assert bench.run() == [*started, (at_s, "taken away", 1), (at_s, "starts", 2), (at_s + 5, "ends", 2)]
+    assert bench.engine.places[0].count == 0
+
+
+@pytest.mark.parametrize("hears_all", [False, True])
+def test_a_policy_that_hears_all_is_asked_when_nothing_is_free(hears_all):
+    times = []
+
+    def policy(view):
+        times.append(view.env.now)
+        return one_each(view)
+
+    bench = Bench(policy, 1, hears_all=hears_all)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 1)
+    bench.run()
+    assert times == ([0, 4, 10] if hears_all else [0, 10])
+
+
+WRONG = {
+    "neither a pair": lambda view: [7],
+    "assigned 'x', which is not a job": lambda view: [("x", ((0, 1),))],
+    "assigned job 9, which is not waiting": lambda view: [(9, ((0, 1),))],
+    "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [(1, ((0, 3),))],
+    "sent job 1 to nowhere, which is no place": lambda view: [(1, "nowhere")],
+    "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
+    "a finite time after 0 s": lambda view: [Wake(0.0)],
+    r"left 1 jobs waiting, job 1 \(number 1\), with 1 of 1 nodes idle": lambda view: None,
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_answer_is_one_line(words):
+    bench = Bench(WRONG[words], 2)
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=f"at t = 0 s .*{words}"):
+        bench.run()

@@ -116,9 +116,8 @@ def paragraph_of(advice: Advice) -> str:
     if found is None:
         return " ".join([*sentences, "Nothing that was tried is shown to be better: leave it as it is."])
     option, what = found
-    return " ".join(
-        [*sentences, f"Begin with {option}: it {what}, and of what is shown to do so, at equal misses, it costs least."]
-    )
+    why = f"it {what}; of the options shown to do so that miss fewest, within {EQUAL_MISSES} points, it costs least"
+    return " ".join([*sentences, f"Begin with {option}: {why}."])
 
 
 def levers(advice: Advice) -> dict[str, Option]:

@@ -19,4 +19,4 @@ def long_scarcity():
 
 
 if __name__ == "__main__":
-    print(cg.compare(long_scarcity(), ["cadr", "triage", "edf"], range(20)))
+    print(cg.compare(long_scarcity(), ["cadr", "triage", "edf"], range(5000, 5020)))

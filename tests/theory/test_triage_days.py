@@ -117,7 +117,7 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 
 def test_the_readme_says_where_triage_loses():
-    study = cg.compare(run_path(str(LOSES))["long_scarcity"](), ["cadr", "triage"], range(20))
+    study = cg.compare(run_path(str(LOSES))["long_scarcity"](), ["cadr", "triage"], SHOWN)
     more = paired_difference(study.values("triage", "miss_pct"), study.values("cadr", "miss_pct"))
     assert f"it misses {shown(more)} points more than CADR" in README and more.low > 0
 

@@ -111,7 +111,7 @@ def _optimize(given: argparse.Namespace) -> Answer:
         require(given.order == "fcfs", "--order", given.order, "fcfs without --trace: of another order there is no formula")
         rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
     else:
-        jobs = source_of(given, 0)
+        jobs = source_of(given)
         rows = {policy.name: _best(given, case_of(given, jobs, policy)) for policy in policies}
     if len(rows) == 1:
         return _row(given, rows[policies[0].name])
@@ -144,7 +144,7 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
 
 def _simulate(given: argparse.Namespace) -> Answer:
     (policy,) = policies_of(given.policy, given)
-    case = simulated(given, source_of(given, given.jobs), policy)
+    case = simulated(given, source_of(given), policy)
     if given.keep == "none":
         (found,) = estimate([case], trials_of(given), given.seed, workers_of(given), _run(given))
     else:
@@ -185,7 +185,7 @@ def _records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _compare(given: argparse.Namespace) -> Answer:
-    policies, jobs = policies_of(given.policies, given), source_of(given, given.jobs)
+    policies, jobs = policies_of(given.policies, given), source_of(given)
     steady = []
     for policy in policies:
         if given.trace is None and (why := why_unsteady(given, policy)):

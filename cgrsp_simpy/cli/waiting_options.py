@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline
 TRIALS = 5
+JOBS = 100_000  # a trial
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 
@@ -75,7 +76,7 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
 def add_simulation(parser: argparse.ArgumentParser) -> None:
     """Add the options of a simulation."""
     group = parser.add_argument_group("simulation")
-    group.add_argument("--jobs", type=int, default=100_000, metavar="N", help="jobs a trial (default: %(default)s)")
+    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs a trial (default: {JOBS})")
     group.add_argument("--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the first trial (default: %(default)s)")
     group.add_argument("--run-over", type=float, default=0.0, metavar="F", help="share of short jobs taken for long")
@@ -126,14 +127,15 @@ def formula_of(given: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def source_of(given: argparse.Namespace, jobs: int) -> JobSource:
+def source_of(given: argparse.Namespace) -> JobSource:
     """The jobs: generated ones, or those of a log."""
     if given.trace is None:
         check_without_trace(given)
         own = formula_of(given)
-        return ExponentialJobs(jobs, own["rate_per_s"], own["service_s"])
-    for option in ("rate", "service"):
-        require(getattr(given, option) is None, f"--{option}", getattr(given, option), "left out where --trace has the jobs")
+        return ExponentialJobs(JOBS if given.jobs is None else given.jobs, own["rate_per_s"], own["service_s"])
+    for option in ("rate", "service", "jobs"):
+        value = getattr(given, option, None)
+        require(value is None, f"--{option}", value, "left out where --trace has the jobs")
     return log_of(given)
 
 

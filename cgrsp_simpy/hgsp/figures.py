@@ -78,7 +78,7 @@ def pictures(instances: int) -> dict[str, Picture]:
             panels.comparison,
             findings.comparison,
             generated,
-            (6.3, 3.2),
+            (6.3, 3.6),
         ),
         "table1": Picture(
             "hgsp_table1",
@@ -86,7 +86,7 @@ def pictures(instances: int) -> dict[str, Picture]:
             panels.table_one,
             findings.table_one,
             generated,
-            (6.3, 5.0),
+            (6.3, 6.2),
             _table_one,
         ),
         "utilisation": Picture(

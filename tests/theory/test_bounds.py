@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.bounds import OBJECTIVES, lower_bound
+from cgrsp_simpy.analysis.bounds import OBJECTIVES, Bound, lower_bound
 from cgrsp_simpy.cli import bound as verb
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType
@@ -199,3 +199,26 @@ def test_the_command_tells_each_seed_and_the_mean():
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(f"{line} --seeds 1")
     with pytest.raises(InputError, match="--bin"):
         answered("--day quiet --bin 0")
+
+
+def told(values):
+    """What the table and the JSON say of bounds of seeds."""
+    bounds = [Bound(value, value, -1e-9, value, 0.0, 600.0, 1.0, "") for value in values]
+    return verb._table("day", "miss", range(len(values)), bounds), json.loads(
+        verb._json("day", "miss", range(len(values)), bounds)
+    )
+
+
+def test_an_interval_that_reaches_below_0_is_not_shown_and_said_to_be_of_too_few_seeds():
+    table, found = told([0.01, 0.83])
+    assert table.splitlines()[:2] == [
+        "day: no policy has less than 0.42 per cent missed, in the mean over the draws",
+        "that is the mean of these 2 seeds; they are too few for an interval of other seeds: it would reach below 0",
+    ]
+    assert "too few" in found["note"]
+    table, found = told([0.41, 0.42, 0.43])
+    assert "0.42 ± 0.02 per cent" in table.replace("±  ", "± ") and "few" not in table and "note" not in found
+
+
+def test_no_figure_is_minus_0():
+    assert "-0.00" not in told([0.2, 0.2])[0]

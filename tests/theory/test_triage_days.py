@@ -1,12 +1,18 @@
 """Triage on the thesis's days, paired with the policies of the thesis on the same seeds."""
 
 import math
+from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.bounds import lower_bound
+from cgrsp_simpy.analysis.statistics import mean as statistics_mean
+from cgrsp_simpy.analysis.statistics import paired_difference
 
+LOSES = Path(__file__).parents[2] / "scenarios" / "where_triage_loses.py"
 FRESH = range(5000, 5200)  # the rules and their numbers were chosen on seeds below 1000
 
 
@@ -74,3 +80,52 @@ def test_on_the_surge_day_jobs_wait_less_than_under_cadr(free_types):
     study = cg.compare(cg.day("surge", free_types=free_types), ["triage", "cadr"], FRESH)
     less, error = differences(study, "triage", "cadr", "wait_min")
     assert less < -4 * error < 0
+
+
+# ---- what the README says of its 20 days ----
+
+README = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+SHOWN = range(5000, 5020)
+
+
+def shown(value, digits=1):
+    """A mean with its half width as the README shows it."""
+    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}"
+
+
+def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
+    study = cg.compare(cg.day("hectic"), ["triage", "cadr"], SHOWN)
+    miss = {policy: row["miss_pct"].mean for policy, row in study.means().items()}
+    wait = {policy: row["wait_min"].mean for policy, row in study.means().items()}
+    fewer = paired_difference(study.values("cadr", "miss_pct"), study.values("triage", "miss_pct"))
+    assert f"CADR waits {wait['cadr']:.1f} min and triage {wait['triage']:.1f}," in README
+    assert f"CADR misses {miss['cadr']:.1f} % of the deadlines and triage {miss['triage']:.1f}, {shown(fewer)} points" in README
+    assert fewer.low > 0
+
+
+@pytest.mark.long
+def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
+    bounds = [lower_bound(cg.day("hectic"), "wait", seed, 1800).value for seed in SHOWN]
+    fixed = cg.compare(cg.day("hectic"), ["triage"], SHOWN).values("triage", "wait_min")
+    free = cg.compare(cg.day("hectic", free_types=True), ["triage", "cadr"], SHOWN)
+    above, below = paired_difference(fixed, bounds), paired_difference(bounds, free.values("cadr", "wait_min"))
+    assert f"no policy can wait less than {shown(statistics_mean(bounds))} min on average" in README
+    assert f"{shown(above)} above the bound" in README and above.low > 0
+    assert f"and CADR waits {free.means()['cadr']['wait_min'].mean:.1f} min: {shown(below)} below" in README and below.low > 0
+    means = free.means()["triage"]
+    assert f"triage waits {means['wait_min'].mean:.1f} min and misses {means['miss_pct'].mean:.2f} %" in README
+
+
+def test_the_readme_says_where_triage_loses():
+    study = cg.compare(run_path(str(LOSES))["long_scarcity"](), ["cadr", "triage"], SHOWN)
+    more = paired_difference(study.values("triage", "miss_pct"), study.values("cadr", "miss_pct"))
+    assert f"it misses {shown(more)} points more than CADR" in README and more.low > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("day", ["hectic", "surge"])
+def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
+    policies = [policy for policy in cg.POLICIES if policy != "triage"]
+    study = cg.compare(cg.day(day), ["triage", *policies], range(5000, 5100))
+    for policy in policies:
+        assert paired_difference(study.values("triage", "miss_pct"), study.values(policy, "miss_pct")).high < 0, policy

@@ -298,8 +298,9 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
 
 
 def test_a_log_goes_with_no_rate_and_a_job_that_fits_nowhere_is_named(capsys, log_file):
-    status, _, err = told(capsys, "simulate", "--policy", "njw", "--servers", "1", "--trace", log_file, "--rate", "1")
-    assert (status, "--rate" in err) == (2, True)
+    for option in ("--rate", "--jobs"):
+        status, _, err = told(capsys, "simulate", "--policy", "njw", "--servers", "1", "--trace", log_file, option, "1")
+        assert (status, option in err) == (2, True)
     status, _, err = told(capsys, "simulate", "--policy", "ajw", "--servers", "1", "--trace", log_file, "--machine-cores", "4")
     assert status == 2
     assert "job 5 (8 cores, 0 GB)" in err

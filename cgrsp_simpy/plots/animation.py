@@ -119,7 +119,7 @@ class _Boxes:
         ax.add_collection(self._filled)
         rims = self._outlines(np.arange(number), np.zeros(number), np.ones(number))
         ax.add_collection(
-            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.3)
+            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.15)
         )
         self._few, self._texts = number <= LABELLED, list[tuple[Text, Text]]()
         if number <= WRITTEN:

@@ -54,6 +54,7 @@ class Engine:
         self.holding: dict[Claim, None] = {}  # those that have been told of and hold places
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # places with something free
+        self.noun = places[0].noun if places else "place"
         self.waiting = state.waiting
         self.decisions = 0
         self._impatient: list[Claim] = []  # that wait for the decision of this instant before their patience begins to count
@@ -67,8 +68,7 @@ class Engine:
         claim = self.waiting[job] = Claim(self.env, job, patience_s, self.places)
         self.state.add(job)
         if self.listener:
-            self.tell("submit", claim, self.state.describe(job))
-            self.holding.pop(claim)
+            self.tell("submit", job, self.state.describe(job))
         self._ring()
         if patience_s < math.inf:
             if self._rung:
@@ -98,15 +98,16 @@ class Engine:
         assert claim.process is not None, "a claim that no process has made"
         claim.process.interrupt(cause)
 
-    def tell(self, kind: str, claim: Claim | None, detail: str) -> None:
-        """Report something to the listener, if there is one."""
+    def tell(self, kind: str, who: Any, detail: str) -> None:
+        """Report something to the listener, if there is one. who: a claim that holds places, a job that holds none, or None."""
         if self.listener is None:
             return
-        job, indices = None, dict[int, None]()
-        if claim is not None:
-            job, indices = job_id(claim.job), dict.fromkeys(self.places[place].index for place, _ in claim.parts)
-            self.holding[claim] = None
-        self.listener(Event(self.env.now, kind, job, tuple(indices), detail, self.places[0].noun))
+        indices = dict[int, None]()
+        if isinstance(who, Claim):
+            indices = dict.fromkeys(self.places[place].index for place, _ in who.parts)
+            self.holding[who] = None
+            who = who.job
+        self.listener(Event(self.env.now, kind, job_id(who), tuple(indices), detail, self.noun))
 
     # ---- the dispatcher ----
 
@@ -234,9 +235,11 @@ class Engine:
         if self.waiting:
             named = ", ".join(f"job {job_id(job)} ({self.state.describe(job)})" for job in islice(self.waiting, 3))
             more = ", ..." if len(self.waiting) > 3 else ""
+            every = {place.index for place in self.places}
+            full = {place.index for place, free in zip(self.places, self.free) if place.size and not free}
             raise self._wrong(
-                f"left {len(self.waiting)} jobs waiting, {named}{more}, with {self.open} of"
-                f" {len(self.places)} {self.places[0].noun}s idle and nothing else to come: the simulation cannot go on"
+                f"left {len(self.waiting)} jobs waiting, {named}{more}, with {len(every - full)} of"
+                f" {len(every)} {self.noun}s idle and nothing else to come: the simulation cannot go on"
             )
 
     def _raised(self, error: BaseException) -> PolicyError:

@@ -32,9 +32,11 @@ from cgrsp_simpy.cli.waiting_options import (
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, of_trials, simulate
+from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy
+from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.trials import best_number, estimate, follow, of_trials
 
 log = logging.getLogger(__name__)
 

@@ -75,12 +75,19 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     timeline = timeline_of(run)
     require(len(timeline.visits) > 0, "jobs with records in the run", len(timeline.visits), "at least one")
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    _Unseen(figure)
     top, bottom = figure.subplots(2, height_ratios=(2, 1))
     scene = _Scene(timeline, top, bottom)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # all has its place; to find it anew for each frame takes long
     return RunAnimation(figure, scene.show, np.linspace(0.0, timeline.end_s, frames).tolist(), fps)
+
+
+class _Unseen(FigureCanvasAgg):
+    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before as well."""
+
+    def draw_idle(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
 
 
 class _Scene:

@@ -1,4 +1,4 @@
-"""The schedulers by name: who starts next, as functions of a moment; and schedulers from text such as "hps:monotone=true"."""
+"""The schedulers by name: who starts next, as functions of a view; and schedulers from text such as "hps:monotone=true"."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from cgrsp_simpy.cluster.backfilling import Conservative, easy
 from cgrsp_simpy.cluster.batching import sbs
 from cgrsp_simpy.cluster.hybrid import adaptive, hps
 from cgrsp_simpy.cluster.predictive import pbs
-from cgrsp_simpy.cluster.simulation import Scheduler
 from cgrsp_simpy.cluster.single import LeastAttained, fifo, fifo_skip, shortest, shortest_gpu, sjf
+from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.parameters import made
 
@@ -39,6 +39,6 @@ def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
     """
     if not isinstance(scheduler, str):
         if not callable(scheduler):
-            raise InputError(f"scheduler(={scheduler!r}) must be a name or a function of a moment")
+            raise InputError(f"scheduler(={scheduler!r}) must be a name or a function of a view")
         return scheduler
     return made("scheduler", scheduler, SCHEDULERS)

@@ -73,8 +73,8 @@ class Outcome:
         for name, column in zip(VISIT.names or (), columns):
             visits[name] = column
         kinds = {job: KINDS[kind] for job, kind in enumerate(self.jobs.kind.tolist())}
-        nodes = tuple(f"node {node}" for node in range(len(self.cluster.sizes)))
-        return Timeline("node", nodes, self.cluster.sizes, self.claims, visits, kinds=kinds)
+        nodes = tuple(f"{node}  {gpus_told(size)}" for node, size in enumerate(self.cluster.sizes))
+        return Timeline("node", nodes, self.cluster.sizes, self.claims, visits, kinds=kinds, policy=self.scheduler)
 
 
 NEEDED = {

@@ -223,7 +223,7 @@ class Engine:
             hash(job)
         except (TypeError, ValueError):
             return f"answered {item!r}, which is neither a pair (job, places) nor a Wake"
-        if not any(isinstance(job, type(other)) for other in self.waiting):
+        if self.waiting and not any(isinstance(job, type(other)) for other in self.waiting):
             return f"assigned {job!r}, which is not a job"
         return f"assigned job {job_id(job)}, which is not waiting (it runs, has ended, or was assigned twice)"
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
@@ -15,11 +17,13 @@ from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, dispatch
 from cgrsp_simpy.hgsp.sagreedy import Assign, greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
+from cgrsp_simpy.hgsp.simulation import execute
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
 
 __all__ = ["SCHEDULERS", "SEEDED", "Solution", "solve"]
 
 ANNEALING_S, MILP_S = 10.0, 60.0
+ROUNDING = 1e-12  # of times that a plan and a simulation add up
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,10 @@ class Found:
 
 @dataclass(frozen=True)
 class Solution:
-    """A scheduler's answer. seconds: that the scheduler took. lower_bound: on the weighted tardiness of any schedule."""
+    """A scheduler's answer. schedule: as it was measured when the engine carried it out.
+
+    seconds: that the scheduler took. lower_bound: on the weighted tardiness of any schedule.
+    """
 
     scheduler: str
     schedule: Schedule
@@ -124,4 +131,13 @@ def solve(
     begin = time.perf_counter()
     found = SCHEDULERS[scheduler](instance, Limits(seed, moves, time_budget_s))
     seconds = time.perf_counter() - begin
-    return Solution(scheduler, found.schedule, seconds, max(found.bound, lower_bound(instance)), found.course)
+    return Solution(scheduler, _measured(found.schedule), seconds, max(found.bound, lower_bound(instance)), found.course)
+
+
+def _measured(plan: Schedule) -> Schedule:
+    """A plan carried out by the engine, where nothing is uncertain: it must come out as planned."""
+    found = execute(plan)
+    same = np.array_equal(found.gpu, plan.gpu) and np.allclose(found.finish_s, plan.finish_s, rtol=ROUNDING, atol=0)
+    if not same:
+        raise RuntimeError(f"{plan.instance.name}: the simulation did not come out as planned")
+    return found

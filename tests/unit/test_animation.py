@@ -7,12 +7,12 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.plots.style import EXECUTING, IDLE, PROVISIONING
+from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
 BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 
@@ -37,6 +37,17 @@ def frame_at(run, time_s):
     return moving._fig.axes
 
 
+def colours_of_box(bottom, column):
+    """What a box is filled with, from the bottom up: colours and how high they reach."""
+    filled = bottom.collections[0]
+    boxes = [path.get_extents() for path in filled.get_paths()]
+    return [
+        (to_hex(colour), round((box.y1 + 0.95) / 0.9, 6))
+        for colour, box in sorted(zip(filled.get_facecolor().tolist(), boxes), key=lambda each: each[1].y0)
+        if column < box.x0 < column + 1
+    ]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
 def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     time_s = share * run.totals.end_s
@@ -45,11 +56,11 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     waiting = int(((jobs["submit_s"] <= time_s) & (time_s < jobs["dispatch_s"])).sum())
     assert top.get_title("left").endswith(f"{waiting} waiting")
     assert top.lines[0].get_ydata()[-1] == waiting
-    for slot, box in enumerate(bottom.patches):
+    for slot in range(3):
         held = jobs[(jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])]
         runs = bool(len(held)) and held["start_s"][0] <= time_s
-        colour = IDLE if not len(held) else EXECUTING if runs else PROVISIONING
-        assert np.allclose(box.get_facecolor()[:3], [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+        filled = [] if not len(held) else [(EXECUTING if runs else PROVISIONING, 1.0)]
+        assert colours_of_box(bottom, slot) == filled
         assert bottom.texts[2 * slot].get_text() == (f"job {held['job'][0]}" if len(held) else "")
 
 

@@ -86,6 +86,7 @@ class Replan:
             self._due_s = math.ceil(view.now_s / self._every_s) * self._every_s
         if view.now_s >= self._due_s:
             self._left = self._planned(view)
+            self._due_s = math.floor(view.now_s / self._every_s) * self._every_s
             while self._due_s <= view.now_s:
                 self._due_s += self._every_s
         for slot in view.idle if self._left else ():

@@ -11,9 +11,11 @@ from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.simulation import Uncertainty, simulate
 from cgrsp_simpy.hgsp.solve import Limits, own_policy, scheduler_of
-from cgrsp_simpy.model.checks import InputError, check_number
+from cgrsp_simpy.model.checks import InputError, check_number, require
 
 __all__ = ["Trial", "Way", "trials", "ways"]
+
+MOST_PLANS = 100_000  # within the time of the first
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,14 @@ class Way:
         return f"{name} every {self.replan_s:g} s" if self.replan_s else f"{name} {'online' if self.online else 'frozen'}"
 
     def policy(self, plan: Schedule, limits: Limits) -> TaskPolicy:
-        """The policy that carries it out. plan: the scheduler's, made ahead. limits: of plans that are made anew."""
+        """The policy that carries it out. plan: the scheduler's, made ahead. limits: of plans that are made anew.
+
+        Raises InputError if plans would be made so often that the run takes for ever.
+        """
         if self.replan_s is not None:
-            scheduler = scheduler_of(self.scheduler)
+            scheduler, end_s = scheduler_of(self.scheduler), float(plan.finish_s.max())
+            least_s = end_s / MOST_PLANS
+            require(self.replan_s >= least_s, "replan", self.replan_s, f"at least {least_s:g} for a plan of {end_s:g} s")
             return Replan(lambda instance: scheduler(instance, limits).schedule, self.replan_s, str(self))
         if self.online:
             return own_policy(self.scheduler) or Online(RULES[str(self.scheduler)])

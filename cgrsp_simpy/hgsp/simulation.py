@@ -19,20 +19,22 @@ from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 from cgrsp_simpy.hgsp.policies import Follow, TaskPolicy
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.tasks import Task, TaskState
-from cgrsp_simpy.model.checks import check_number, check_whole
+from cgrsp_simpy.model.checks import check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["CERTAIN", "Simulation", "Uncertainty", "execute", "simulate"]
 
+MOST_NOISE = 100  # a hundred times the mean
 Process = Generator[simpy.Event, Any, None]
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """In what reality differs from a plan.
+    """In what reality differs from a plan, which knows nothing of it.
 
-    noise: coefficient of variation of service times, which are the planned ones times log-normal draws of mean 1, one a task,
-    whoever schedules. delay_s: provisioning delay before each task, seconds; the task holds its GPU already. seed: of the draws.
+    noise: coefficient of variation of service times, at most 100. They are the planned ones times log-normal draws of mean 1,
+    one a task, whoever schedules. delay_s: provisioning delay before each task, seconds; the task holds its GPU already.
+    seed: of the draws.
     """
 
     noise: float = 0.0
@@ -41,6 +43,7 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         check_number("noise", self.noise, least=0)
+        require(self.noise <= MOST_NOISE, "noise", self.noise, f"at most {MOST_NOISE}")
         check_number("delay_s", self.delay_s, least=0)
         check_whole("seed", self.seed, least=0)
 
@@ -58,7 +61,8 @@ def simulate(
 ) -> Schedule:
     """What comes of an instance under a policy; the run works on a copy of it, so that one with memory is fresh for every run.
 
-    policy: a function of a TaskView, such as `Follow(schedule)` or `Online(atc)`. listener: is called with each Event.
+    policy: a function of a TaskView, such as `Follow(schedule)` or `Online(atc)`; with an attribute hears_all = True it is asked
+    also while every GPU is busy. listener: is called with each Event.
     Raises PolicyError if the policy answers what cannot be carried out, such as a GPU without the memory that a task needs.
     """
     run = Simulation(instance, policy, uncertainty, listener)

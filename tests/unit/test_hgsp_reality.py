@@ -436,6 +436,8 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
         (["run", "--scheduler", "milp", "--replan", "9"], "milp takes too long to plan anew"),
         (["run", "--scheduler", "greedy", "--replan", "0"], "replan(=0.0) must be a number > 0"),
         (["run", "--scheduler", "greedy", "--noise", "-0.1"], "noise(=-0.1) must be a number >= 0"),
+        (["run", "--scheduler", "greedy", "--replan", "1e-9"], "replan(=1e-09) must be at least 0.000"),
+        (["run", "--scheduler", "greedy", "--noise", "1e200"], "noise(=1e+200) must be at most 100"),
         (["run", "--scheduler", "greedy", "--noise", "nan"], "noise(=nan) must be a number >= 0"),
         (["compare", "--delay", "-1"], "delay_s(=-1.0) must be a number >= 0"),
         (["run", "--scheduler", "greedy", "--gantt", "run.doc"], "--gantt(='run.doc') must be a file that ends in"),

@@ -84,9 +84,11 @@ def _check_replanning(scheduler: str | TaskPolicy, limits: Limits) -> None:
 
 @dataclass(frozen=True)
 class Trial:
-    """A scheduler in reality. planned: its plan, made ahead with all known; a policy of one's own: what it does where all is
-    certain. measured: what came of it.
-    """  # noqa: D205
+    """A scheduler in reality.
+
+    planned: its plan, made ahead with all known; of a policy of one's own, what it does where all is certain. measured: what
+    came of it.
+    """
 
     way: Way
     planned: Schedule

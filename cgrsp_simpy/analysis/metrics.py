@@ -6,13 +6,21 @@ import numpy as np
 
 from cgrsp_simpy.model.market import Status
 from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.timeline import Timeline
 
-__all__ = ["in_system", "littles_law", "queue_length", "slot_hours", "time_average", "utilisation"]
+__all__ = ["in_system", "littles_law", "queue_length", "slot_hours", "time_average", "utilisation", "waiting"]
 
 
 def queue_length(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Jobs submitted and not yet dispatched, as a step function: times in seconds, and the number from each time on."""
     return _steps(run.jobs["submit_s"], run.jobs["dispatch_s"])
+
+
+def waiting(timeline: Timeline) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs that wait in a run of any model, as a step function: times in seconds, and the number from each time on."""
+    visits = timeline.visits
+    never = np.isnan(visits["granted_s"])
+    return _steps(visits["ready_s"], np.where(never, visits["end_s"], visits["granted_s"]))
 
 
 def in_system(run: Run) -> tuple[np.ndarray, np.ndarray]:

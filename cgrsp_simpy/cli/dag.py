@@ -7,15 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.problem import READINGS, Schedule
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, check_scheduler, find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.setting import STATES, Setting, read_graph
-from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.dag.simulation import Simulation, simulate
 from cgrsp_simpy.dag.study import compare, figures_of
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.policies import make_policy
 
 DEFAULT = "round-robin,heft,annealing,random-search,rtgs,worl-rtgs"
 
@@ -24,19 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     one = actions.add_parser("solve", help="one graph by one or several schedulers: makespans, or where and when each node runs")
+    seen = actions.add_parser("run", help="one graph by one scheduler or policy, to be watched: event by event, or drawn")
     every = actions.add_parser("compare", help="schedulers on the same graphs at equal budgets: means, intervals, tests, ranks")
     pairs = actions.add_parser("correlate", help="distance of plans (SPD) and gap of finish times (FTG) of random plans")
     drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
-    for action in (one, every, pairs):
+    for action in (one, seen, every, pairs):
         _add_setting(action)
+    names = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank"
     for action, option in ((one, "--scheduler"), (every, "--schedulers")):
-        help = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank (default: %(default)s)"
-        action.add_argument(option, default=DEFAULT, metavar="S,S", help=help)
+        action.add_argument(option, default=DEFAULT, metavar="S,S", help=f"{names} (default: %(default)s)")
+    seen.add_argument("--scheduler", default="heft", metavar="S", help=f"{names}; or own.py:function (default: %(default)s)")
+    for action in (one, seen, every):
         action.add_argument("--budget", type=float, metavar="S", help="seconds of each search")
         action.add_argument("--evaluations", type=int, metavar="N", help="plans that each search evaluates (default: 1000)")
-    for action in (one, pairs):
+    for action in (one, seen, pairs):
         action.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
         action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    add_watching(seen)
     pairs.add_argument("--pairs", type=int, default=1000, metavar="N", help="default: %(default)s")
     pairs.add_argument("--concentration", type=float, metavar="A", help="uneven plans, by a Dirichlet law (default: even ones)")
     add_study(every, number=10)
@@ -105,6 +112,24 @@ def _solve(given: argparse.Namespace) -> Answer:
     return Answer("\n".join([title, *aligned([["scheduler", *shown], *cells])]))
 
 
+def _run(given: argparse.Namespace) -> Answer:
+    check_whole("--seed", given.seed, least=0)
+    check_watching(given)
+    problem, own = _setting(given).problem(given.seed), given.scheduler.partition(":")[0].endswith(".py")
+    if own:
+        scheduler: Any = make_policy(given.scheduler)
+    else:
+        scheduler = find(problem, given.scheduler, _budget(given), given.seed).plan
+    schedule = watch(given, lambda listener: Simulation(problem, scheduler, listener))
+    draw(given, schedule)
+    if given.format == "csv":
+        return Answer(csv_text(_rows(schedule)).rstrip("\n"))
+    figures = {"makespan_s": schedule.makespan_s, "bound_s": lower_bound_s(problem)}
+    if given.format == "json":
+        return Answer(json_text({"scheduler": given.scheduler, "seed": given.seed, **figures}))
+    return Answer("\n".join(f"{name:12} {value:12.6g}" for name, value in figures.items()))
+
+
 def _rows(schedule: Schedule) -> list[dict[str, Any]]:
     graph, plan = schedule.problem.graph, schedule.plan
     columns = (graph.names, graph.unit.tolist(), plan.gpu.tolist(), schedule.start_s.tolist(), schedule.finish_s.tolist())
@@ -148,6 +173,7 @@ def _figures(given: argparse.Namespace) -> Answer:
 
 ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "solve": _solve,
+    "run": _run,
     "compare": _compare,
     "correlate": _correlate,
     "figures": _figures,

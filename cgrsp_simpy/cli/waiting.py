@@ -17,10 +17,12 @@ from cgrsp_simpy.cli.waiting_options import (
     add_model,
     add_simulation,
     add_trace,
+    add_trials,
     case_of,
     check_duration,
     check_without_trace,
     formula_of,
+    listed,
     log_of,
     policies_of,
     prices_of,
@@ -29,16 +31,20 @@ from cgrsp_simpy.cli.waiting_options import (
     trials_of,
     why_unsteady,
 )
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, of_trials, simulate
+from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy
+from cgrsp_simpy.waiting.simulation import Simulation, simulate
+from cgrsp_simpy.waiting.trials import best_number, estimate, follow, of_trials
 
 log = logging.getLogger(__name__)
 
 SHOWN = ("wait_s", "price", "on_demand_fraction", "cost", "servers")
+FEW = 100  # jobs of a run that is watched
 COMPARED = ("wait_s", "price", "on_demand_fraction", "opportunity")
 
 
@@ -50,26 +56,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "optimize", help="the best number of machines, or none (ajw: at least one): by formula, or on a log by simulation"
     )
     run = actions.add_parser("simulate", help="one policy by simulation")
+    seen = actions.add_parser("run", help="one policy on a few jobs, to be watched: event by event, or drawn")
     every = actions.add_parser("compare", help="policies on the same jobs, formula beside simulation")
     figures = actions.add_parser(
         "figures",
         help="the paper's figures: PNG, SVG, and the CSV of what is plotted",
         epilog="figures: table1, 2 to 22, errors",
     )
-    for action in (one, run):
+    for action in (one, run, seen):
         action.add_argument("--policy", required=True, metavar="P", help=", ".join(POLICIES))
     best.add_argument("--policies", "--policy", default=",".join(POLICIES), metavar="P,P", help="default: %(default)s")
     every.add_argument("--policies", default=",".join(POLICIES), metavar="P,P", help="default: %(default)s")
-    for action in (one, best, run, every):
+    for action in (one, best, run, seen, every):
         add_model(action)
     one.add_argument("--servers", type=int, metavar="N", help="fixed machines")
     best.add_argument("--by", default="price", metavar="WHAT", help=f"{', '.join(OBJECTIVES)} (default: %(default)s)")
-    for action in (run, every):
+    for action in (run, seen, every):
         action.add_argument("--servers", type=int, required=True, metavar="N", help="fixed machines")
-    for action in (best, run, every):
+    for action in (best, run, seen, every):
         add_trace(action)
     for action in (run, every):
-        add_simulation(action)
+        add_simulation(action, jobs=100_000)
+        add_trials(action)
+    add_simulation(seen, jobs=FEW)
+    add_watching(seen)
     run.add_argument(
         "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV); none: keep none (default)"
     )
@@ -158,6 +168,25 @@ def _simulate(given: argparse.Namespace) -> Answer:
     if given.format == "csv":
         return Answer(csv_text([{"figure": name, **_bounds(value)} for name, value in shown.items()]).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
+
+
+def _watched(given: argparse.Namespace) -> Answer:
+    """One run; its jobs are all that there are, so that each counts."""
+    check_whole("--seed", given.seed, least=0)
+    check_watching(given)
+    (policy,) = policies_of(given.policy, given)
+    case = simulated(given, listed(source_of(given), given.seed), policy)
+    outcome = watch(given, lambda listener: Simulation(case, given.seed, listener, keep=True))
+    draw(given, outcome)
+    if given.format == "csv":
+        return Answer(csv_text(_records([outcome])).rstrip("\n"))
+    figures = {**outcome.figures, "servers": float(given.servers)}
+    if given.duration is not None:
+        figures["cost"] = figures["cost_per_h"] * given.duration
+    shown = {name: figures[name] for name in SHOWN if name in figures}
+    if given.format == "json":
+        return Answer(json_text(shown))
+    return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
 
 
 def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Mean]:
@@ -271,6 +300,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "analyze": _analyze,
     "optimize": _optimize,
     "simulate": _simulate,
+    "run": _watched,
     "compare": _compare,
     "figures": _figures,
 }

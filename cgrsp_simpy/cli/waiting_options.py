@@ -8,6 +8,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cgrsp_simpy.cli.options import add_gallery
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
@@ -28,7 +30,6 @@ log = logging.getLogger(__name__)
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline
 TRIALS = 5
-JOBS = 100_000  # a trial
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 
@@ -70,20 +71,28 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
         "--prices", metavar="FILE", help="sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
     )
     group.add_argument("--whole", action="store_true", help="each job takes a machine as a whole, whatever it needs")
-    group.add_argument("--order", default="fcfs", metavar="NAME", help="fcfs or sjf (default: %(default)s)")
+    group.add_argument(
+        "--order", default="fcfs", metavar="NAME", help="fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)"
+    )
 
 
-def add_simulation(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a simulation."""
+def add_simulation(parser: argparse.ArgumentParser, jobs: int) -> None:
+    """Add the options of a simulation. jobs: their number, unless told."""
     group = parser.add_argument_group("simulation")
-    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs a trial (default: {JOBS})")
-    group.add_argument("--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)")
+    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs (default: {jobs})")
+    parser.set_defaults(usual_jobs=jobs)
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the first trial (default: %(default)s)")
     group.add_argument("--run-over", type=float, default=0.0, metavar="F", help="share of short jobs taken for long")
     group.add_argument("--run-under", type=float, default=0.0, metavar="F", help="share of long jobs taken for short")
     group.add_argument(
         "--work-conserving", action="store_true", help="who need not wait takes an idle fixed machine all the same"
     )
+
+
+def add_trials(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a simulation that is repeated."""
+    group = parser.add_argument_group("replications")
+    group.add_argument("--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)")
     group.add_argument("--recursion", action="store_true", help="by the recursion, without events: the same figures, sooner")
     group.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
 
@@ -132,7 +141,7 @@ def source_of(given: argparse.Namespace) -> JobSource:
     if given.trace is None:
         check_without_trace(given)
         own = formula_of(given)
-        return ExponentialJobs(JOBS if given.jobs is None else given.jobs, own["rate_per_s"], own["service_s"])
+        return ExponentialJobs(given.usual_jobs if given.jobs is None else given.jobs, own["rate_per_s"], own["service_s"])
     for option in ("rate", "service", "jobs"):
         value = getattr(given, option, None)
         require(value is None, f"--{option}", value, "left out where --trace has the jobs")
@@ -166,12 +175,18 @@ def case_of(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy, s
 
 
 def simulated(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy) -> Case:
-    """The case to be simulated; one that has a steady state, unless its jobs are a log's."""
+    """The case to be simulated; one that has a steady state, unless its jobs are all that there are."""
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
     case = replace(case_of(given, jobs, policy, given.servers), errors=errors, work_conserving=given.work_conserving)
-    if given.trace is None and (why := why_unsteady(given, policy)):
+    if case.steady and (why := why_unsteady(given, policy)):
         raise InputError(why)
     return case
+
+
+def listed(source: JobSource, seed: int) -> ListedJobs:
+    """The jobs of a seed as all that there are."""
+    submit_s, run_s, cores, memory_gb = (np.concatenate(column) for column in zip(*source.chunks(seed)))
+    return ListedJobs(submit_s, run_s, cores, memory_gb)
 
 
 def why_unsteady(given: argparse.Namespace, policy: WaitingPolicy) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 __all__ = ["READINGS", "Plan", "Problem", "Schedule"]
 
@@ -108,12 +110,16 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A plan carried out. start_s, finish_s: of each node, seconds, shape (nodes,) (AST and AFT)."""
+    """A plan carried out. start_s, finish_s: of each node, seconds, shape (nodes,) (AST and AFT).
+
+    granted_s: since when each node has held its GPU, where it did so while its data were on their way; None if from its start.
+    """
 
     problem: Problem
     plan: Plan
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
+    granted_s: Floats | None = field(default=None, repr=False)
 
     @property
     def makespan_s(self) -> float:
@@ -126,3 +132,34 @@ class Schedule:
         gpu = self.plan.gpu
         moved_s = self.problem.transfer_s(self.problem.graph.data_gb, gpu[start], gpu[end])
         return np.asarray(self.finish_s[start] + moved_s)
+
+    @property
+    def claims(self) -> npt.NDArray[Any]:
+        """Who held how much of which GPU: one row a node and phase that takes time, by its begin, an array of CLAIM.
+
+        amount: 1 in the reading "exclusive", megabytes in "shared". phase: data, on their way, or executing.
+        """
+        graph, exclusive = self.problem.graph, self.problem.reading == "exclusive"
+        edges_s = [self.start_s if self.granted_s is None else self.granted_s, self.start_s, self.finish_s]
+        claims = np.empty((2, graph.nodes), CLAIM)
+        claims["job"], claims["place"] = np.arange(graph.nodes), self.plan.gpu
+        claims["amount"] = 1.0 if exclusive else graph.memory_mb
+        claims["phase"][0], claims["phase"][1] = "data", PHASES[-1]
+        claims["from_s"], claims["to_s"] = edges_s[:-1], edges_s[1:]
+        taking = claims[claims["to_s"] > claims["from_s"]]
+        return np.asarray(taking[np.argsort(taking["from_s"], kind="stable")])
+
+    @property
+    def timeline(self) -> Timeline:
+        """The run as GPUs and nodes. A node waits from when its data are there, or, where it holds a GPU by then, can be sent."""
+        graph, platform = self.problem.graph, self.problem.platform
+        visits = np.empty(graph.nodes, VISIT)
+        visits["job"], visits["end_s"], visits["due_s"] = np.arange(graph.nodes), self.finish_s, np.nan
+        visits["granted_s"] = self.start_s if self.granted_s is None else self.granted_s
+        visits["ready_s"] = 0.0
+        before, after = graph.edges.T
+        np.maximum.at(visits["ready_s"], after, self.arrivals_s() if self.granted_s is None else self.finish_s[before])
+        places = tuple(f"{gpu}  {tflops:g} TFLOP/s" for gpu, tflops in enumerate(platform.tflops.tolist()))
+        sizes = (1.0,) * platform.gpus if self.problem.reading == "exclusive" else tuple(map(float, platform.memory_mb.tolist()))
+        labels = dict(enumerate(graph.names))
+        return Timeline("GPU", places, sizes, self.claims, visits, labels, policy=self.plan.scheduler)

@@ -1,17 +1,18 @@
-"""A plan carried out by the engine: a node waits for its data, claims its GPU, runs, and sends its own data on."""
+"""Nodes on GPUs in the engine: a node waits for its predecessors, claims a GPU, runs, and its data go where they are needed."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 import simpy
 
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
-from cgrsp_simpy.engine.claims import Claim, Part, Place, Pool, Slot
+from cgrsp_simpy.dag.view import InTurn, Nodes, OwnPolicy
+from cgrsp_simpy.engine.claims import Place, Pool, Slot
 from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError
 
 __all__ = ["Simulation", "simulate"]
@@ -19,118 +20,95 @@ __all__ = ["Simulation", "simulate"]
 Process = Generator[simpy.Event, Any, None]
 
 
-def simulate(problem: Problem, plan: Plan, listener: Listener | None = None) -> Schedule:
-    """Simulate a plan. Raises InputError for a plan that the problem does not allow, or that needs a missing connection."""
-    run = Simulation(problem, plan, listener)
+def simulate(problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None) -> Schedule:
+    """Simulate a plan, or a policy that puts nodes on GPUs as they become ready.
+
+    Raises InputError for a plan that the problem does not allow, or that needs a missing connection; PolicyError for a policy
+    that answers what cannot be carried out.
+    """
+    run = Simulation(problem, scheduler, listener)
     run.env.run()
     return run.close()
 
 
-class Ready:
-    """What the plan's policy sees. waiting: nodes that are ready. turn, free: by GPU, what is to start, in order, and room.
+class Simulation:
+    """A graph that is about to run on its GPUs.
 
-    A GPU is a slot, of one node at a time (the reading "exclusive"), or a pool of its memory (the reading "shared").
+    scheduler: a plan; then data are sent on as soon as they are there, and a node claims its GPU when it has them. Or a function
+    of the view `Ready`; then data can be sent only once a node has a GPU, which it holds while they are on their way.
     """
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        order = problem.graph.order if plan.order is None else plan.order
-        self.gpu, self.exclusive = plan.gpu.tolist(), problem.reading == "exclusive"
-        self.names, self.memory_mb = problem.graph.names, problem.graph.memory_mb.tolist()
-        self.turn = [[node for node in order.tolist() if self.gpu[node] == gpu] for gpu in range(problem.platform.gpus)]
-        self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
-        self.waiting: dict[int, Claim] = {}  # the nodes that are ready
-
-    def needs(self, node: int) -> int:
-        """How much of its GPU a node holds."""
-        return 1 if self.exclusive else self.memory_mb[node]
-
-    def view(self, now_s: float) -> Ready:  # noqa: ARG002, a plan does not look at the clock
-        """Itself."""
-        return self
-
-    def summary(self) -> str:
-        """What a listing says of a decision."""
-        return f"{len(self.waiting)} ready"
-
-    def describe(self, node: int) -> str:
-        """What a listing says of a node that is ready."""
-        return f"{self.names[node]}, {self.memory_mb[node]} MB"
-
-    def add(self, node: int) -> None:
-        """A node is ready."""
-
-    def gave_up(self, node: int) -> None:
-        """No node does."""
-
-    def granted(self, claim: Claim, chosen: int) -> Sequence[Part]:
-        """A node starts on its GPU."""
-        needs = self.needs(claim.job)
-        self.turn[chosen].remove(claim.job)
-        self.free[chosen] -= needs
-        return ((chosen, needs),)
-
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A node has ended."""
-        for gpu, amount in claim.parts:
-            self.free[gpu] += amount
-
-
-def in_turn(view: Ready) -> Iterator[tuple[int, int]]:
-    """The plan as a policy: on each GPU the next node once it is ready; in "shared", each that is ready and finds room."""
-    for gpu, turn in enumerate(view.turn):
-        for node in list(turn):
-            if node in view.waiting and view.needs(node) <= view.free[gpu]:
-                yield node, gpu
-            elif view.exclusive:
-                break
-
-
-class Simulation:
-    """A plan that is about to be carried out."""
-
-    def __init__(self, problem: Problem, plan: Plan, listener: Listener | None = None) -> None:
-        plan.check(problem)
-        self.problem, self.plan, self.gpu = problem, plan, plan.gpu.tolist()
+    def __init__(self, problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None) -> None:
+        self.problem = problem
+        self.plan = scheduler if isinstance(scheduler, Plan) else None
+        if self.plan is not None:
+            self.plan.check(problem)
+            _check_connections(problem, self.plan)
         graph, env = problem.graph, simpy.Environment()
-        self.env = env
-        self.engine = Engine(env, _places(env, problem), Ready(problem, plan), in_turn, listener, hears_all=True)
+        self.env, self.nodes = env, Nodes(problem)
+        policy = InTurn(problem, scheduler) if isinstance(scheduler, Plan) else scheduler
+        self.engine = Engine(env, _places(env, problem), self.nodes, policy, listener, hears_all=True)
         self.ended = [env.event() for _ in range(graph.nodes)]
-        self.start_s, self.finish_s = np.zeros((2, graph.nodes))
+        self.granted_s, self.start_s, self.finish_s = np.zeros((3, graph.nodes))
         for node in range(graph.nodes):
             env.process(self.node_process(node))
 
     def close(self) -> Schedule:
-        """When the nodes ran, once all have ended."""
+        """When and where the nodes ran, once all have ended."""
         self.engine.check_done()
-        return Schedule(self.problem, self.plan, self.start_s, self.finish_s)
+        if self.plan is not None:
+            return Schedule(self.problem, self.plan, self.start_s, self.finish_s)
+        nodes = self.problem.graph.nodes
+        place = np.argsort(self.problem.graph.order)
+        order = np.lexsort((place, self.finish_s, self.start_s))  # of those that start at once, first what takes no time
+        plan = Plan(np.array([self.nodes.gpu[node] for node in range(nodes)]), order, policy_name(self.engine.policy))
+        return Schedule(self.problem, plan, self.start_s, self.finish_s, self.granted_s)
 
-    def node_process(self, node: int) -> Process:
-        """A node: wait for the data of its predecessors, claim the GPU, run."""
-        env, graph, engine = self.env, self.problem.graph, self.engine
-        sent = zip(graph.predecessors[node].tolist(), graph.data_in_gb[node].tolist())
-        yield env.all_of([env.process(self.transfer(before, node, data_gb)) for before, data_gb in sent])  # Equation 1
-        claim = yield engine.claim(node)  # Equation 4
+    def node_process(self, number: int) -> Process:
+        """A node: wait for its predecessors, and their data; claim a GPU; run."""
+        env, engine, graph = self.env, self.engine, self.problem.graph
+        if self.plan is None:
+            yield env.all_of([self.ended[before] for before in graph.predecessors[number].tolist()])
+        else:
+            yield self.data(number, int(self.plan.gpu[number]))  # Equation 1
+        claim = yield engine.claim(self.nodes.node(number))  # Equation 4
+        self.granted_s[number], node, gpu = env.now, claim.job, claim.terms
+        if self.plan is None:
+            engine.tell("dispatch", claim, f"node {node.name}")
+            yield self.data(number, gpu)
         claim.acquire()
-        self.start_s[node] = env.now
-        time_s = self.problem.time_s[node, self.gpu[node]]
-        engine.tell("start", claim, f"{graph.names[node]}, {time_s:.4g} s")
-        yield env.timeout(time_s, ("finish", node))  # Equation 15
-        self.finish_s[node] = env.now
-        engine.tell("finish", claim, graph.names[node])
+        self.start_s[number] = env.now
+        engine.tell("start", claim, f"node {node.name}, {node.time_s[gpu]:.4g} s")
+        yield env.timeout(node.time_s[gpu], ("finish", number))  # Equation 15
+        self.finish_s[number] = env.now
+        engine.tell("finish", claim, f"node {node.name}")
         engine.release(claim)
-        self.ended[node].succeed()
+        self.ended[number].succeed()
 
-    def transfer(self, before: int, after: int, data_gb: float) -> Process:
+    def data(self, number: int, gpu: int) -> simpy.Event:
+        """The data of a node, on their way to a GPU."""
+        graph, env = self.problem.graph, self.env
+        sent = zip(graph.predecessors[number].tolist(), graph.data_in_gb[number].tolist())
+        return env.all_of([env.process(self.transfer(before, number, gpu, data_gb)) for before, data_gb in sent])
+
+    def transfer(self, before: int, after: int, target: int, data_gb: float) -> Process:
         """The data of an edge on their way (Equations 2 and 3)."""
-        source, target = self.gpu[before], self.gpu[after]
-        delay_s = float(self.problem.transfer_s(np.array(data_gb), np.array(source), np.array(target)))
-        if delay_s == np.inf:
-            one, other = self.problem.graph.names[before], self.problem.graph.names[after]
-            raise InputError(
-                f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there is no bandwidth"
-            )
+        names = self.problem.graph.names
         yield self.ended[before]
+        source = self.nodes.gpu[before]
+        delay_s = self.nodes.transfer_s(data_gb, source, target)
         yield self.env.timeout(delay_s, ("data", after))
+        if delay_s:
+            self.engine.tell("data", after, f"{data_gb:.4g} GB of node {names[before]}, GPU {source} to {target}")
+
+
+def _check_connections(problem: Problem, plan: Plan) -> None:
+    """Raise InputError where a plan has data go between GPUs that are not connected."""
+    graph = problem.graph
+    ends = plan.gpu[graph.edges]
+    for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
+        (one, other), (source, target) = (graph.names[node] for node in graph.edges[edge]), ends[edge]
+        raise InputError(f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there is no bandwidth")
 
 
 def _places(env: simpy.Environment, problem: Problem) -> list[Place]:

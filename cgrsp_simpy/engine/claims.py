@@ -37,8 +37,8 @@ class Slot(simpy.Resource):
         return request
 
     def give_back(self, held: Any, amount: float) -> None:  # noqa: ARG002
-        """Release what `acquire` requested."""
-        self.release(held)
+        """Release what `acquire` requested, as `simpy.Release` does, but for its event: nobody waits for it."""
+        self.users.remove(held)
 
 
 class Pool(simpy.Container):
@@ -62,9 +62,8 @@ class Pool(simpy.Container):
             assert got.triggered, "room was promised to two jobs"
 
     def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
-        """Put an amount back."""
-        if amount:
-            self.put(amount)
+        """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for its event: nobody waits for it."""
+        self._level += amount
 
 
 Place = Slot | Pool
@@ -83,16 +82,21 @@ class Claim(simpy.Event):
     granted_s = acquired_s = math.nan
 
     def __init__(self, env: simpy.Environment, job: Any, patience_s: float, places: Sequence[Place]) -> None:
-        super().__init__(env)
+        self.env, self.callbacks = env, []  # as simpy.Event sets them
         self.job, self.patience_s, self.places = job, patience_s, places
         self.process = env.active_process
 
     def acquire(self) -> None:
         """Request the places; they are the job's own since the grant, so that there is no wait."""
         self.acquired_s = self.env.now
-        self.requests = requests = []
-        for place, amount in self.parts:
-            requests.append(self.places[place].acquire(amount))
+        places = self.places
+        self.requests = [places[place].acquire(amount) for place, amount in self.parts]
+
+    def give_back(self) -> None:
+        """Release what has been requested."""
+        places = self.places
+        for (place, amount), request in zip(self.parts, self.requests):
+            places[place].give_back(request, amount)
 
 
 Held = tuple[Any, Sequence[Part], float, float, float]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -22,7 +21,7 @@ import simpy
 
 from cgrsp_simpy.engine.claims import Claim, Held, Place, State
 from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
-from cgrsp_simpy.engine.instant import AT_LAST, Bell, delay_until
+from cgrsp_simpy.engine.instant import Bell, Patience, delay_until
 from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
 
 __all__ = ["Engine"]
@@ -55,9 +54,10 @@ class Engine:
         self.holding: dict[Claim, None] = {}  # those that have been told of and hold places
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # places with something free
+        self.noun = places[0].noun if places else "place"
         self.waiting = state.waiting
         self.decisions = 0
-        self._impatient: list[Claim] = []  # that have come since the last decision
+        self._impatient: list[Claim] = []  # that wait for the decision of this instant before their patience begins to count
         self._bell, self._rung = Bell(env), False
         self._alarm: simpy.Event | None = None
         self._wakes = 0
@@ -68,18 +68,18 @@ class Engine:
         claim = self.waiting[job] = Claim(self.env, job, patience_s, self.places)
         self.state.add(job)
         if self.listener:
-            self.tell("submit", claim, self.state.describe(job))
-            self.holding.pop(claim)
+            self.tell("submit", job, self.state.describe(job))
+        self._ring()
         if patience_s < math.inf:
-            self._impatient.append(claim)
-        if not self._ring():
-            self._let_wait()
+            if self._rung:
+                self._impatient.append(claim)
+            else:
+                Patience(claim, self._give_up)
         return claim
 
     def release(self, claim: Claim) -> None:
         """Take back the places of a job that has ended, or gives them up."""
-        for (place, amount), request in zip(claim.parts, claim.requests):
-            self.places[place].give_back(request, amount)
+        claim.give_back()
         free = self.free
         for place, amount in claim.parts:
             if not free[place] and amount:
@@ -90,6 +90,7 @@ class Engine:
             self.log.append((job_id(claim.job), claim.parts, claim.granted_s, claim.acquired_s, self.env.now))
         if self.listener:
             self.holding.pop(claim, None)
+        claim._value = None  # it names itself, and is forgotten at once without that circle
         self._ring()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
@@ -97,31 +98,34 @@ class Engine:
         assert claim.process is not None, "a claim that no process has made"
         claim.process.interrupt(cause)
 
-    def tell(self, kind: str, claim: Claim | None, detail: str) -> None:
-        """Report something to the listener, if there is one."""
+    def tell(self, kind: str, who: Any, detail: str) -> None:
+        """Report something to the listener, if there is one. who: a claim that holds places, a job that holds none, or None."""
         if self.listener is None:
             return
-        job, indices = None, dict[int, None]()
-        if claim is not None:
-            job, indices = job_id(claim.job), dict.fromkeys(self.places[place].index for place, _ in claim.parts)
-            self.holding[claim] = None
-        self.listener(Event(self.env.now, kind, job, tuple(indices), detail, self.places[0].noun))
+        indices = dict[int, None]()
+        if isinstance(who, Claim):
+            indices = dict.fromkeys(self.places[place].index for place, _ in who.parts)
+            self.holding[who] = None
+            who = who.job
+        self.listener(Event(self.env.now, kind, job_id(who), tuple(indices), detail, self.noun))
 
     # ---- the dispatcher ----
 
-    def _ring(self) -> bool:
-        """Have a decision made at the end of this instant, if it could grant anything; whether one is due."""
+    def _ring(self) -> None:
+        """Have a decision made at the end of this instant, if it could grant anything."""
         if not self._rung and self.waiting and (self.open or self.hears_all):
             self._rung = True
             self._bell.ring()
-        return self._rung
 
     def _dispatcher(self) -> Generator[simpy.Event, Any, None]:
         while True:
             yield self._bell
             self._bell, self._rung = Bell(self.env), False  # re-armed first: what the decision sets off may ring again
             self._decide(self.env.now)
-            self._let_wait()
+            for claim in self._impatient:
+                if not claim.triggered:
+                    Patience(claim, self._give_up)
+            self._impatient.clear()
 
     def _decide(self, now_s: float) -> None:
         """Ask the policy, carry out its answer."""
@@ -146,13 +150,15 @@ class Engine:
             raise self._raised(error) from error
         if type(answer) is list:  # most are
             return answer
+        if answer is None:
+            return ()
         return self._one_by_one(answer)
 
     def _one_by_one(self, answer: Any) -> Iterator[Any]:
         try:
-            if isinstance(answer, Iterable):
+            if hasattr(answer, "__iter__"):
                 yield from answer
-            elif answer is not None:
+            else:
                 yield answer
         except (Exception, SystemExit) as error:
             raise self._raised(error) from error
@@ -185,17 +191,9 @@ class Engine:
 
     # ---- patience and wakes ----
 
-    def _let_wait(self) -> None:
-        """Have the claims that the last decision did not meet give up when their patience ends."""
-        for claim in self._impatient:
-            if not claim.triggered:
-                end = simpy.Event(self.env)
-                end._ok, end._value = True, None
-                end.callbacks = [partial(self._give_up, claim)]
-                self.env.schedule(end, AT_LAST, claim.patience_s)
-        self._impatient.clear()
-
-    def _give_up(self, claim: Claim, end: simpy.Event) -> None:  # noqa: ARG002, as SimPy calls it
+    def _give_up(self, end: Patience) -> None:
+        """Patience has ended: a job that still waits leaves."""
+        claim = end.claim
         if not claim.triggered:
             del self.waiting[claim.job]
             self.state.gave_up(claim.job)
@@ -223,7 +221,7 @@ class Engine:
             hash(job)
         except (TypeError, ValueError):
             return f"answered {item!r}, which is neither a pair (job, places) nor a Wake"
-        if not any(isinstance(job, type(other)) for other in self.waiting):
+        if self.waiting and not any(isinstance(job, type(other)) for other in self.waiting):
             return f"assigned {job!r}, which is not a job"
         return f"assigned job {job_id(job)}, which is not waiting (it runs, has ended, or was assigned twice)"
 
@@ -237,9 +235,11 @@ class Engine:
         if self.waiting:
             named = ", ".join(f"job {job_id(job)} ({self.state.describe(job)})" for job in islice(self.waiting, 3))
             more = ", ..." if len(self.waiting) > 3 else ""
+            every = {place.index for place in self.places}
+            full = {place.index for place, free in zip(self.places, self.free) if place.size and not free}
             raise self._wrong(
-                f"left {len(self.waiting)} jobs waiting, {named}{more}, with {self.open} of"
-                f" {len(self.places)} {self.places[0].noun}s idle and nothing else to come: the simulation cannot go on"
+                f"left {len(self.waiting)} jobs waiting, {named}{more}, with {len(every - full)} of"
+                f" {len(every)} {self.noun}s idle and nothing else to come: the simulation cannot go on"
             )
 
     def _raised(self, error: BaseException) -> PolicyError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import simpy
 from simpy.events import EventPriority
 
-__all__ = ["AT_LAST", "Bell", "delay_until"]
+__all__ = ["Bell", "Patience", "delay_until"]
 
 AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
 AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
@@ -20,6 +22,16 @@ class Bell(simpy.Event):
         """Trigger the bell."""
         self._ok, self._value = True, None
         self.env.schedule(self, AFTER_ALL_ELSE)
+
+
+class Patience(simpy.Event):
+    """The end of a claim's patience, after the decision of its instant."""
+
+    def __init__(self, claim: Any, give_up: Callable[[Any], None]) -> None:
+        env = self.env = claim.env
+        self.claim, self.callbacks = claim, [give_up]
+        self._ok, self._value = True, None
+        env.schedule(self, AT_LAST, claim.patience_s)
 
 
 def delay_until(now_s: float, at_s: float) -> float:

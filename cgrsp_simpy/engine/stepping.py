@@ -11,7 +11,7 @@ from simpy.core import Infinity
 
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Event, Listener, job_id
-from cgrsp_simpy.engine.instant import Bell
+from cgrsp_simpy.engine.instant import Bell, Patience
 
 __all__ = ["Due", "Holder", "Paused", "Step", "steps"]
 
@@ -22,7 +22,8 @@ SHOWN = 12  # places; of more, only those that are held are shown
 class Due(NamedTuple):
     """An entry of the future event list: at time_s, what is due, and the job's id, or None.
 
-    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be woken), or one of the model's own.
+    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be woken), gives up (a job waits no longer), or one
+    of the model's own.
     """
 
     time_s: float
@@ -117,12 +118,16 @@ def steps(set_up: Callable[[Listener], Paused[Outcome_co]]) -> Generator[Step, N
 
 
 def _holders(engine: Engine) -> tuple[tuple[Holder, ...], ...]:
-    """Who holds each place."""
-    held: list[list[Holder]] = [[] for _ in engine.places]
+    """Who holds each place; of the places of one machine, its cores and its memory, the first is shown."""
+    held: dict[int, list[Holder]] = {}
+    for number, place in enumerate(engine.places):
+        if number == 0 or place.index != engine.places[number - 1].index:
+            held[number] = []
     for claim in engine.holding:
-        for place, amount in claim.parts:
-            held[place].append(Holder(job_id(claim.job), amount, claim.acquired_s == claim.acquired_s))
-    return tuple(map(tuple, held))
+        for number, amount in claim.parts:
+            if number in held:
+                held[number].append(Holder(job_id(claim.job), amount, claim.acquired_s == claim.acquired_s))
+    return tuple(map(tuple, held.values()))
 
 
 def _future(env: simpy.Environment, grants: Mapping[simpy.Event, Any]) -> tuple[Due, ...]:
@@ -135,5 +140,7 @@ def _due(event: simpy.Event, grants: Mapping[simpy.Event, Any]) -> tuple[str, in
     if isinstance(event, Bell):
         return "decide", None
     if event in grants:
-        return "dispatch", grants[event]
+        return "gives up" if event.value is None else "dispatch", grants[event]
+    if isinstance(event, Patience):
+        return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
     return event.value if isinstance(event, simpy.Timeout) else None

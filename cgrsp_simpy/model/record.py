@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.market import Status
 from cgrsp_simpy.model.table import to_pandas, write_csv
+from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.model.scenario import Scenario
 
-__all__ = ["CLAIM", "PHASES", "RECORD", "JobRecord", "Recorder", "Run", "Totals", "figures"]
+__all__ = ["KINDS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -57,8 +58,20 @@ _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
 
-PHASES = ("provisioning", "execution")
-CLAIM = np.dtype([("job", "i8"), ("slot", "i4"), ("gpu", "i4"), ("phase", "i1"), ("from_s", "f8"), ("to_s", "f8")])
+
+class Kinds(NamedTuple):
+    """Names for the values of a column of the records, from the first value on; greater ones take the last."""
+
+    column: str
+    first: int
+    names: tuple[str, ...]
+
+
+KINDS = {
+    "complexity": Kinds("complexity", 1, ("complexity 1", "complexity 2", "complexity 3")),
+    "class": Kinds("tight", 0, ("loose deadline", "tight deadline")),
+    "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
+}
 
 
 @dataclass
@@ -181,23 +194,39 @@ class Run:
 
     @cached_property
     def claims(self) -> np.ndarray:
-        """What held the slots: one row a job, slot and phase, in order of these; a structured array.
+        """What held the slots: one row a job, slot and phase that takes time, in order of these; a structured array of CLAIM.
 
-        job: its id. slot, gpu: index of the slot and of the type that it had then. phase: index into PHASES. from_s, to_s:
-        seconds from the start of the run; provisioning that takes no time has its row, too.
+        place: index of the slot. amount: 1. phase: provisioning or executing. from_s, to_s: seconds from the start of the run.
         """
         jobs = self.jobs
         each = np.repeat(np.arange(len(jobs)), jobs["gpus"])
-        places = np.stack([jobs["slot"][each], jobs["gpu"][each]])
-        gangs = [place for job in jobs["job"][jobs["gpus"] > 1].tolist() for place in self._gangs[job]]
-        if gangs:
-            places[:, jobs["gpus"][each] > 1] = np.array(gangs).T
+        slots = jobs["slot"][each]
+        slots[jobs["gpus"][each] > 1] = [slot for job in jobs["job"][jobs["gpus"] > 1].tolist() for slot, _ in self._gangs[job]]
         claims = np.empty((len(each), len(PHASES)), CLAIM)
-        claims["job"], claims["slot"], claims["gpu"] = (column[:, None] for column in (jobs["job"][each], *places))
-        claims["phase"] = range(len(PHASES))
+        claims["job"], claims["place"], claims["amount"], claims["phase"] = jobs["job"][each, None], slots[:, None], 1.0, PHASES
         times_s = np.stack([jobs[name][each] for name in ("dispatch_s", "start_s", "finish_s")], axis=1)
         claims["from_s"], claims["to_s"] = times_s[:, :-1], times_s[:, 1:]
-        return claims.ravel()
+        return np.asarray(claims[claims["to_s"] > claims["from_s"]])
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The run as slots and jobs, which it is drawn from; the kinds of the jobs are their complexities."""
+        jobs, slots = self.jobs, self.scenario.slots
+        visits = np.empty(len(jobs), VISIT)
+        for name, column in zip(VISIT.names or (), ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")):
+            visits[name] = jobs[column]
+        places = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(slots))
+        sizes = (1.0,) * len(slots)
+        return Timeline("slot", places, sizes, self.claims, visits, kinds=self.kinds("complexity"), policy=self.policy)
+
+    def kinds(self, by: str) -> dict[int, str]:
+        """The kinds of the jobs, by their ids. by: complexity, class (of the deadline) or status (the stock met at dispatch)."""
+        check_one_of("colour_by", by, KINDS)
+        column, first, names = KINDS[by]
+        values, last = self.jobs[column].astype(int) - first, len(names) - 1
+        if values.max(initial=0) > last:
+            names = (*names[:-1], f"{names[-1]} and more")
+        return dict(zip(self.jobs["job"].tolist(), np.array(names)[np.minimum(values, last)].tolist()))
 
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.

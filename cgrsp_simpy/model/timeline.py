@@ -20,8 +20,9 @@ class Timeline:
 
     noun: what a place is called (slot, node, machine, GPU). places: their names. sizes: how much each has to hold. claims: one
     row a job, place and phase, an array of CLAIM: `amount` of the place from from_s to to_s, seconds; phase: one of PHASES, or of
-    the model's own. visits: one row a job, an array of VISIT: when it began to wait, was granted places (NaN: never), and ended,
-    and its deadline (NaN: none); seconds. labels, kinds: by job, what is written on it, and the kind by which it is coloured.
+    the model's own; phases of no length are left out. visits: one row a job, an array of VISIT: when it began to wait, was
+    granted places (NaN: never), and ended, or gave up waiting, and its deadline (NaN: none); seconds. labels, kinds: by job, what
+    is written on it, and the kind by which it is coloured. policy: what the run is called beside others.
     """
 
     noun: str
@@ -31,3 +32,9 @@ class Timeline:
     visits: np.ndarray[Any, np.dtype[Any]] = field(repr=False)
     labels: dict[int, str] = field(default_factory=dict, repr=False)
     kinds: dict[int, str] = field(default_factory=dict, repr=False)
+    policy: str = ""
+
+    @property
+    def end_s(self) -> float:
+        """When all have ended, seconds."""
+        return float(max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0)))

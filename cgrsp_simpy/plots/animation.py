@@ -1,32 +1,39 @@
-"""A run in motion: the queue as it grows and shrinks, and what each slot holds."""
+"""A run in motion: the queue as it grows and shrinks, and what each place holds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from matplotlib.animation import AbstractMovieWriter, FuncAnimation, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.checks import check_number, check_whole, require
-from cgrsp_simpy.model.record import PHASES, Run
-from cgrsp_simpy.plots.data import time_unit
+from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.timeline import PHASES, Timeline
+from cgrsp_simpy.plots.data import Drawn, time_unit, timeline_of
+from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import PageWriter
-from cgrsp_simpy.plots.style import EXECUTING, IDLE, PROVISIONING, colour_of, ink_on
+from cgrsp_simpy.plots.style import EXECUTING, IDLE, colour_of, ink_on, phase_greys
 
 __all__ = ["RunAnimation", "animate"]
 
 A_ROW = 10  # boxes
-LABELLED = 20  # up to so many boxes say which job and which GPU
+LABELLED = 20  # up to so many boxes are named
+WRITTEN = 100  # up to so many boxes say which job holds them
+FLAT = 6  # width of all boxes over height, where they are more
+SIDE = 0.9  # of a box
 
 
 class RunAnimation(FuncAnimation):
@@ -39,69 +46,67 @@ class RunAnimation(FuncAnimation):
     def save(self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any) -> None:  # type: ignore[override]
         """Write the animation; a writer of another kind of file may be given, as matplotlib takes them.
 
-        Raises InputError for a name that ends neither in .gif nor in .html, where no writer is given.
+        Without one, the file appears whole or not at all. Raises InputError if it cannot be written, or its name ends neither in
+        .gif nor in .html.
         """
-        if writer is None:
-            suffix = Path(filename).suffix.lower()
-            require(suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}")
-            writer = WRITERS[suffix](fps=self.fps)
-        super().save(str(filename), writer=writer, **options)
+        if writer is not None:
+            super().save(str(filename), writer=writer, **options)
+            return
+        path = Path(filename)
+        suffix = path.suffix.lower()
+        require(suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}")
+        with TemporaryDirectory() as folder:
+            drawn = Path(folder) / path.name
+            super().save(str(drawn), writer=WRITERS[suffix](fps=self.fps), **options)
+            write_whole(path, drawn.read_bytes())
 
 
 WRITERS: dict[str, Any] = {".gif": PillowWriter, ".html": PageWriter}
 
 
-def animate(run: Run, frames: int = 120, fps: float = 12.0) -> RunAnimation:
-    """The queue and the slots of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
+def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
+    """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
 
-    run: with records. frames: at least 2. fps: frames per second. Raises InputError for a run without jobs.
+    run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or
+    how many; up to 20 are named. frames: at least 2. fps: frames per second. Raises InputError for a run without jobs.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
-    require(len(run.jobs) > 0, "jobs with records in the run", len(run.jobs), "at least one")
+    timeline = timeline_of(run)
+    require(len(timeline.visits) > 0, "jobs with records in the run", len(timeline.visits), "at least one")
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    _Unseen(figure)
     top, bottom = figure.subplots(2, height_ratios=(2, 1))
-    scene = _Scene(run, top, bottom)
+    scene = _Scene(timeline, top, bottom)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # all has its place; to find it anew for each frame takes long
-    return RunAnimation(figure, scene.show, np.linspace(0.0, run.totals.end_s, frames).tolist(), fps)
+    return RunAnimation(figure, scene.show, np.linspace(0.0, timeline.end_s, frames).tolist(), fps)
+
+
+class _Unseen(FigureCanvasAgg):
+    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before as well."""
+
+    def draw_idle(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
 
 
 class _Scene:
     """What is on the figure, and how it looks at a time."""
 
-    def __init__(self, run: Run, top: Axes, bottom: Axes) -> None:
-        self._run, self._unit = run, time_unit(run.totals.end_s)
-        times_s, waiting = metrics.queue_length(run)
+    def __init__(self, timeline: Timeline, top: Axes, bottom: Axes) -> None:
+        self._policy, self._unit = timeline.policy, time_unit(timeline.end_s)
+        times_s, waiting = metrics.waiting(timeline)
         self._times_s, self._waiting = np.concatenate([[0.0], times_s]), np.concatenate([[0], waiting])
-        colour = colour_of(run.policy) or "black"
+        colour = colour_of(timeline.policy) or "black"
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
-        top.set_xlim(0, run.totals.end_s / self._unit[0])
+        top.set_xlim(0, timeline.end_s / self._unit[0])
         top.set_ylim(0, max(1.0, 1.05 * float(self._waiting.max())))
         top.set_xlabel(f"time ({self._unit[1]})")
         top.set_ylabel("waiting jobs")
         whole_numbers(top.yaxis)
         self._title = top.set_title(" ", loc="left")
-        self._boxes = [self._box(bottom, index) for index in range(len(run.scenario.slots))]
-        states = {"executing": EXECUTING, "provisioning": PROVISIONING, "idle": IDLE}
-        handles = [Patch(facecolor=colour, edgecolor="0.4", label=name) for name, colour in states.items()]
-        bottom.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
-        bottom.set_xlim(0, min(A_ROW, len(self._boxes)))
-        bottom.set_ylim(-math.ceil(len(self._boxes) / A_ROW), 0)
-        bottom.set_axis_off()
-
-    def _box(self, ax: Axes, index: int) -> tuple[Rectangle, Text, Text]:
-        """The box of a slot, a text for its job, and, where boxes are few, the name of its GPU."""
-        row, column = divmod(index, A_ROW)
-        few = len(self._run.scenario.slots) <= LABELLED
-        box = Rectangle((column + 0.05, -row - 0.95), 0.9, 0.9, edgecolor="0.4")
-        ax.add_patch(box)
-        place: dict[str, Any] = {"x": column + 0.5, "ha": "center", "va": "center"}
-        name = self._run.scenario.slots[index].name if few else ""
-        job = ax.text(y=-row - 0.42, s="", fontsize="medium" if few else "xx-small", **place)
-        return box, job, ax.text(y=-row - 0.82, s=name, fontsize="x-small", **place)
+        self._boxes = _Boxes(timeline, bottom)
 
     def show(self, time_s: float) -> list[Any]:
         """Let all be as it is at a time, in seconds."""
@@ -110,15 +115,70 @@ class _Scene:
         now = int(self._waiting[past - 1])
         self._line.set_data([*(self._times_s[:past] / unit), time_s / unit], [*self._waiting[:past], now])
         self._now.set_data([time_s / unit], [now])
-        self._title.set_text(f"{self._run.policy}: {time_s / unit:.1f} {unit_name}, {now} waiting")
-        claims = self._run.claims
-        here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
-        held = {int(claim["slot"]): (int(claim["job"]), PHASES[claim["phase"]] == "execution") for claim in here}
-        for index, (box, text, name) in enumerate(self._boxes):
-            job, runs = held.get(index, (None, False))
-            colour = IDLE if job is None else EXECUTING if runs else PROVISIONING
-            box.set_facecolor(colour)
-            text.set_text("" if job is None else f"job {job}" if len(self._boxes) <= LABELLED else str(job))
-            for each in (text, name):
-                each.set_color(ink_on(colour))
+        told = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
+        self._title.set_text(f"{self._policy}: {told}" if self._policy else told)
+        self._boxes.show(time_s)
         return [self._line, self._now, self._title]
+
+
+class _Boxes:
+    """The places, each a box."""
+
+    def __init__(self, timeline: Timeline, ax: Axes) -> None:
+        self._bars, number = bars(timeline), len(timeline.places)
+        columns = min(A_ROW, number) if number <= WRITTEN else math.ceil(math.sqrt(FLAT * number))
+        row, column = np.divmod(np.arange(number), columns)
+        self._corners = np.stack([column + 0.05, -row - 0.95], axis=1)
+        self._colours = {PHASES[1]: EXECUTING, **phase_greys(self._bars["phase"].tolist())}
+        self._filled = PolyCollection([], linewidth=0)
+        ax.add_collection(self._filled)
+        rims = self._outlines(np.arange(number), np.zeros(number), np.ones(number))
+        ax.add_collection(
+            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.15)
+        )
+        self._few, self._texts = number <= LABELLED, list[tuple[Text, Text]]()
+        if number <= WRITTEN:
+            self._texts = [self._text(ax, place, name) for place, name in enumerate(timeline.places)]
+        handles = [
+            Patch(facecolor=colour, edgecolor="0.4", label=name) for name, colour in {**self._colours, "idle": IDLE}.items()
+        ]
+        ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(handles), frameon=False)
+        ax.set_xlim(0, columns)
+        ax.set_ylim(-math.ceil(number / columns), 0)
+        ax.set_axis_off()
+
+    def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
+        """A text for what holds a place, and, where boxes are few, its name, without its number, by which it stands."""
+        left, bottom = self._corners[place]
+        own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
+        held = ax.text(y=bottom + 0.53, s="", fontsize="medium" if self._few else "xx-small", **own)
+        told = name.removeprefix(str(place)).strip() or name
+        return held, ax.text(y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **own)
+
+    def _outlines(self, place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The corners of parts of boxes, from low to high."""
+        left, bottom = self._corners[place].T
+        right, top, bottom = left + SIDE, bottom + SIDE * high, bottom + SIDE * low
+        return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(-1, 4, 2)
+
+    def show(self, time_s: float) -> None:
+        """Let all be as it is at a time, in seconds."""
+        here = self._bars[(self._bars["from_s"] <= time_s) & (time_s < self._bars["to_s"])]
+        colours = [self._colours[phase] for phase in here["phase"].tolist()]
+        self._filled.set_verts(list(self._outlines(here["place"], here["low"], here["high"])))
+        self._filled.set_facecolor(colours)
+        jobs: list[dict[int, str]] = [{} for _ in self._texts]  # of each place those who hold it, with their colours
+        for place, job, colour in zip(here["place"].tolist(), here["job"].tolist(), colours):
+            if jobs:
+                jobs[place][job] = colour
+        for texts, held in zip(self._texts, jobs):
+            texts[0].set_text(self._told(held))
+            for text in texts:
+                text.set_color(ink_on(next(iter(held.values()), IDLE)) if len(held) < 2 else "black")
+
+    def _told(self, held: Iterable[int]) -> str:
+        """Who holds a place."""
+        jobs = list(held)
+        if len(jobs) > 1:
+            return f"{len(jobs)} jobs"
+        return "".join(f"job {job}" if self._few else str(job) for job in jobs)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.timeline import Timeline
 
 __all__ = [
     "AXIS",
+    "Drawn",
     "Month",
     "Study",
     "Sweep",
@@ -24,6 +26,7 @@ __all__ = [
     "replications",
     "runs_of",
     "time_unit",
+    "timeline_of",
 ]
 
 AXIS = {
@@ -41,6 +44,18 @@ AXIS = {
     "tight_fraction": "share of tight deadlines",
     "rate_per_s": "arrivals per second",
 }
+
+
+class Timed(Protocol):
+    """What a run of any model leaves."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """The run as places and jobs."""
+
+
+Drawn = Run | Timed | Timeline
+AnyRun = TypeVar("AnyRun", bound=Drawn)
 
 
 class Study(Protocol):
@@ -104,22 +119,26 @@ def time_unit(span_s: float) -> tuple[float, str]:
     return (3600.0, "h") if span_s >= 3 * 3600 else (60.0, "min") if span_s >= 600 else (1.0, "s")
 
 
-def runs_of(runs: Run | Iterable[Run]) -> list[Run]:
+def timeline_of(run: Drawn) -> Timeline:
+    """The timeline of a run, or the one given."""
+    return run if isinstance(run, Timeline) else run.timeline
+
+
+def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
     """The runs, of one or several; raises InputError for none."""
-    listed = [runs] if isinstance(runs, Run) else list(runs)
+    listed = list(runs) if isinstance(runs, Iterable) else [runs]
     require(len(listed) > 0, "runs", listed, "at least one run")
     return listed
 
 
-def named(runs: Sequence[Run]) -> list[str]:
-    """A name for each run: its policy, with scenario and seed where they are needed to tell the runs apart."""
-    names = [run.policy for run in runs]
+def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
+    """A name for each run: its policy, with scenario and seed, or else a number, where that is needed to tell the runs apart."""
+    names = [policy or "run" for policy in policies]
     for text in ("{run.policy}, seed {run.seed}", "{run.scenario.name}, {run.policy}, seed {run.seed}"):
         often = Counter(names)
-        if max(often.values()) == 1:
-            break
-        names = [text.format(run=run) if often[name] > 1 else name for name, run in zip(names, runs)]
-    return names
+        names = [text.format(run=run) if often[name] > 1 and isinstance(run, Run) else name for name, run in zip(names, runs)]
+    often = Counter(names)
+    return [f"{name} ({names[:place].count(name) + 1})" if often[name] > 1 else name for place, name in enumerate(names)]
 
 
 def check_published(published: Mapping[str, Any], policies: Iterable[str]) -> None:

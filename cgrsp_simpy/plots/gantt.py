@@ -1,10 +1,11 @@
-"""Who ran where and when."""
+"""Who held what and when."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
@@ -13,133 +14,168 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.record import PHASES, Run
-from cgrsp_simpy.plots.data import time_unit
+from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.timeline import PHASES, Timeline
+from cgrsp_simpy.plots.data import Drawn, time_unit, timeline_of
 from cgrsp_simpy.plots.labels import AtDrawing
+from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.parts import legend_above, merged, say
-from cgrsp_simpy.plots.style import COMPLEXITY, DEADLINE, MISSED, PROVISIONING, STATUS, axes, ink_on
+from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
 
 __all__ = ["gantt"]
 
-NAMED = 25  # up to so many slots are named
+NAMED = 25  # up to so many places are named
+ROWS = 100  # up to so many places are drawn
+TOLD = 9  # of more kinds, every second, third, ... is in the legend
 NUMBERED = 60  # up to so many jobs carry their number, where it fits
 EDGED = 400  # up to so many jobs have edges
 WIDE = 0.005  # share of the time that is drawn, from which on these edges are white
-
-
-class Colouring(NamedTuple):
-    """A column of the records, and colours with their names for its values from the first on; greater ones take the last."""
-
-    column: str
-    first: int
-    colours: tuple[str, ...]
-    names: tuple[str, ...]
-
-
-COLOURINGS = {
-    "complexity": Colouring("complexity", 1, COMPLEXITY, ("complexity 1", "complexity 2", "complexity 3")),
-    "class": Colouring("tight", 0, DEADLINE, ("loose deadline", "tight deadline")),
-    "status": Colouring("status", 0, STATUS, ("High stock", "Medium stock", "Low stock")),
-}
+HEIGHT = 0.78  # of the bars, in rows
+BELOW = 0.05  # from a bar to the line below it, in rows
+THICK = 0.25  # of that line, at most, in heights of the bar
+INK = 0.75  # of a text's height
+EXECUTING = PHASES[1]
 
 
 def gantt(
-    run: Run, ax: Axes | None = None, jobs: Iterable[int] | None = None, colour_by: str = "complexity", **style: Any
+    run: Drawn, ax: Axes | None = None, jobs: Iterable[int] | None = None, colour_by: str | None = None, **style: Any
 ) -> Axes:
-    """Slots over time: provisioning grey, execution in colours, a line below each job that missed its deadline.
+    """Places over time: execution in the colours of kinds, other phases grey, a line below each job that missed its deadline.
 
-    run: with records. A job on several slots is drawn on each of them. jobs: ids of those to draw; all, unless told.
-    colour_by: complexity, class (of the deadline) or status (the stock met at dispatch). style: of the bars.
+    run: of any model (anything with a timeline, or one), with records. A job on several places is drawn on each of them. The row
+    of a place that jobs share is as high as its size, and each job's bar as high as its amount. Of more than 100 places evenly
+    spread ones are drawn, every second, third, ..., so that rows can be told apart; the axis says how many of how many.
+    jobs: ids of those to draw; all, unless told; then only places that they held count. colour_by: of a run of rented GPUs
+    complexity, class (of the deadline) or status (the stock met at dispatch); by the kinds of its timeline, unless told.
+    style: of the bars.
 
     Raises InputError for a job that the run does not have, or another colour_by.
     """
-    check_one_of("colour_by", colour_by, COLOURINGS)
-    ax, drawn = axes(ax), _chosen(run, jobs)
-    unit, unit_name = time_unit(drawn["finish_s"].max(initial=0))
-    handles = _bars(ax, drawn, run.claims, unit, COLOURINGS[colour_by], style)
-    late = drawn[drawn["finish_s"] > drawn["deadline_s"]]
+    ax, timeline = axes(ax), _chosen(_coloured(run, colour_by), jobs)
+    unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
+    drawn = bars(timeline)
+    shown = _rows(ax, timeline, drawn if jobs is not None else None)
+    drawn = drawn[np.isin(drawn["place"], shown)]
+    drawn["place"] = np.searchsorted(shown, drawn["place"])
+    handles = _draw(ax, timeline, drawn, unit, style)
+    visits = timeline.visits
+    late = stays(drawn[np.isin(drawn["job"], visits["job"][visits["end_s"] > visits["due_s"]])])
     if len(late):
-        first, last = (_of(run.claims, late, phase) for phase in PHASES)
-        ax.hlines(first["slot"] + 0.44, first["from_s"] / unit, last["to_s"] / unit, MISSED, lw=2 * rcParams["lines.linewidth"])
+        _underline(ax, late, unit)
         handles.append(Patch(color=MISSED, label="missed its deadline"))
-    names = [f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)]
-    every = math.ceil(len(names) / NAMED)
-    ax.set_yticks(range(0, len(names), every), names[::every])
-    ax.set_ylim(len(names) - 0.45, -0.55)
-    ax.set_ylabel("slot")
     ax.set_xlabel(f"time ({unit_name})")
     if jobs is None:
         ax.set_xlim(left=0)
-    if not len(drawn):
+    if not len(visits):
         say(ax, "no jobs")
     legend_above(ax, handles)
     return ax
 
 
-def _chosen(run: Run, jobs: Iterable[int] | None) -> np.ndarray:
-    """The records to draw."""
+def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
+    """The timeline with the kinds asked for."""
+    if colour_by is None:
+        return timeline_of(run)
+    if not isinstance(run, Run):
+        require(False, "colour_by", colour_by, "left out for a run that is not of rented GPUs")
+        return timeline_of(run)
+    return replace(run.timeline, kinds=run.kinds(colour_by))
+
+
+def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
+    """The timeline of the jobs to draw."""
     if jobs is None:
-        return run.jobs
+        return timeline
     wanted = list(jobs)
-    known = run.jobs["job"]
+    known = timeline.visits["job"]
     for job in wanted:
         require(job in known, "jobs", job, f"ids of the run's {len(known)} jobs")
-    return np.asarray(run.jobs[np.isin(known, wanted)])
+    claims, visits = (each[np.isin(each["job"], wanted)] for each in (timeline.claims, timeline.visits))
+    return replace(timeline, claims=claims, visits=visits)
 
 
-def _of(claims: np.ndarray, jobs: np.ndarray, phase: str) -> np.ndarray:
-    """The claims of some jobs in one phase."""
-    return np.asarray(claims[np.isin(claims["job"], jobs["job"]) & (claims["phase"] == PHASES.index(phase))])
+def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
+    """The places that are drawn, top down, named on the axis. among: bars, whose places alone count if there are many."""
+    places = np.arange(len(timeline.places))
+    if among is not None and len(places) > ROWS:
+        places = np.unique(among["place"])
+    shown = places[:: math.ceil(len(places) / ROWS) or 1]
+    every = math.ceil(len(shown) / NAMED) or 1
+    ax.set_yticks(range(0, len(shown), every), [timeline.places[place] for place in shown[::every]])
+    ax.set_ylim(len(shown) - 0.45, -0.55)
+    number = len(timeline.places)
+    ax.set_ylabel(timeline.noun if len(shown) == number else f"{len(shown)} of {number:,} {timeline.noun}s")
+    return shown
 
 
-def _bars(ax: Axes, jobs: np.ndarray, claims: np.ndarray, unit: float, by: Colouring, style: dict[str, Any]) -> list[Patch]:
+def _draw(ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]) -> list[Patch]:
     """Draw the bars; what their colours mean."""
-    own = _edges(jobs)
-    handles = []
-    kinds = np.minimum(jobs[by.column].astype(int) - by.first, len(by.colours) - 1)
-    for kind, (colour, name) in enumerate(zip(by.colours, by.names)):
-        part = jobs[kinds == kind]
+    own, handles = _rims(timeline, drawn), list[Patch]()
+    executing = drawn[drawn["phase"] == EXECUTING]
+    kinds = np.array([timeline.kinds.get(job, EXECUTING) for job in executing["job"].tolist()])
+    colours = kind_colours(kinds.tolist())
+    told = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
+    for kind, colour in colours.items():
+        part = executing[kinds == kind]
+        handles += [Patch(color=colour, label=kind)] if kind in told else []
+        _boxes(ax, part, unit, {**own, "facecolor": colour}, style)
+        if len(timeline.visits) <= NUMBERED:
+            _label(ax, part, timeline.labels, unit, colour)
+    for phase, colour in phase_greys(drawn["phase"].tolist()).items():
+        part = drawn[drawn["phase"] == phase]
         if len(part):
-            beyond = " and more" if part[by.column].max() > kind + by.first else ""
-            handles.append(Patch(color=colour, label=name + beyond))
-            executing = _of(claims, part, "execution")
-            _boxes(ax, executing, unit, {**own, "facecolor": colour}, style)
-            if len(jobs) <= NUMBERED:
-                _numbers(ax, executing, unit, colour)
-    if jobs["delay_s"].any():
-        handles.append(Patch(color=PROVISIONING, label="provisioning"))
-        _boxes(ax, _of(claims, jobs, "provisioning"), unit, {**own, "facecolor": PROVISIONING}, style)
+            handles.append(Patch(color=colour, label=phase))
+            _boxes(ax, part, unit, {**own, "facecolor": colour}, style)
     return handles
 
 
-def _edges(jobs: np.ndarray) -> dict[str, Any]:
+def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
     """White edges where bars are wide, edges of their own colour where they could be too thin to be seen, none in a crowd."""
-    if not 0 < len(jobs) <= EDGED:
+    executing = drawn[drawn["phase"] == EXECUTING]
+    if not len(executing) or len(timeline.visits) > EDGED:
         return {"linewidth": 0}
-    width = np.median(jobs["service_s"]) / (jobs["finish_s"].max() - jobs["dispatch_s"].min())
+    width = np.median(executing["to_s"] - executing["from_s"]) / (drawn["to_s"].max() - drawn["from_s"].min())
     return {"edgecolor": "white", "linewidth": 0.7} if width > WIDE else {"edgecolor": "face", "linewidth": 0.4}
 
 
-def _boxes(ax: Axes, claims: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
-    left, right, slot = claims["from_s"] / unit, claims["to_s"] / unit, claims["slot"]
-    low, high = slot - 0.39, slot + 0.39
+def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upper and lower edge of bars on the axis, which points down."""
+    top = drawn["place"] - HEIGHT / 2
+    return top + HEIGHT * drawn["low"], top + HEIGHT * drawn["high"]
+
+
+def _boxes(ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
+    left, right = drawn["from_s"] / unit, drawn["to_s"] / unit
+    low, high = _edges(drawn)
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
     ax.add_collection(PolyCollection(list(corners), **merged(own, style, PolyCollection)))
 
 
-def _numbers(ax: Axes, claims: np.ndarray, unit: float, colour: str) -> None:
-    """The numbers of jobs on their bars, where they fit."""
-    place: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
-    middles = (claims["from_s"] + claims["to_s"]) / 2 / unit
-    texts = [ax.text(middle, claim["slot"], f"J{claim['job']}", **place) for middle, claim in zip(middles, claims)]
+def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
+    """A line below jobs, thinner below thin bars."""
+    share = late["high"] - late["low"]
+    row = ax.get_window_extent().height / ax.figure.dpi * 72 / abs(np.subtract(*ax.get_ylim()))  # points
+    thick = np.minimum(2 * rcParams["lines.linewidth"], THICK * row * HEIGHT * share)
+    at = _edges(late)[1] + BELOW * share
+    ax.hlines(at, late["from_s"] / unit, late["to_s"] / unit, MISSED, lw=thick)
+
+
+def _label(ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str) -> None:
+    """What is written on jobs, where it fits: once on each place, on the highest bar."""
+    drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
+    drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
+    own: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
+    middles = np.stack([(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)], axis=1)
+    texts = [ax.text(x, y, labels.get(job, f"J{job}"), **own) for (x, y), job in zip(middles, drawn["job"].tolist())]
+    corners = [np.stack([drawn[end] / unit, edge], axis=1) for end, edge in zip(("from_s", "to_s"), _edges(drawn))]
 
     def arrange(renderer: RendererBase) -> None:
-        ends = [
-            ax.transData.transform(np.stack([claims[end] / unit, claims["slot"]], axis=1))[:, 0] for end in ("from_s", "to_s")
-        ]
-        for text, width in zip(texts, ends[1] - ends[0]):
+        starts, ends = map(ax.transData.transform, corners)
+        for text, (width, height) in zip(texts, np.abs(ends - starts)):
             text.set_visible(True)  # what is hidden has no extent
-            text.set_visible(text.get_window_extent(renderer).width < width)
+            box = text.get_window_extent(renderer)
+            text.set_visible(box.width < width and box.height < height / INK)
 
-    AtDrawing(ax, arrange)
+    if texts:
+        AtDrawing(ax, arrange)

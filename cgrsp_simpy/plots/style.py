@@ -9,17 +9,20 @@ functions is sized relative to matplotlib's settings, which they never change. T
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, cast
 
-from matplotlib import rc_context, rcParams, rcParamsDefault
+import numpy as np
+from matplotlib import colormaps, rc_context, rcParams, rcParamsDefault
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.timeline import PHASES
 
 __all__ = [
     "COMPLEXITY",
@@ -28,6 +31,7 @@ __all__ = [
     "IDLE",
     "LOOKS",
     "MISSED",
+    "OWN_PHASES",
     "POLICY",
     "PROVISIONING",
     "STATUS",
@@ -37,9 +41,11 @@ __all__ = [
     "colour_of",
     "ink",
     "ink_on",
+    "kind_colours",
     "line_of",
     "looks",
     "marker_of",
+    "phase_greys",
     "styled",
 ]
 
@@ -134,6 +140,15 @@ DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
 EXECUTING = COMPLEXITY[1]
 PROVISIONING = "#e0e0e0"
+OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # of a model's own
+KIND = {
+    **{f"complexity {level}": colour for level, colour in enumerate(COMPLEXITY, start=1)},
+    "complexity 3 and more": COMPLEXITY[2],
+    **dict(zip(("loose deadline", "tight deadline"), DEADLINE)),
+    **dict(zip(("High stock", "Medium stock", "Low stock"), STATUS)),
+    "executing": EXECUTING,
+}  # of jobs that execute
+FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
 IDLE = "#ffffff"
 MISSED = "#D55E00"
 
@@ -231,6 +246,26 @@ def ink(colour: str) -> str:
     """The colour, darkened until it can be read as text on white."""
     share = min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2))
     return _mixed(colour, 0.0, 1 - share)
+
+
+def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
+    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the others from light to dark."""
+    there = set(kinds)
+    own = sorted(there - KIND.keys(), key=_with_numbers)
+    shades = FEW_KINDS.get(len(own)) or [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))]
+    return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(zip(own, shades))
+
+
+def phase_greys(phases: Iterable[str]) -> dict[str, str]:
+    """Greys of the phases that there are besides execution: provisioning, and those of a model's own."""
+    there = set(phases)
+    greys = {phase: OWN_PHASES[place % len(OWN_PHASES)] for place, phase in enumerate(sorted(there - set(PHASES)))}
+    return {PHASES[0]: PROVISIONING, **greys} if PHASES[0] in there else greys
+
+
+def _with_numbers(text: str) -> list[str | int]:
+    """By which texts are sorted, the numbers in them as numbers."""
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", text))]
 
 
 def ink_on(ground: str) -> str:

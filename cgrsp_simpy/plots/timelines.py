@@ -1,4 +1,4 @@
-"""What happens over time: how many jobs wait, what the slots do."""
+"""What happens over time: how many jobs wait, what the places do."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.model.record import Run
+from cgrsp_simpy.model.timeline import PHASES, Timeline
 from cgrsp_simpy.plots.beside import Mark, label_marks
-from cgrsp_simpy.plots.data import named, runs_of, time_unit
+from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit, timeline_of
 from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
-from cgrsp_simpy.plots.style import EXECUTING, IDLE, PROVISIONING, axes, looks
+from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
 __all__ = ["queue_length", "slot_timeline"]
 
@@ -28,25 +28,27 @@ STEPS = 200  # changes of the slots, beyond which averages over about as many sp
 SPANS_S = (1, 2, 5, 10, 20, 30, *(60 * span for span in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720)))
 
 
-def queue_length(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
-    """Jobs submitted and not yet dispatched, over time: a line a run, named by its policy.
+def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any) -> Axes:
+    """Jobs that have come and have not been granted places, nor given up, over time: a line a run, named by its policy.
 
-    runs: one or several, with records. style: of the lines. Raises InputError for no run.
+    runs: one or several, of any model, with records. style: of the lines. Raises InputError for no run.
     """
     runs, ax = runs_of(runs), axes(ax)
-    unit, unit_name = time_unit(max(run.totals.end_s for run in runs))
-    drawn = []
-    for run, name, look in zip(runs, named(runs), looks(run.policy for run in runs)):
-        times_s, waiting = metrics.queue_length(run)
+    timelines = list(map(timeline_of, runs))
+    unit, unit_name = time_unit(max(timeline.end_s for timeline in timelines))
+    policies, drawn = [timeline.policy for timeline in timelines], []
+    for timeline, name, look in zip(timelines, named(runs, policies), looks(policies)):
+        times_s, waiting = metrics.waiting(timeline)
         own = {"drawstyle": "steps-post", "color": look.colour, "linestyle": look.line, "label": name}
-        times, lengths = [0, *times_s / unit, run.totals.end_s / unit], [0, *waiting, 0]
+        times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]
         drawn += ax.plot(times, lengths, **merged(own, style, Line2D))
+    any_jobs = any(len(timeline.visits) for timeline in timelines)
     ax.set_xlabel(f"time ({unit_name})")
     ax.set_ylabel("waiting jobs")
-    ax.set_xlim(0, None if any(len(run.jobs) for run in runs) else 1)
+    ax.set_xlim(0, None if any_jobs else 1)
     ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
     whole_numbers(ax.yaxis)
-    if not any(len(run.jobs) for run in runs):
+    if not any_jobs:
         say(ax, "no jobs")
     name_lines(ax, drawn)
     return ax
@@ -69,37 +71,43 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
     label_marks(ax, marks, [str(line.get_color()) for line in drawn])
 
 
-def slot_timeline(run: Run, ax: Axes | None = None, **style: Any) -> Axes:
-    """How many slots execute, wait for a GPU to come, and are idle, over time: stacked areas.
+def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
+    """How many places execute, are provisioned or in a phase of the model's own, and are idle, over time: stacked areas.
 
-    run: with records. Where the slots change too often to be seen, averages over equal spans, which the axis names. style: of
-    the areas.
+    run: of any model, with records. A job that holds a part of a place counts as that part of it. Where the places change too
+    often to be seen, averages over equal spans, which the axis names. style: of the areas.
     """
-    ax, jobs, slots = axes(ax), run.jobs, len(run.scenario.slots)
-    unit, unit_name = time_unit(run.totals.end_s)
-    edges = np.unique(np.concatenate([[0.0], *(jobs[name] for name in ("dispatch_s", "start_s", "finish_s"))]))
+    ax, timeline = axes(ax), timeline_of(run)
+    unit, unit_name = time_unit(timeline.end_s)
+    claims, places = timeline.claims, len(timeline.places)
+    edges = np.unique(np.concatenate([[0.0], claims["from_s"], claims["to_s"]]))
     averaged = len(edges) > STEPS
     if averaged:
         edges = np.append(np.arange(0, edges[-1], _span_s(edges[-1])), edges[-1])
-    executing, held = (_average(jobs[start], jobs["finish_s"], jobs["gpus"], edges) for start in ("start_s", "dispatch_s"))
-    layers = [np.zeros_like(executing), executing, held, np.full_like(held, slots)]
-    handles = []
-    for low, high, colour, name in zip(
-        layers, layers[1:], (EXECUTING, PROVISIONING, IDLE), ("executing", "provisioning", "idle")
-    ):
+    low, handles = np.zeros(len(edges) - 1), []
+    for phase, colour in {PHASES[1]: EXECUTING, **phase_greys(claims["phase"].tolist()), "idle": IDLE}.items():
+        high = np.full_like(low, places) if phase == "idle" else low + _held(timeline, phase, edges)
         own = {"step": "post", "facecolor": colour, "linewidth": 0}
         bottom, top = (np.append(each, each[-1:]) for each in (low, high))
         ax.fill_between(edges / unit, bottom, top, **merged(own, style, PolyCollection))
-        handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=name))
+        handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase))
+        low = high
     ax.set_xlabel(f"time ({unit_name})")
-    ax.set_ylabel(f"slots, mean over {_told(edges[1])}" if averaged else "slots")
+    ax.set_ylabel(f"{timeline.noun}s, mean over {_told(edges[1])}" if averaged else f"{timeline.noun}s")
     ax.set_xlim(0, edges[-1] / unit or 1)
-    ax.set_ylim(0, slots)
+    ax.set_ylim(0, places)
     whole_numbers(ax.yaxis)
-    if not len(jobs):
+    if not len(timeline.visits):
         say(ax, "no jobs")
     legend_above(ax, handles)
     return ax
+
+
+def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
+    """Between each two edges, the time average of the places that are held in a phase."""
+    own = timeline.claims[timeline.claims["phase"] == phase]
+    share = own["amount"] / np.maximum(np.array(timeline.sizes)[own["place"]], own["amount"])
+    return _average(own["from_s"], own["to_s"], share, edges)
 
 
 def _average(start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray) -> np.ndarray:

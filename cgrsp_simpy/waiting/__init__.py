@@ -6,12 +6,15 @@ Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as waiting-polic
 """
 
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case, Outcome, best_number, estimate, follow, simulate
+from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.formulas import ClosedForm, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
+from cgrsp_simpy.waiting.orders import WaitingView
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
+from cgrsp_simpy.waiting.simulation import Simulation, simulate
+from cgrsp_simpy.waiting.trials import best_number, estimate, follow
 
 __all__ = [
     "M5",
@@ -24,8 +27,10 @@ __all__ = [
     "Mispredictions",
     "Outcome",
     "Prices",
+    "Simulation",
     "Size",
     "WaitingPolicy",
+    "WaitingView",
     "analyze",
     "best_number",
     "closed_form",

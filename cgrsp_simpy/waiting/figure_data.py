@@ -15,11 +15,13 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case, Outcome, estimate, follow, simulate
+from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Floats, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, rent_per_h
 from cgrsp_simpy.waiting.policies import BASELINE_SHORT_S, NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy, waiting_policy
+from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.trials import estimate, follow
 
 __all__ = [
     "LONG_CV",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import Chunk, Floats, Ints
 from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
 
-__all__ = ["BATCHES", "Columns", "Tally"]
+__all__ = ["BATCHES", "Columns", "Tally", "in_order"]
 
 BATCHES = 20
 TRIM = 0.1  # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
@@ -40,6 +40,18 @@ class Columns(NamedTuple):
     def end_s(self) -> Floats:
         """When each ended."""
         return self.start_s + self.jobs.run_s
+
+
+def in_order(kept: Sequence[Columns]) -> Columns:
+    """All jobs of several parts, in order of submission."""
+    place = np.concatenate([done.place for done in kept])
+    order = np.argsort(place)
+
+    def joined(columns: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return np.concatenate(list(columns))[order]
+
+    jobs = Chunk(*(joined(columns) for columns in zip(*(done.jobs for done in kept))))
+    return Columns(place[order], jobs, joined(done.start_s for done in kept), joined(done.on_demand for done in kept))
 
 
 @dataclass

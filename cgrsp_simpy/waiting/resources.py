@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
+from typing import Any
 
 import simpy
 
 from cgrsp_simpy.engine.claims import Part, Place, Pool, Slot
+from cgrsp_simpy.model.decision import PlaceError
 from cgrsp_simpy.waiting.machines import Room, Size
 
 __all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "WholeMachines", "WholePlan"]
@@ -17,19 +19,13 @@ __all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "Whol
 
 @dataclass(slots=True, eq=False)
 class Arriving:
-    """A job and what is foreseen for it (of WAITS, GOES, MISLED). place: in the order of submission."""
+    """A job. id: its number in the order of submission, from 1. submit_s, run_s: seconds. cores, memory_gb: what it needs."""
 
-    place: int
+    id: int
     submit_s: float
     run_s: float
     cores: int
     memory_gb: float
-    kind: int
-
-    @property
-    def id(self) -> int:
-        """Its number in the order of submission."""
-        return self.place
 
 
 # ---- which machines are free ----
@@ -39,11 +35,12 @@ class WholeMachines:
     """Machines of which a job takes one as a whole: a slot each."""
 
     def __init__(self, number: int) -> None:
+        self._number = number
         self._idle = list(reversed(range(number)))  # in the order in which they fell idle
 
     def places(self, env: simpy.Environment) -> list[Place]:
         """The machines as places."""
-        return [Slot(env, "machine", index) for index in range(len(self._idle))]
+        return [Slot(env, "machine", index) for index in range(self._number)]
 
     @property
     def full(self) -> bool:
@@ -54,11 +51,18 @@ class WholeMachines:
         """The machine that fell idle last; None if all are busy."""
         return self._idle[-1] if self._idle else None
 
+    def rooms(self, job: Arriving) -> list[int]:  # noqa: ARG002
+        """The idle machines."""
+        return sorted(self._idle)
+
     def take(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
-        """A job is promised a machine; its parts of the places."""
-        if machine == self._idle[-1]:
+        """A job is promised a machine; its parts of the places. Raises PlaceError for a machine that is none, or not idle."""
+        if self._idle and machine == self._idle[-1]:
             self._idle.pop()
         else:
+            _check_machine(machine, self._number)
+            if machine not in self._idle:
+                raise PlaceError(f"machine {machine}, which is busy or given away already")
             self._idle.remove(machine)
         return ((machine, 1),)
 
@@ -91,14 +95,25 @@ class SharedMachines:
         index = self._room.best(job.cores, job.memory_gb)
         return None if index < 0 else index
 
+    def rooms(self, job: Arriving) -> list[int]:
+        """The machines with room for a job."""
+        free = enumerate(self._room.free)
+        return [index for index, (cores, memory_gb) in free if cores >= job.cores and memory_gb >= job.memory_gb]
+
     def take(self, job: Arriving, machine: int) -> Sequence[Part]:
-        """A job is promised room on a machine; its parts of the places."""
+        """A job is promised room on a machine; its parts of the places. Raises PlaceError for a machine that is none."""
+        _check_machine(machine, len(self._sizes))
         self._room.change(machine, -job.cores, -job.memory_gb)
         return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
 
     def free(self, job: Arriving, machine: int) -> None:
         """A job has left a machine."""
         self._room.change(machine, job.cores, job.memory_gb)
+
+
+def _check_machine(machine: Any, number: int) -> None:
+    if type(machine) is not int or not 0 <= machine < number:
+        raise PlaceError(f"machine {machine!r}; there are 0 to {number - 1}")
 
 
 # ---- when they will be free ----

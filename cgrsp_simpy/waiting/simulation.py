@@ -3,185 +3,165 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from itertools import count
 from typing import Any
 
+import numpy as np
 import simpy
 
-from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.engine.claims import Held
 from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.instant import delay_until
-from cgrsp_simpy.waiting.jobs import Chunk
-from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
-from cgrsp_simpy.waiting.resources import Arriving, Machines, Plan
+from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.waiting.case import Case, Outcome
+from cgrsp_simpy.waiting.claims import claims_of
+from cgrsp_simpy.waiting.jobs import CHUNK, Chunk
+from cgrsp_simpy.waiting.orders import Line, order_of
+from cgrsp_simpy.waiting.outcome import Columns, Tally, in_order
+from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds
+from cgrsp_simpy.waiting.resources import Arriving, Machines, Plan, SharedMachines, SharedPlan, WholeMachines, WholePlan
 
-__all__ = ["ORDERS", "Row", "WaitingRun", "WaitingView", "arrivals"]
+__all__ = ["Simulation", "simulate"]
 
 Process = Generator[simpy.Event, Any, None]
 Row = tuple[int, float, float, int, float, float, bool]
-"""What a job leaves: place, submit_s, run_s, cores, memory_gb, start_s, and whether it ran on demand."""
+"""What a job leaves: id, submit_s, run_s, cores, memory_gb, start_s, and whether it ran on demand."""
 
 
-# ---- what a policy sees: jobs in line for fixed machines ----
+def simulate(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
+    """Simulate a case in SimPy until its last job has ended.
+
+    keep: keep what became of each job, and who held which machine; without it memory does not grow with the number of jobs.
+    Raises InputError for a job that fits on no machine, PolicyError for an order of one's own that answers what cannot be
+    carried out.
+    """
+    run = Simulation(case, seed, keep=keep)
+    run.env.run()
+    return run.close()
 
 
-class WaitingView:
-    """Jobs that wait for a fixed machine, and the machines. waiting: the jobs, oldest first. now_s: the clock."""
+class Simulation:
+    """A case that has been set up, with its source of jobs about to start.
 
-    def __init__(self, machines: Machines) -> None:
-        self.machines, self.now_s = machines, 0.0
-        self.waiting: dict[Arriving, Claim] = {}
-        self._line: deque[Arriving] = deque()
-        self._by_time: list[tuple[float, int, Arriving]] | None = None  # kept from the first time that it is asked for
-
-    def first(self) -> Arriving | None:
-        """The job that has waited longest."""
-        line = self._line
-        while line and line[0] not in self.waiting:
-            line.popleft()
-        return line[0] if line else None
-
-    def shortest(self) -> list[tuple[float, int, Arriving]]:
-        """Jobs by running time, of equals the first to come; those that wait no longer are among them."""
-        if self._by_time is None:
-            self._by_time = sorted((job.run_s, job.place, job) for job in self.waiting)
-        return self._by_time
-
-    # ---- what the engine tells ----
-
-    def view(self, now_s: float) -> WaitingView:
-        """Itself, at the time that it is."""
-        self.now_s = now_s
-        return self
-
-    def summary(self) -> str:
-        """What a listing says of a decision."""
-        return f"{len(self.waiting)} waiting"
-
-    def describe(self, job: Arriving) -> str:
-        """What a listing says of a job that comes to wait."""
-        return f"{job.run_s:.2f} s, {job.cores} cores, {job.memory_gb:g} GB"
-
-    def add(self, job: Arriving) -> None:
-        """A job waits."""
-        self._line.append(job)
-        if self._by_time is not None:
-            insort(self._by_time, (job.run_s, job.place, job))
-
-    def gave_up(self, job: Arriving) -> None:
-        """A job waits no longer; it is passed over when its turn comes."""
-
-    def granted(self, claim: Claim, machine: int) -> Sequence[Part]:
-        """A job waits no longer: it has room on a machine."""
-        claim.terms = machine
-        return self.machines.take(claim.job, machine)
-
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A job has left its machine."""
-        self.machines.free(claim.job, claim.terms)
-
-
-Answer = Iterator[tuple[Arriving, int]]
-
-
-def first_come(view: WaitingView) -> Answer:
-    """First come, first served: while the first finds no room, those behind it wait."""
-    while (job := view.first()) is not None and (machine := view.machines.room(job)) is not None:
-        yield job, machine
-
-
-def shortest_first(view: WaitingView) -> Answer:
-    """The job of the shortest running time first of those that find room; of equals the first to come."""
-    place, line, refused = 0, view.shortest(), set[tuple[int, float]]()  # needs that find no room now
-    while place < len(line) and not view.machines.full:
-        job = line[place][2]
-        needs = (job.cores, job.memory_gb)
-        if needs in refused:
-            place += 1
-        elif job not in view.waiting:  # has given up
-            del line[place]
-        elif (machine := view.machines.room(job)) is not None:
-            del line[place]
-            yield job, machine
-        else:
-            refused.add(needs)
-            place += 1
-
-
-ORDERS: dict[str, Callable[[WaitingView], Answer]] = {"fcfs": first_come, "sjf": shortest_first}
-
-
-# ---- the processes ----
-
-
-class WaitingRun:
-    """A run: who waits by `policy`, in what order they are served by `order`.
-
-    plan: by which a balking job knows its wait on arrival. Without one, as under shortest job first, where that takes
-    knowledge of the jobs to come, a job stays in the queue unseen, and if it has not started after the longest wait it has never
-    been there. That is exact, as waiting jobs hold up nobody there who would start.
+    A balking job that is served in another order than first come first served, where that takes knowledge of the jobs to come,
+    stays in the queue unseen, and if it has not started after the longest wait it has never been there. With sjf that is exact,
+    as waiting jobs hold up nobody there who would start.
     """
 
-    def __init__(
-        self,
-        machines: Machines,
-        order: str,
-        policy: WaitingPolicy,
-        plan: Plan | None,
-        work_conserving: bool,
-        record: Callable[[Row], None],
-    ) -> None:
-        self.env = simpy.Environment()
-        self.engine = Engine(self.env, machines.places(self.env), WaitingView(machines), ORDERS[order])
-        self.policy, self.plan, self.work_conserving, self.record = policy, plan, work_conserving, record
+    def __init__(self, case: Case, seed: int = 0, listener: Listener | None = None, *, keep: bool = False) -> None:
+        check_whole("seed", seed, least=0)
+        self.case, self.seed, self.policy = case, seed, case.policy
+        env = self.env = simpy.Environment()
+        machines: Machines = WholeMachines(case.machines) if isinstance(case.machines, int) else SharedMachines(case.machines)
+        log: list[Held] | None = [] if keep else None
+        self.engine = Engine(env, machines.places(env), Line(machines), order_of(case.order), listener, log)
+        self.plan = _plan(case)
+        self.ledger = _Ledger(case, keep)
+        env.process(self.source(_arrivals(case.foreseen(seed))))
 
-    def source(self, jobs: Iterable[Arriving]) -> Process:
+    def close(self) -> Outcome:
+        """What the run leaves, once the last job has ended."""
+        self.engine.check_done()
+        ledger = self.ledger
+        ledger.flush()
+        if self.engine.log is None:
+            return Outcome(self.case, self.seed, ledger.tally)
+        jobs = in_order(ledger.kept)
+        return Outcome(self.case, self.seed, ledger.tally, jobs, claims_of(self.case.machines, jobs, self.engine.log))
+
+    def source(self, jobs: Iterable[tuple[Arriving, int]]) -> Process:
         """Start the process of each job when it is submitted."""
         env = self.env
-        for job in jobs:
-            yield env.timeout(delay_until(env.now, job.submit_s))
-            env.process(self.job_process(job))
+        for job, kind in jobs:
+            yield env.timeout(delay_until(env.now, job.submit_s), ("submit", job.id))
+            env.process(self.job_process(job, kind))
 
-    def job_process(self, job: Arriving) -> Process:
-        """A job: perhaps a wait, then execution, on a fixed machine or on demand."""
-        env = self.env
+    def job_process(self, job: Arriving, kind: int) -> Process:
+        """A job: perhaps a wait, then execution, on a fixed machine or on demand. kind: what is foreseen for it."""
+        env, engine = self.env, self.engine
         claim = None
-        if job.kind != GOES or self.work_conserving:
-            claim = yield self.engine.claim(job, self.patience_s(job))
+        if kind != GOES or self.case.work_conserving:
+            claim = yield engine.claim(job, self.patience_s(job, kind))
+        elif engine.listener:
+            engine.tell("submit", job, engine.state.describe(job))
         if claim is None:
-            start_s = self.left_s(job)
-            yield env.timeout(job.run_s)
+            start_s, ends_in_s = self.on_demand(job, kind)
+            yield env.timeout(ends_in_s, ("finish", job.id))
+            if engine.listener:
+                engine.tell("finish", job, "on demand")
         else:
             start_s = env.now
             claim.acquire()
-            yield env.timeout(job.run_s)
-            self.engine.release(claim)
-        self.record((job.place, job.submit_s, job.run_s, job.cores, job.memory_gb, start_s, claim is None))
+            if engine.listener:
+                engine.tell("start", claim, f"waited {start_s - job.submit_s:.2f} s")
+            yield env.timeout(job.run_s, ("finish", job.id))
+            if engine.listener:
+                engine.tell("finish", claim, f"ran {job.run_s:.2f} s")
+            engine.release(claim)
+        self.ledger.record((job.id, job.submit_s, job.run_s, job.cores, job.memory_gb, start_s, claim is None))
 
-    def patience_s(self, job: Arriving) -> float:
+    def patience_s(self, job: Arriving, kind: int) -> float:
         """How long a job stays in the queue, at most."""
-        wait_s = 0.0 if job.kind == GOES else self.policy.wait_s
+        wait_s = 0.0 if kind == GOES else self.policy.wait_s
         if self.plan is None:
             return wait_s
         if self.plan.admits(job, wait_s):
             return math.inf
-        if job.kind != MISLED:
+        if kind != MISLED:
             return 0.0
         self.plan.lingers(job, wait_s)
         return wait_s
 
-    def left_s(self, job: Arriving) -> float:
-        """Since when a job that runs on demand has done so."""
-        foretold = self.policy.balks and job.kind != MISLED
-        return job.submit_s if foretold else self.env.now
+    def on_demand(self, job: Arriving, kind: int) -> tuple[float, float]:
+        """A job goes on demand: since when it has run there, and how long from now it does."""
+        now_s, tell = self.env.now, self.engine.tell
+        if self.policy.balks and kind != MISLED and job.submit_s < now_s:
+            tell("rents", job, f"since {job.submit_s:.2f} s: it foresaw a wait of more than {self.policy.wait_s:g} s")
+            return job.submit_s, delay_until(now_s, job.submit_s + job.run_s)
+        if now_s > job.submit_s:
+            tell("gives up", job, f"after {now_s - job.submit_s:.2f} s")
+        tell("rents", job, f"on demand, for {job.run_s:.2f} s")
+        return now_s, job.run_s
 
 
-def arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[Arriving]:
-    """The jobs one by one."""
-    places = count()
+def _plan(case: Case) -> Plan | None:
+    """By which a balking job knows its wait on arrival, first come, first served; None for any other."""
+    if not case.policy.balks or case.order != "fcfs":
+        return None
+    return WholePlan(case.machines) if isinstance(case.machines, int) else SharedPlan(case.machines)
+
+
+def _arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[tuple[Arriving, int]]:
+    """The jobs one by one, and what is foreseen for each."""
+    numbers = count(1)
     for chunk, kinds in foreseen:
-        for job in zip(*(column.tolist() for column in (*chunk, kinds))):
-            yield Arriving(next(places), *job)
+        for submit_s, run_s, cores, memory_gb, kind in zip(*(column.tolist() for column in (*chunk, kinds))):
+            yield Arriving(next(numbers), submit_s, run_s, cores, memory_gb), kind
+
+
+class _Ledger:
+    """Takes down what becomes of jobs, and counts them by the thousand."""
+
+    def __init__(self, case: Case, keep: bool) -> None:
+        self.tally = Tally(case.jobs.jobs, case.sizes if case.shared else None, case.steady)
+        self.kept: list[Columns] = []
+        self._keep, self._rows = keep, list[Row]()
+
+    def record(self, row: Row) -> None:
+        """Take down a job."""
+        self._rows.append(row)
+        if len(self._rows) == CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count what has been taken down."""
+        if not self._rows:
+            return
+        number, *job, start_s, on_demand = (np.array(column) for column in zip(*self._rows))
+        done = Columns(number - 1, Chunk(*job), start_s, on_demand)
+        self.tally.add(done)
+        self._rows.clear()
+        if self._keep:
+            self.kept.append(done)

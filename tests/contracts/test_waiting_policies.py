@@ -8,10 +8,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.waiting.case import Case, best_number, follow, simulate
+from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.trials import best_number, follow
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
 every_policy = pytest.mark.parametrize("name", POLICIES)

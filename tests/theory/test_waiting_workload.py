@@ -7,10 +7,11 @@ import pytest
 
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case, follow
+from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, rent_per_h
 from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.trials import follow
 
 RATE, MEAN_S = 0.4527, 6225.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.plots.style import EXECUTING, IDLE, PROVISIONING
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
 BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 
@@ -37,6 +38,17 @@ def frame_at(run, time_s):
     return moving._fig.axes
 
 
+def colours_of_box(bottom, column):
+    """What a box is filled with, from the bottom up: colours and how high they reach."""
+    filled = bottom.collections[0]
+    boxes = [path.get_extents() for path in filled.get_paths()]
+    return [
+        (to_hex(colour), round((box.y1 + 0.95) / 0.9, 6))
+        for colour, box in sorted(zip(filled.get_facecolor().tolist(), boxes), key=lambda each: each[1].y0)
+        if column < box.x0 < column + 1
+    ]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
 def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     time_s = share * run.totals.end_s
@@ -45,11 +57,11 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     waiting = int(((jobs["submit_s"] <= time_s) & (time_s < jobs["dispatch_s"])).sum())
     assert top.get_title("left").endswith(f"{waiting} waiting")
     assert top.lines[0].get_ydata()[-1] == waiting
-    for slot, box in enumerate(bottom.patches):
+    for slot in range(3):
         held = jobs[(jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])]
         runs = bool(len(held)) and held["start_s"][0] <= time_s
-        colour = IDLE if not len(held) else EXECUTING if runs else PROVISIONING
-        assert np.allclose(box.get_facecolor()[:3], [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)])
+        filled = [] if not len(held) else [(EXECUTING if runs else PROVISIONING, 1.0)]
+        assert colours_of_box(bottom, slot) == filled
         assert bottom.texts[2 * slot].get_text() == (f"job {held['job'][0]}" if len(held) else "")
 
 
@@ -93,4 +105,42 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
         cg.plots.animate(run, frames=1)
     with pytest.raises(cg.InputError, match="kept no records"):
         cg.plots.animate(cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file/a.gif", "file/a.gif: File exists"),
+        ("file/a.html", "file/a.html: File exists"),
+        ("folder.gif", "folder.gif: Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, message, tmp_path):
+    (tmp_path / "folder.gif").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(cg.InputError, match=f".*{message}$"):
+        cg.plots.animate(run, frames=2).save(tmp_path / name)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder.gif"]
+
+
+# ---- cgrsp run --animate ----
+
+
+def test_run_sets_a_day_in_motion(tmp_path, capsys):
+    path = tmp_path / "new" / "day.html"
+    assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--animate", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("quiet, fifo, seed 0\n")
+    assert err == ""
+    assert path.read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a"])
+def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--day", "quiet", "--events", "--gantt", "day.png", "--animate", name]) == 2
+    told = f"cgrsp run: --animate(='{name}') must be a file that ends in .html, .gif\n"
+    assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())

@@ -2,21 +2,20 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import utilisation
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.record import PHASES
-from cgrsp_simpy.plots.style import IDLE
-
-PROVISIONING, EXECUTION = range(len(PHASES))
+from cgrsp_simpy.model.timeline import CLAIM, PHASES
+from cgrsp_simpy.plots.style import EXECUTING, IDLE
 
 
 @pytest.fixture
@@ -41,23 +40,31 @@ def gangs(seed, free_types=False):
 def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
     run = cg.simulate(gangs(seed, free_types), policy, seed)
     jobs, claims = run.jobs, run.claims
+    assert claims.dtype == CLAIM
     assert jobs["gpus"].max() > 1
+    assert (claims["amount"] == 1).all()
+    assert (claims["to_s"] > claims["from_s"]).all()
     for job in jobs:
         own = claims[claims["job"] == job["job"]]
-        assert len(set(own["slot"].tolist())) == job["gpus"] == len(own) / 2
-        assert (own["slot"][0], own["gpu"][0]) == (job["slot"], job["gpu"])
-        assert own["phase"].tolist() == [PROVISIONING, EXECUTION] * job["gpus"]
-        assert set(own["from_s"].tolist()) == {job["dispatch_s"], job["start_s"]}
-        assert set(own["to_s"].tolist()) == {job["start_s"], job["finish_s"]}
-        prices = sum(run.scenario.gpus[gpu].price_usd_per_h for gpu in own["gpu"][own["phase"] == EXECUTION])
+        assert len(set(own["place"].tolist())) == job["gpus"] == len(own) / 2
+        assert own["place"][0] == job["slot"]
+        assert own["phase"].tolist() == list(PHASES) * job["gpus"]
+        assert own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
+        assert own["to_s"].tolist() == [job["start_s"], job["finish_s"]] * job["gpus"]
+        had = run._gangs.get(job["job"], [(job["slot"], job["gpu"])])
+        assert [slot for slot, _ in had] == own["place"][::2].tolist()
+        prices = sum(run.scenario.gpus[gpu].price_usd_per_h for _, gpu in had)
         assert job["cost_usd"] == pytest.approx(job["service_s"] * prices / 3600)
+        assert free_types or all(run.scenario.gpus[gpu] == run.scenario.slots[slot] for slot, gpu in had)
     for slot, held_s in enumerate(run.slot_held_s):
-        own = np.sort(claims[claims["slot"] == slot], order=["from_s", "to_s"])
+        own = np.sort(claims[claims["place"] == slot], order=["from_s", "to_s"])
         assert (own["from_s"][1:] >= own["to_s"][:-1]).all()  # one at a time
         assert (own["to_s"] - own["from_s"]).sum() == pytest.approx(held_s)
-        assert free_types or all(run.scenario.gpus[gpu] == run.scenario.slots[slot] for gpu in own["gpu"])
     share = (claims["to_s"] - claims["from_s"]).sum() / (5 * run.totals.end_s)
     assert utilisation(run) == pytest.approx((share, share))
+    assert [row["slots"].split() for row in run.rows()] == [
+        list(dict.fromkeys(map(str, claims["place"][claims["job"] == job["job"]]))) for job in jobs
+    ]
 
 
 def test_claims_of_jobs_on_one_slot_are_their_records():
@@ -67,9 +74,34 @@ def test_claims_of_jobs_on_one_slot_are_their_records():
         assert np.array_equal(first[name], run.jobs[column])
     for name, column in (("from_s", "start_s"), ("to_s", "finish_s")):
         assert np.array_equal(last[name], run.jobs[column])
-    for name in ("job", "slot", "gpu"):
-        assert np.array_equal(first[name], run.jobs[name])
-        assert np.array_equal(last[name], run.jobs[name])
+    for name, column in (("job", "job"), ("place", "slot")):
+        assert np.array_equal(first[name], run.jobs[column])
+        assert np.array_equal(last[name], run.jobs[column])
+
+
+def test_phases_of_no_length_are_left_out():
+    at_once = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
+    run = cg.simulate(replace(cg.day("quiet", jobs=20), market=at_once), "fifo")
+    assert run.claims["phase"].tolist() == ["executing"] * 20
+    assert np.array_equal(run.claims["from_s"], run.jobs["dispatch_s"])
+
+
+def test_the_timeline_is_the_run_as_slots_and_jobs():
+    run = cg.simulate(cg.day("hectic", jobs=60), "rh")
+    timeline, jobs = run.timeline, run.jobs
+    assert (timeline.noun, timeline.policy, timeline.sizes) == ("slot", "rh", (1.0,) * 5)
+    assert timeline.places == tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots))
+    assert timeline.claims is run.claims
+    for name, column in (
+        ("job", "job"),
+        ("ready_s", "submit_s"),
+        ("granted_s", "dispatch_s"),
+        ("end_s", "finish_s"),
+        ("due_s", "deadline_s"),
+    ):
+        assert np.array_equal(timeline.visits[name], jobs[column])
+    assert timeline.kinds == {job["job"]: f"complexity {job['complexity']}" for job in jobs}
+    assert timeline.end_s == run.totals.end_s
 
 
 def test_without_records_there_are_no_claims():
@@ -105,8 +137,10 @@ def test_an_animation_shows_a_job_on_all_its_slots(wide):
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
     bottom = moving._fig.axes[1]
     assert [text.get_text() for text in bottom.texts[::2]] == ["job 0"] * 4 + [""]
-    idle = [np.allclose(box.get_facecolor()[:3], to_rgb(IDLE)) for box in bottom.patches[:5]]
-    assert idle == [False] * 4 + [True]
+    filled = bottom.collections[0]
+    assert [to_hex(colour) for colour in filled.get_facecolor()] == [EXECUTING] * 4
+    assert [tuple(path.get_extents().p0.round(2)) for path in filled.get_paths()] == [(slot + 0.05, -0.95) for slot in range(4)]
+    assert to_hex(moving._fig.get_facecolor()) == IDLE  # the fifth
 
 
 def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):

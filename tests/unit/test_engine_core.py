@@ -1,6 +1,8 @@
 """The engine by itself: claims to slots and pools, patience, places that are taken away, and what a wrong answer is told."""
 
+import gc
 import math
+import weakref
 
 import pytest
 import simpy
@@ -133,6 +135,21 @@ def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
     bench.env.process(taker())
     assert bench.run() == [*started, (at_s, "taken away", 1), (at_s, "starts", 2), (at_s + 5, "ends", 2)]
     assert bench.engine.places[0].count == 0
+
+
+def test_a_claim_is_forgotten_once_it_is_released_without_the_garbage_collector():
+    claims = []
+    bench = Bench(one_each, 1)
+    granted = bench.granted
+    bench.granted = lambda claim, chosen: claims.append(weakref.ref(claim)) or granted(claim, chosen)
+    gc.disable()
+    try:
+        for number in range(5):
+            bench.job(number, number, 10)
+        bench.run()
+        assert [claim() for claim in claims] == [None] * 5
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("hears_all", [False, True])

@@ -9,10 +9,12 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case, best_number, estimate, follow, simulate
+from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h, size_for
 from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
+from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.trials import best_number, estimate, follow
 
 HOUR = 3600.0
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.waiting.case import Case, estimate, follow
+from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
+from cgrsp_simpy.waiting.trials import estimate, follow
 
 NASA = Path(__file__).parents[3] / "shared" / "data" / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 SMALL = ["--jobs", "2000", "--trials", "3"]

@@ -9,23 +9,39 @@ the GPUs of a batching server: read a number of GPUs here as that of places to r
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf, nan
 from typing import Any
 
 import numpy as np
+import simpy
 
-from cgrsp_simpy.engine.claims import claims_table
-from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.claims import Pool, claims_table
+from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.hgsp.instance import Floats
+from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS, STEP_S, Request, RequestPolicy, RequestState, Stepped, Waves
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, Requests
-from cgrsp_simpy.hgsp.llm_simulation import SCHEDULERS, STEP_S, RequestPolicy, Serving, Stepped, Waves
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
-__all__ = ["OWNED", "SCHEDULERS", "STEP_S", "Served", "printed_cluster", "printed_requests", "simulate", "table_two"]
+__all__ = [
+    "OWNED",
+    "SCHEDULERS",
+    "STEP_S",
+    "Served",
+    "Simulation",
+    "printed_cluster",
+    "printed_requests",
+    "simulate",
+    "table_two",
+]
 
+Process = Generator[simpy.Event, Any, None]
 MOST_STEPS = 10**9  # a minute of adding them up
 OWNED = (
     "A request owns its GPUs from start to end, which is the paper's model; it needs many times the GPUs of a server that batches"
@@ -72,8 +88,9 @@ class Served:
         """The run for plots: one place, the cluster with its GPUs."""
         ids = range(1, self.requests.requests + 1)
         rows = zip(ids, self.requests.arrival_s, self.start_s, self.finish_s, [nan] * len(ids))
+        visits = np.array(list(rows), VISIT)
         size, kinds = float(self.cluster.gpus), dict(zip(ids, (f"weight {weight:g}" for weight in self.requests.weight)))
-        return Timeline("cluster", (self.cluster.gpu,), (size,), self.claims, np.array(list(rows), VISIT), kinds=kinds)
+        return Timeline("cluster", (self.cluster.gpu,), (size,), self.claims, visits, kinds=kinds, policy=self.scheduler)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -117,23 +134,78 @@ def simulate(
 
     Raises InputError for a request that the cluster cannot run, or an option that is not allowed.
     """
-    if not callable(scheduler):
-        check_one_of("LLM scheduler", scheduler, SCHEDULERS)
-    policy = scheduler if callable(scheduler) else SCHEDULERS[scheduler]
-    check_bool("waves", waves)
-    if horizon_s != inf:
-        check_number("horizon_s", horizon_s, above=0)
-    cluster.check(requests)
-    name = policy_name(policy)
-    if step_s is not None:
-        policy = Stepped(policy, step_s)
-        end_s = float(requests.arrival_s[-1] + cluster.times_s(requests).sum())  # no request runs longer
-        require(step_s >= end_s / MOST_STEPS, "step_s", step_s, f"at least {end_s / MOST_STEPS:g} for requests of {end_s:g} s")
-    if waves:
-        policy = Waves(policy)
-    run = Serving(requests, cluster, policy)
+    run = Simulation(requests, cluster, scheduler, waves=waves, step_s=step_s, horizon_s=horizon_s)
     run.env.run()
-    return Served(requests, cluster, name, waves, step_s, horizon_s, *run.close())
+    return run.close()
+
+
+class Simulation:
+    """A run that has been set up and not let go; parameters as of `simulate`. The cluster is one pool of GPUs, all alike."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        cluster: LlmCluster,
+        scheduler: str | RequestPolicy = "wsrpt",
+        listener: Listener | None = None,
+        *,
+        waves: bool = False,
+        step_s: float | None = None,
+        horizon_s: float = inf,
+    ) -> None:
+        check_bool("waves", waves)
+        if horizon_s != inf:
+            check_number("horizon_s", horizon_s, above=0)
+        cluster.check(requests)
+        self.requests, self.cluster = requests, cluster
+        self.waves, self.step_s, self.horizon_s = waves, step_s, horizon_s
+        policy, env = self._policy(scheduler), simpy.Environment()
+        self.env, self.name = env, policy_name(policy)
+        pool = Pool(env, "cluster", 1, cluster.gpus, "GPUs")
+        self.engine = Engine(env, [pool], RequestState(cluster.gpus), policy, listener)
+        self.start_s, self.finish_s = np.zeros((2, requests.requests))
+        env.process(self.source(requests, cluster.times_s(requests)))
+
+    def _policy(self, scheduler: str | RequestPolicy) -> RequestPolicy:
+        """The scheduler, asked in the mode of this run; a copy, so that one with memory is fresh for every run."""
+        if not callable(scheduler):
+            check_one_of("LLM scheduler", scheduler, SCHEDULERS)
+        policy = copy.deepcopy(scheduler) if callable(scheduler) else SCHEDULERS[scheduler]
+        if self.step_s is not None:
+            policy = Stepped(policy, self.step_s)
+            end_s = float(self.requests.arrival_s[-1] + self.cluster.times_s(self.requests).sum())  # no request runs longer
+            least_s = end_s / MOST_STEPS
+            require(self.step_s >= least_s, "step_s", self.step_s, f"at least {least_s:g} for requests of {end_s:g} s")
+        return Waves(policy) if self.waves else policy
+
+    def close(self) -> Served:
+        """What became of the requests, once nothing is left to happen."""
+        self.engine.check_done()
+        mode = (self.waves, self.step_s, self.horizon_s)
+        return Served(self.requests, self.cluster, self.name, *mode, self.start_s, self.finish_s)
+
+    def source(self, requests: Requests, times_s: Floats) -> Process:
+        """Start the process of each request when it arrives."""
+        env = self.env
+        columns = (requests.arrival_s, requests.weight, requests.gpus, times_s)
+        for id, row in enumerate(zip(*(column.tolist() for column in columns)), start=1):
+            request = Request(id, *row)
+            yield env.timeout(delay_until(env.now, request.arrival_s), ("submit", id))
+            env.process(self.request_process(request))
+
+    def request_process(self, request: Request) -> Process:
+        """A request: wait for all its GPUs, execution, release. They are there at once."""
+        env, engine, index = self.env, self.engine, request.id - 1
+        claim = yield engine.claim(request)
+        claim.acquire()
+        self.start_s[index] = env.now
+        if engine.listener:
+            engine.tell("start", claim, f"{request.gpus} GPUs, {env.now - request.arrival_s:.2f} s after its arrival")
+        yield env.timeout(request.time_s, ("finish", request.id))
+        self.finish_s[index] = env.now
+        if engine.listener:
+            engine.tell("finish", claim, f"{request.time_s:.2f} s of execution")
+        engine.release(claim)
 
 
 # ---- Table II ----

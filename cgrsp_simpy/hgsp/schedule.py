@@ -23,7 +23,8 @@ Ints = npt.NDArray[np.int64]
 class Schedule:
     """Where and when each task runs; columns of shape (tasks,). gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i.
 
-    granted_s: of a schedule that was measured, when each task was given its GPU: the provisioning delay before start_s.
+    Of a schedule that was measured, granted_s: when each task was given its GPU, the provisioning delay before start_s; policy:
+    whose it is.
     """
 
     instance: Instance
@@ -31,6 +32,7 @@ class Schedule:
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
     granted_s: Floats | None = field(repr=False, default=None)
+    policy: str = ""
 
     @property
     def tardiness_s(self) -> Floats:
@@ -94,7 +96,7 @@ class Schedule:
         kinds = [f"up to {size:g} GB" for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]]
         places = tuple(f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1))
         labels = dict(zip(ids, jobs.task_names))
-        return Timeline("GPU", places, (1.0,) * len(places), self.claims, visits, labels, dict(zip(ids, kinds)))
+        return Timeline("GPU", places, (1.0,) * len(places), self.claims, visits, labels, dict(zip(ids, kinds)), self.policy)
 
     @property
     def fits(self) -> npt.NDArray[np.bool_]:

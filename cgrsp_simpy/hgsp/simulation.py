@@ -13,7 +13,7 @@ import simpy
 
 from cgrsp_simpy.engine.claims import Slot
 from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 from cgrsp_simpy.hgsp.policies import Follow, TaskPolicy
@@ -97,7 +97,7 @@ class Simulation:
     def close(self) -> Schedule:
         """Where and when each task ran, once nothing is left to happen."""
         self.engine.check_done()
-        return Schedule(self.instance, self.gpu, self.start_s, self.finish_s, self.granted_s)
+        return Schedule(self.instance, self.gpu, self.start_s, self.finish_s, self.granted_s, policy_name(self.engine.policy))
 
     def source(self, factors: Floats) -> Process:
         """Start the process of each task when it arrives."""

@@ -15,6 +15,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import waiting
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.hgsp import llm
+from cgrsp_simpy.hgsp import simulation as hgsp_simulation
+from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.llm_requests import QWEN3, Requests
+from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
+from cgrsp_simpy.hgsp.rules import atc, dispatch
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.simulation import Uncertainty
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.policies import make_policy
 from cgrsp_simpy.waiting import simulation as waiting_simulation
@@ -64,12 +72,40 @@ def waits(policy, order, shared, seed):
     return Watched(lambda listener: waiting_simulation.Simulation(case, seed, listener, keep=True), executing)
 
 
+def tasks(policy, seed):
+    """Tasks of two sizes of memory on three GPUs of different speed, with service times and a delay that no plan knows."""
+    instance = generate(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
+    planned = Follow(greedy_assignment(instance, range(JOBS)))
+    policies = {"follow": planned, "atc": Online(atc), "replan": Replan(lambda waits: dispatch(waits, atc), 20.0)}
+    uncertainty = Uncertainty(0.3, 2.0, seed)
+    return Watched(
+        lambda listener: hgsp_simulation.Simulation(instance, policies[policy], uncertainty, listener),
+        lambda run: dict(enumerate((run.finish_s - run.start_s).tolist(), start=1)),
+    )
+
+
+def requests(scheduler, waves, seed):
+    """LLM requests of one to four GPUs of a cluster of eight."""
+    rng = np.random.default_rng(seed)
+    columns = (np.sort(rng.uniform(0, 20, JOBS)), rng.integers(1, 4000, JOBS), np.zeros(JOBS), rng.integers(1, 9, JOBS))
+    asked = Requests(*columns, rng.integers(1, 5, JOBS), (QWEN3,) * JOBS)
+    return Watched(
+        lambda listener: llm.Simulation(asked, llm.LlmCluster(8), scheduler, listener, waves=waves),
+        lambda run: dict(enumerate((asked.gpus * (run.finish_s - run.start_s)).tolist(), start=1)),
+    )
+
+
 MODELS = {
     "thesis, fifo": lambda seed: thesis("fifo", seed),
     "thesis, cadr": lambda seed: thesis("cadr", seed),
     "waiting, njw": lambda seed: waits("njw", "fcfs", False, seed),
     "waiting, ajw-t": lambda seed: waits("ajw-t", "fcfs", False, seed),
     "waiting, shared, ajw": lambda seed: waits("ajw", "fcfs", True, seed),
+    "hgsp, follow": lambda seed: tasks("follow", seed),
+    "hgsp, atc": lambda seed: tasks("atc", seed),
+    "hgsp, replan": lambda seed: tasks("replan", seed),
+    "llm, fifo": lambda seed: requests("fifo", False, seed),
+    "llm, wsrpt in waves": lambda seed: requests("wsrpt", True, seed),
     "waiting, shared, ajw-t, sjf": lambda seed: waits("ajw-t", "sjf", True, seed),
 }
 

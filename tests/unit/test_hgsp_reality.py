@@ -19,10 +19,10 @@ from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
+from cgrsp_simpy.hgsp.llm import Simulation as Serving
 from cgrsp_simpy.hgsp.llm import printed_cluster, printed_requests
 from cgrsp_simpy.hgsp.llm import simulate as serve
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster
-from cgrsp_simpy.hgsp.llm_simulation import Serving, fifo
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
 from cgrsp_simpy.hgsp.reality import trials, ways
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
@@ -317,7 +317,7 @@ def test_runs_can_be_stepped_through():
     walk = list(steps(lambda listener: Simulation(THIRTY, Online(atc), listener=listener)))
     assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
     assert "GPUs: " in str(walk[0])
-    served = list(steps(lambda listener: Serving(printed_requests(), printed_cluster(), fifo, listener)))
+    served = list(steps(lambda listener: Serving(printed_requests(), printed_cluster(), "fifo", listener)))
     assert sum(step.event.kind == "finish" for step in served) == 20
     assert max(sum(holder.amount for holder in step.holders[0]) for step in served) == 16
 

@@ -1,30 +1,21 @@
-"""LLM requests served by the engine: each claims its tau GPUs of the cluster at once, in an order, at any time or at steps."""
+"""What an LLM scheduler sees, and the schedulers: orders of the waiting requests, and when a decision may be made."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import simpy
-
-from cgrsp_simpy.engine.claims import Claim, Part, Pool
-from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.engine.instant import delay_until
-from cgrsp_simpy.hgsp.instance import Floats
-from cgrsp_simpy.hgsp.llm_requests import LlmCluster, Requests
+from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.decision import PlaceError, Wake
 
-__all__ = ["SCHEDULERS", "STEP_S", "Request", "RequestPolicy", "RequestState", "Serving", "Stepped", "Waves", "fifo", "wsrpt"]
+__all__ = ["SCHEDULERS", "STEP_S", "Request", "RequestPolicy", "RequestState", "Stepped", "Waves", "fifo", "wsrpt"]
 
 STEP_S = 0.01  # Section VI.D
-Process = Generator[simpy.Event, Any, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,45 +143,3 @@ class Stepped:
             on_step = self._clock_s == view.now_s
         self._woken = not on_step
         return self.policy(view) if on_step else [Wake(self._clock_s)]
-
-
-# ---- the simulation ----
-
-
-class Serving:
-    """Requests that are about to be served. A request's GPUs are any of the cluster's, which is one pool of them."""
-
-    def __init__(self, requests: Requests, cluster: LlmCluster, policy: RequestPolicy, listener: Listener | None = None) -> None:
-        env = self.env = simpy.Environment()
-        pool = Pool(env, "cluster", 1, cluster.gpus, "GPUs")
-        self.engine = Engine(env, [pool], RequestState(cluster.gpus), copy.deepcopy(policy), listener)
-        self.start_s, self.finish_s = np.zeros((2, requests.requests))
-        env.process(self.source(requests, cluster.times_s(requests)))
-
-    def close(self) -> tuple[Floats, Floats]:
-        """When each request started and ended, seconds, once nothing is left to happen."""
-        self.engine.check_done()
-        return self.start_s, self.finish_s
-
-    def source(self, requests: Requests, times_s: Floats) -> Process:
-        """Start the process of each request when it arrives."""
-        env = self.env
-        columns = (requests.arrival_s, requests.weight, requests.gpus, times_s)
-        for id, row in enumerate(zip(*(column.tolist() for column in columns)), start=1):
-            request = Request(id, *row)
-            yield env.timeout(delay_until(env.now, request.arrival_s), ("submit", id))
-            env.process(self.request_process(request))
-
-    def request_process(self, request: Request) -> Process:
-        """A request: wait for all its GPUs, execution, release. They are there at once."""
-        env, engine, index = self.env, self.engine, request.id - 1
-        claim = yield engine.claim(request)
-        claim.acquire()
-        self.start_s[index] = env.now
-        if engine.listener:
-            engine.tell("start", claim, f"{request.gpus} GPUs, {env.now - request.arrival_s:.2f} s after its arrival")
-        yield env.timeout(request.time_s, ("finish", request.id))
-        self.finish_s[index] = env.now
-        if engine.listener:
-            engine.tell("finish", claim, f"{request.time_s:.2f} s of execution")
-        engine.release(claim)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from cgrsp_simpy.cluster.simulation import Outcome, simulate
 from cgrsp_simpy.cluster.study import Comparison, Offered, compare
 from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.plots.lanes import bars
 
 __all__ = [
     "AGED",
@@ -50,6 +51,7 @@ WAITS = ("fifo", "sjf", "hps", "pbs", "easy", "conservative")
 COURSE = ("fifo", "hps", "easy")
 GANTT = ("fifo", "hps", "easy")
 GANTT_H = 24.0
+BLOCK = ["job", "place", "low", "high", "from_s", "to_s"]  # of a bar
 WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}  # the paper's classes of GPUs, and the most of each
 QUANTILES = (5, 25, 50, 75, 95)
 SPAN_S = 4 * 3600.0  # over which a time course is averaged
@@ -176,34 +178,18 @@ def _means(time_s: Floats, values: Floats, edges_s: Floats) -> Floats:
 
 
 def gantt(runs: Runs) -> list[Row]:
-    """Where jobs run in the day that begins halfway through the arrivals; a row a block of neighbouring GPUs."""
+    """Where jobs run in the day that begins halfway through the arrivals; a row a block of neighbouring GPUs on a node."""
     rows = []
     for name in GANTT:
         outcome = runs.outcome(name)
         begin_h = float(np.floor(outcome.jobs.arrival_s[-1] / 7200))
-        for job, gpu, gpus in _blocks(outcome):
-            start_h, finish_h = (float(column[job]) / 3600 for column in (outcome.start_s, outcome.finish_s))
-            if start_h < begin_h + GANTT_H and finish_h > begin_h:
+        first, sizes = np.cumsum([0, *outcome.cluster.sizes]).tolist(), outcome.cluster.sizes
+        for job, node, low, high, from_s, to_s in bars(outcome.timeline)[BLOCK].tolist():
+            if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h:
                 row = {"scheduler": name, "begin_h": begin_h, "job": job, "job_gpus": int(outcome.jobs.gpus[job])}
-                rows.append({**row, "gpu": gpu, "gpus": gpus, "start_h": start_h, "finish_h": finish_h})
+                row |= {"gpu": first[node] + round(low * sizes[node]), "gpus": round((high - low) * sizes[node])}
+                rows.append({**row, "start_h": from_s / 3600, "finish_h": to_s / 3600})
     return rows
-
-
-def _blocks(outcome: Outcome) -> Iterator[tuple[int, int, int]]:
-    """Job, first GPU and number of each block of neighbouring GPUs; a job takes the first that are free on its nodes."""
-    node_of = np.array(outcome.cluster.node_of)
-    free, taken = np.ones(len(node_of), dtype=bool), dict[int, Ints]()
-    events = [(finish_s, 0, job) for job, finish_s in enumerate(outcome.finish_s.tolist())]
-    events += [(start_s, 1, job) for job, start_s in enumerate(outcome.start_s.tolist())]
-    for _, starts, job in sorted(events):  # at the same instant GPUs are freed first
-        if not starts:
-            free[taken.pop(job)] = True
-            continue
-        own = [np.flatnonzero(free & (node_of == node))[:gpus] for node, gpus in outcome.places[job]]
-        taken[job] = np.sort(np.concatenate(own))
-        free[taken[job]] = False
-        for block in np.split(taken[job], np.flatnonzero(np.diff(taken[job]) > 1) + 1):
-            yield job, int(block[0]), len(block)
 
 
 # ---- HPS ----

@@ -1,4 +1,4 @@
-"""A scheduler of a cluster is a function of a view. The widest job that fits first: SJF's mean wait, nearly twice as many starve."""
+"""A cluster's own scheduler, a function of a view. Widest that fits first: the mean wait of SJF, nearly twice as many starve."""
 
 from cgrsp_simpy.cluster.study import Offered, compare
 

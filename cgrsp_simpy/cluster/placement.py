@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["PLACEMENTS", "Held", "Nodes", "Place", "Placement", "best_fit", "first_fit", "pack", "spread"]
@@ -64,6 +65,7 @@ class Nodes:
             for size in sorted(set(self.sizes), reverse=True)
         ]
         self.all = self.packed(self.sizes)
+        self.held = lru_cache(maxsize=1024)(self._held)  # a place, as it is taken and given; reservations are moved often
 
     def packed(self, counts: Sequence[int]) -> int:
         """What is free, by the GPUs that are free on each node."""
@@ -79,8 +81,7 @@ class Nodes:
 
     # ---- taking and giving ----
 
-    def held(self, place: Iterable[tuple[int, int]]) -> Held:
-        """A place, as it is taken and given."""
+    def _held(self, place: Place) -> Held:
         whole, rest = 0, []
         for node, gpus in place:
             if gpus == self.sizes[node]:
@@ -107,14 +108,18 @@ class Nodes:
 
     def fits(self, free: int, gpus: int) -> bool:
         """Whether a job of so many GPUs has room."""
+        if gpus <= self.widest:
+            return free >> (gpus - 1) * self._nodes > 0
+        return free.bit_count() >= gpus and self._wide_fits(free, gpus)
+
+    def _wide_fits(self, free: int, gpus: int) -> bool:
         taken = 0
-        if gpus > self.widest:
-            for size, empty in self._empty(free):
-                if gpus < size * empty.bit_count():
-                    return True  # whole nodes, and one more for the rest
-                gpus -= size * empty.bit_count()
-                taken |= empty
-        return not gpus or self._but(free, taken) >> (gpus - 1) * self._nodes > 0
+        for size, empty in self._empty(free):
+            if gpus < size * empty.bit_count():
+                return True  # whole nodes, and one more for the rest
+            gpus -= size * empty.bit_count()
+            taken |= empty
+        return not gpus or (gpus <= self.widest and self.fits(self._but(free, taken), gpus))
 
     def room(self, free: int, gpus: int) -> Place | None:
         """Where a job of so many GPUs goes; None if it does not fit."""

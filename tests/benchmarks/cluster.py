@@ -3,9 +3,10 @@
     python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--overestimate 0] [--trace FILE]
 
 CPU time, the fastest of several runs that take turns with what they are compared to: jobs of the paper's mix on 8 nodes of 8
-GPUs. The bare model has the same events: a resource a GPU, a process a job that claims all its GPUs at once from a dispatcher,
-first come, first served whatever the node; for jobs that keep to the order of arrival it is all that a simulation needs. With
---trace, a Philly log in Gavel's format under the same schedulers.
+GPUs. The bare model has the same events: a container a node, a process a job that claims all its GPUs at once from a dispatcher,
+first come, first served on the first nodes with idle GPUs; for jobs that keep to the order of arrival it is all that a simulation
+needs. With --trace, a log (Philly's in Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide jobs on one node of
+256 GPUs and on 256 nodes of one; their starts are the same but for conservative backfilling, whose reservations are of nodes.
 """
 
 from __future__ import annotations
@@ -14,50 +15,68 @@ import argparse
 import gc
 import time
 
+import numpy as np
 import simpy
 
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
-from cgrsp_simpy.cluster.logs import read_philly
-from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.logs import read_philly, read_swf
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import lacking, simulate
 
 
-def bare(gpus: int, jobs: list[tuple[float, int, float]]) -> int:
+def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
     """Simulate jobs (arrival, GPUs, duration) on bare SimPy; the number completed."""
     env = simpy.Environment()
-    resources = [simpy.Resource(env, 1) for _ in range(gpus)]
-    idle, waiting = list(range(gpus)), []
+    nodes = [simpy.Container(env, size, size) for size in sizes]
+    idle, waiting = list(sizes), []
+    total = sum(sizes)
     done = 0
     bell = env.event()
 
     def ring():
-        if idle and waiting and not bell.triggered:
+        if total and waiting and not bell.triggered:
             bell.succeed()
 
+    def placed(number):
+        for node, room in enumerate(idle):
+            if room >= number:
+                return [(node, number)]
+        place = []
+        for node, room in enumerate(idle):
+            if room:
+                place.append((node, min(room, number)))
+                number -= place[-1][1]
+                if not number:
+                    break
+        return place
+
     def dispatcher():
-        nonlocal bell
+        nonlocal bell, total
         while True:
             yield bell
             bell = env.event()
-            while waiting and waiting[0][1] <= len(idle):
+            while waiting and waiting[0][1] <= total:
                 granted, number = waiting.pop(0)
-                granted.succeed([idle.pop() for _ in range(number)])
+                place = placed(number)
+                for node, gpus in place:
+                    idle[node] -= gpus
+                total -= number
+                granted.succeed(place)
 
     def life(number, duration_s):
-        nonlocal done
+        nonlocal done, total
         granted = env.event()
         waiting.append((granted, number))
         ring()
-        slots = yield granted
-        requests = [resources[slot].request() for slot in slots]
-        for request in requests:
-            yield request
+        place = yield granted
+        for node, gpus in place:
+            yield nodes[node].get(gpus)
         yield env.timeout(duration_s)
-        for slot, request in zip(slots, requests):
-            resources[slot].release(request)
-        idle.extend(slots)
+        for node, gpus in place:
+            nodes[node].put(gpus)
+            idle[node] += gpus
+        total += number
         done += 1
         ring()
 
@@ -85,21 +104,31 @@ def beside(call, reference, repeats):
     return own, own / other
 
 
-def tell(jobs, repeats):
+def tell(jobs, cluster, names, repeats):
     listed = list(zip(jobs.arrival_s.tolist(), jobs.gpus.tolist(), jobs.duration_s.tolist()))
-    assert bare(PAPER_CLUSTER.gpus, listed) == jobs.jobs
-    print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(PAPER_CLUSTER):.2f}")
-    for name in SCHEDULERS:
+    assert bare(cluster.sizes, listed) == jobs.jobs
+    where = f"{cluster.gpus} GPUs on {len(cluster.sizes)} nodes"
+    print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {where}")
+    for name in names:
         if lacking(jobs, make_scheduler(name)):
             continue
-        outcome = simulate(jobs, PAPER_CLUSTER, make_scheduler(name))
+        outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(
-            lambda name=name: simulate(jobs, PAPER_CLUSTER, make_scheduler(name)),
-            lambda: bare(PAPER_CLUSTER.gpus, listed),
-            repeats,
+            lambda name=name: simulate(jobs, cluster, make_scheduler(name)), lambda: bare(cluster.sizes, listed), repeats
         )
-        count = f"{metrics(outcome)['wait_s'] / 3600:8.2f} h wait"
-        print(f"{name:14} {1000 * seconds:10,.0f} ms {ratio:8.2f} x bare SimPy {count}", flush=True)
+        rate, wait_h = jobs.jobs / seconds, outcome.wait_s.mean() / 3600
+        print(
+            f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x bare SimPy {wait_h:8.2f} h wait", flush=True
+        )
+
+
+def wide(number=2000, load=0.9):
+    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours; estimates up to three times too long."""
+    rng = np.random.default_rng(0)
+    gpus = np.where(rng.random(number) < 0.5, 2 ** rng.integers(0, 9, number), rng.integers(1, 129, number))
+    duration_s, none = np.exp(rng.uniform(np.log(60), np.log(36_000), number)), np.zeros(number)
+    arrival_s = np.sort(rng.uniform(0, (gpus * duration_s).sum() / (256 * load), number))
+    return Jobs(arrival_s, gpus, duration_s, duration_s * rng.uniform(1, 3, number), None, none, None, None, "wide jobs")
 
 
 if __name__ == "__main__":
@@ -108,8 +137,12 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--load", type=float, default=1.0)
     parser.add_argument("--overestimate", type=float, default=0.0, help="users say up to 1 + this times the duration")
-    parser.add_argument("--trace", help="a Philly log in Gavel's format")
+    parser.add_argument("--trace", help="a log, .trace or .swf")
     given = parser.parse_args()
-    tell(generate(Mix(overestimate=given.overestimate), given.jobs, given.load, PAPER_CLUSTER), given.repeats)
+    mix = Mix(overestimate=given.overestimate)
+    tell(generate(mix, given.jobs, given.load, PAPER_CLUSTER), PAPER_CLUSTER, SCHEDULERS, given.repeats)
     if given.trace:
-        tell(read_philly(given.trace), given.repeats)
+        cluster = Cluster((8,) * 20)
+        tell((read_swf if ".swf" in given.trace else read_philly)(given.trace, cluster), cluster, SCHEDULERS, given.repeats)
+    for cluster in (Cluster((256,)), Cluster((1,) * 256)):
+        tell(wide(), cluster, ("fifo", "easy", "conservative"), 2)

@@ -223,7 +223,7 @@ def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_st
         for job in view.queue:
             promised.setdefault(job, (view.now_s, scheduler.reserved[job].start_s))
 
-    promising.hears_all = True
+    promising.hears_all = scheduler.hears_all
     jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
     run = simulate(jobs, cluster, promising)
     assert np.array_equal(run.start_s, simulate(jobs, cluster, make_scheduler("conservative")).start_s)

@@ -15,7 +15,8 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import best_fit
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Moment, simulate
+from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.view import ClusterState, rows
 
 JOBS = generate(Mix(), 1000, 1.1, PAPER_CLUSTER, seed=1)
 SEEDS = range(1, 11)
@@ -33,18 +34,23 @@ def moved(base, changed, seed):
 
 
 def queue(waiting):
-    """An empty cluster, an hour after the last of some jobs has come."""
-    moment = Moment(JOBS, PAPER_CLUSTER, best_fit)
-    moment.waiting, moment.free = list(waiting), list(PAPER_CLUSTER.sizes)
-    moment.now_s = JOBS.arrival_s[max(waiting)] + 3600
-    return moment
+    """An empty cluster, an hour after the last of some jobs has come, as a scheduler sees it; it numbers them by arrival."""
+    jobs = JOBS.chosen(waiting, "waiting")
+    state = ClusterState(PAPER_CLUSTER, best_fit, jobs.columns)
+    for row in rows(jobs):
+        state.arrives(row)
+    return state.view(JOBS.arrival_s[max(waiting)] + 3600)
 
 
 def first(waiting):
     """Whom the scheduler starts first."""
-    moment = queue(waiting)
-    make_scheduler("adaptive")(moment)
-    return moment.started[0][0]
+    job, _ = next(iter(make_scheduler("adaptive")(queue(waiting))))
+    return waiting[job]
+
+
+def efficiency(job, waiting):
+    """How efficient a job is among those that wait."""
+    return scores_of_queue(queue(waiting))[0][sorted(waiting).index(job)]
 
 
 if __name__ == "__main__":
@@ -62,7 +68,7 @@ if __name__ == "__main__":
     short, long = (int(np.argsort(work)[place]) for place in (300, 800))
     others = [int(job) for job in np.argsort(work)[:60]]
     widest = int(np.argmax(work))
-    alone, joined = (scores_of_queue(queue(jobs))[0][0] for jobs in ([short, *others, long], [long, *others, widest]))
+    alone, joined = (efficiency(job, [job, *others, last]) for job, last in ((short, long), (long, widest)))
     print("2. Normalisation: efficiency scores in two queues of", len(others) + 2)
     print(
         f"   a job of {work[short] / 3600:.1f} GPU-hours scores {alone:.2f} where one of {work[long] / 3600:.0f} is the longest;"

@@ -4,10 +4,11 @@ Each task is due after 1.2 to 3 times what it takes on an A30, and asks for 80 %
 needed: the rule, asked whenever a GPU falls free, plans the same schedule ahead as it makes online.
 """
 
-from cgrsp_simpy.hgsp.execute import Online, carry_out
 from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.policies import Online
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.simulation import simulate
 
 WEEK = Level(tasks=76_000, cluster="small", load=0.8, slack=(1.2, 3.0))
 
@@ -23,5 +24,5 @@ if __name__ == "__main__":
     for name, schedule in planned.items():
         found = schedule.metrics
         print(f"{name:9} {found['weighted_tardiness']:19,.0f} {found['dmr_pct']:10.2f} {found['utilisation_pct']:8.1f}")
-    online = carry_out(tasks, Online(tasks, RULES["atc"]))
+    online = simulate(tasks, Online(RULES["atc"]))
     print(f"atc, online {online.weighted_tardiness:17,.0f}")

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(verb)
     given = parser.parse_args(arguments)
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
     return _carried_out(given)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
@@ -17,7 +18,7 @@ from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome, lacking, simulate
+from cgrsp_simpy.cluster.simulation import Outcome, Simulation, lacking
 from cgrsp_simpy.cluster.study import Offered, Source, compare
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
@@ -41,13 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schedulers",
         metavar="S,S",
         help=f"{', '.join(SCHEDULERS)}, with parameters as in hps:monotone=true"
-        f" (default: {','.join(COMPARED)}; of a log those whose columns it has)",
+        f" (default: {','.join(COMPARED)}; of a log those whose columns it has), or functions of a view (own.py:widest_first)",
     )
     one.add_argument("--scheduler", default="fifo", metavar="S", help="as in compare (default: %(default)s)")
     one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     one.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
     for action in (every, one):
         _add_source(action)
+    add_watching(one)
     add_study(every, number=10)
     add_study(printed, number=10)
     printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
@@ -67,6 +69,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
         "--nodes", default="8x8", metavar="NxG", help="nodes x GPUs, several kinds as 4x8,2x4 (default: %(default)s)"
     )
     group.add_argument("--placement", default="best", metavar="NAME", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)")
+    group.add_argument("--kill-at-limit", action="store_true", help="end a job that has run for its estimate, as Slurm does")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -115,7 +118,9 @@ def _compare(given: argparse.Namespace) -> Answer:
     if isinstance(source, Jobs):
         seeds = range(1)  # a log has no luck
     schedulers = _compared(source) if given.schedulers is None else policies_of(given.schedulers)
-    return answer(compare(source, schedulers, seeds, cluster, given.placement, workers_of(given), out=given.out), given)
+    killed = given.kill_at_limit
+    study = compare(source, schedulers, seeds, cluster, given.placement, workers_of(given), kill_at_limit=killed, out=given.out)
+    return answer(study, given)
 
 
 def _compared(source: Source) -> list[str]:
@@ -133,9 +138,12 @@ def _run(given: argparse.Namespace) -> Answer:
     cluster, scheduler = _cluster(given.nodes), make_scheduler(given.scheduler)
     check_one_of("placement", given.placement, PLACEMENTS)
     check_whole("--seed", given.seed, least=0)
+    check_watching(given)
     source = _source(given, cluster)
     jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, given.seed)
-    outcome = simulate(jobs, cluster, scheduler, PLACEMENTS[given.placement])
+    placement, killed = PLACEMENTS[given.placement], given.kill_at_limit
+    outcome = watch(given, lambda listener: Simulation(jobs, cluster, scheduler, placement, killed, listener))
+    draw(given, outcome)
     if given.format == "csv":
         return Answer(csv_text(_rows(outcome)).rstrip("\n"))
     figures = metrics(outcome)
@@ -144,7 +152,7 @@ def _run(given: argparse.Namespace) -> Answer:
         return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
     lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
-    if jobs.underestimated:
+    if jobs.underestimated and not given.kill_at_limit:
         lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
     classes = by_class(outcome)
     return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
@@ -157,7 +165,7 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     rows = zip(zip(*(column.tolist() for column in columns)), outcome.places)
     return [
         {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
-        for number, (row, place) in enumerate(rows, start=1)
+        for number, (row, place) in enumerate(rows)
     ]
 
 

@@ -9,19 +9,29 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
+from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster, read_instance, read_orlib, write_instance
 from cgrsp_simpy.hgsp.llm import OWNED, table_two
 from cgrsp_simpy.hgsp.llm import SCHEDULERS as LLM_SCHEDULERS
 from cgrsp_simpy.hgsp.llm import simulate as simulate_llm
 from cgrsp_simpy.hgsp.llm_requests import WEIGHTS, LlmCluster, read_requests
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, SEEDED, Solution, solve
+from cgrsp_simpy.hgsp.reality import Way, trials, ways
+from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty
+from cgrsp_simpy.hgsp.solve import SCHEDULERS, SEEDED, Limits, Solution, scheduler_of, solve
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
 
+PLANNED = ("gpu_number", "start_s", "finish_s")
 COMPARED = ("weighted_tardiness", "dmr_pct", "act_s", "makespan_s", "utilisation_pct", "gap_pct", "seconds")
+MEASURED = ("weighted_tardiness", "act_s", "dmr_pct", "makespan_s", "utilisation_pct")
+WAYS = (
+    "A plan is frozen: it is made ahead with every arrival known, and its order is carried out. With --replan it is made anew of"
+    " what has arrived and not started. A rule (wspt, edd, atc) can be asked online, as tasks arrive; so is one's own policy, a"
+    " function of a view in a file (own.py:function). Service times are log-normal about the planned ones."
+)
 RESPONSE = "wait: from arrival to start. response: from arrival to completion, which the paper calls waiting."
 
 
@@ -30,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     one = actions.add_parser("solve", help="one instance by one scheduler")
-    every = actions.add_parser("compare", help="schedulers on the same instances")
+    every = actions.add_parser("compare", help="schedulers on the same instances, as planned or not", epilog=WAYS)
+    watched = actions.add_parser("run", help="one scheduler's plan against reality, event by event if asked for", epilog=WAYS)
     requests = actions.add_parser(
         "llm", help="LLM inference requests under FIFO and WSRPT: the printed workload, or a log", epilog=f"{RESPONSE} {OWNED}"
     )
@@ -40,19 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         epilog="figures: gantt, gantt_window, comparison, table1, utilisation, annealing, table2",
     )
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
-    one.add_argument("--scheduler", required=True, metavar="NAME", help=", ".join(SCHEDULERS))
+    for action in (one, watched):
+        action.add_argument("--scheduler", required=True, metavar="NAME", help=f"{', '.join(SCHEDULERS)}, or own.py:function")
     every.add_argument(
         "--schedulers", default="fifo,greedy,sagreedy,annealing,atc", metavar="NAME,NAME", help="default: %(default)s"
     )
     every.add_argument("--instances", type=int, default=1, metavar="N", help="generated ones, of seeds --seed on (default: 1)")
-    for action in (make, one, every):
+    for action in (make, one, every, watched):
         _add_level(action)
-    for action in (one, every):
+    for action in (one, every, watched):
         _add_instance(action)
         _add_search(action)
-    one.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table", help="figures; csv: where and when each task runs"
-    )
+    for action in (every, watched):
+        _add_reality(action)
+    add_watching(watched)
+    for action in (one, watched):
+        action.add_argument(
+            "--format", choices=("table", "csv", "json"), default="table", help="figures; csv: where and when each task runs"
+        )
     for action in (every, requests):
         action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
     _add_llm(requests)
@@ -97,6 +113,14 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--time-budget", type=float, metavar="S", help="seconds of the annealing (default: 10) or the MILP (60)")
 
 
+def _add_reality(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reality")
+    group.add_argument("--noise", type=float, metavar="CV", help="coefficient of variation of service times (default: 0)")
+    group.add_argument("--delay", type=float, metavar="S", help="provisioning delay before each task, seconds (default: 0)")
+    group.add_argument("--unknown-arrivals", action="store_true", help="no frozen plans: tasks are known when they arrive")
+    group.add_argument("--replan", type=float, metavar="S", help="plan anew every so many seconds what has not started")
+
+
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
     return ACTIONS[given.action](given)
@@ -129,7 +153,7 @@ _OF_SOURCE = {
     "skip_unfit": ("instance",),
     **dict.fromkeys(("size", "index", "machines"), ("orlib",)),
 }
-_OF_SCHEDULER = {"moves": ("annealing",), "time_budget": ("annealing", "milp")}
+_OF_SCHEDULER = {"moves": ("annealing",), "time_budget": ("annealing", "milp"), "replan": tuple(SCHEDULERS)}
 
 
 def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None:
@@ -139,14 +163,14 @@ def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None
     for option, owners in _OF_SOURCE.items():
         if _is_given(given, option) and sources[0] not in owners:
             raise _without_effect(option, f"--{sources[0]}", [f"--{name}" for name in owners])
-    owned = _OF_SCHEDULER if given.level is not None else {**_OF_SCHEDULER, "seed": SEEDED}
+    owned = _OF_SCHEDULER if given.level is not None or _is_given(given, "noise") else {**_OF_SCHEDULER, "seed": SEEDED}
     for option, owners in owned.items():
         if _is_given(given, option) and not set(schedulers) & set(owners):
             raise _without_effect(option, ", ".join(schedulers), owners)
 
 
 def _is_given(given: argparse.Namespace, option: str) -> bool:
-    value = getattr(given, option)
+    value = getattr(given, option, None)
     return value is not None and value is not False  # 0 is a value
 
 
@@ -180,7 +204,7 @@ def _generate(given: argparse.Namespace) -> Answer:
 
 
 def _solve(given: argparse.Namespace) -> Answer:
-    check_one_of("scheduler", given.scheduler, SCHEDULERS)
+    scheduler_of(given.scheduler)
     _check_options(given, [given.scheduler])
     solution = _solved(given, given.scheduler, _instance(given, _seed(given)), _seed(given))
     if given.format == "json":
@@ -197,33 +221,39 @@ def _solved(given: argparse.Namespace, scheduler: str, instance: Instance, seed:
 def _compare(given: argparse.Namespace) -> Answer:
     names = given.schedulers.split(",")
     for name in names:
-        check_one_of("scheduler", name, SCHEDULERS)
+        scheduler_of(name)
     require(len(set(names)) == len(names), "--schedulers", given.schedulers, "names that differ")
     check_whole("--instances", given.instances, least=1)
-    require(given.instances == 1 or given.level is not None, "--instances", given.instances, "1, unless --level generates them")
+    several = given.level is not None or given.noise
+    require(given.instances == 1 or several, "--instances", given.instances, "1, unless --level generates them or --noise varies")
     _check_options(given, names)
     seeds = range(_seed(given), _seed(given) + given.instances)
+    if _is_uncertain(given):
+        return _compared_in_reality(given, names, seeds)
     rows = []
     for seed in seeds:
         instance = _instance(given, seed)
         rows += [{"seed": seed, **_solved(given, name, instance, seed).figures} for name in names]
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
-    columns = {name: {key: [row[key] for row in rows if row["scheduler"] == name] for key in COMPARED} for name in names}
-    return _compared(given, columns)
+    return _compared(given, rows, COMPARED)
 
 
-def _compared(given: argparse.Namespace, columns: Mapping[str, Mapping[str, list[Any]]]) -> Answer:
+def _compared(given: argparse.Namespace, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Answer:
+    """Rows of schedulers and seeds: the means of some columns, and of several instances paired differences."""
+    names = list(dict.fromkeys(row["scheduler"] for row in rows))
+    columns = {name: {key: [row[key] for row in rows if row["scheduler"] == name] for key in keys} for name in names}
     means = {name: {key: _mean(values) for key, values in each.items()} for name, each in columns.items()}
     if given.format == "json":
         return Answer(json_text({"instances": given.instances, "schedulers": means}))
-    text = aligned([["scheduler", *COMPARED], *([name, *map(_told, each.values())] for name, each in means.items())])
+    text = aligned([["scheduler", *keys], *([name, *map(_told, each.values())] for name, each in means.items())])
     if given.instances > 1:
         first, *others = columns
+        width = max(10, *map(len, columns))
         text += ["", f"weighted tardiness, difference from {first}, paired by instance (95 %)"]
         for name in others:
             found = paired_difference(columns[name]["weighted_tardiness"], columns[first]["weighted_tardiness"])
-            text.append(f"{name:10} {_told(found.mean)} ± {_told(found.half_width)}, p = {found.p:.2g}")
+            text.append(f"{name:{width}} {_told(found.mean)} ± {_told(found.half_width)}, p = {found.p:.2g}")
     return Answer("\n".join(text))
 
 
@@ -231,6 +261,62 @@ def _mean(values: Sequence[float | None]) -> float | None:
     """Of the gap: None if an instance has no bound; a mean of the others would be of other instances for each scheduler."""
     known = [value for value in values if value is not None]
     return mean(known).mean if len(known) == len(values) else None
+
+
+# ---- reality ----
+
+
+def _is_uncertain(given: argparse.Namespace) -> bool:
+    return any(_is_given(given, option) for option in ("noise", "delay", "unknown_arrivals", "replan"))
+
+
+def _limits(given: argparse.Namespace, seed: int) -> Limits:
+    return Limits(seed, given.moves, given.time_budget)
+
+
+def _uncertainty(given: argparse.Namespace, seed: int) -> Uncertainty:
+    return Uncertainty(given.noise or 0.0, given.delay or 0.0, seed)
+
+
+def _ways(given: argparse.Namespace, scheduler: str) -> list[Way]:
+    limits = _limits(given, _seed(given))
+    return ways(scheduler, limits, unknown_arrivals=given.unknown_arrivals, replan_s=given.replan)
+
+
+def _compared_in_reality(given: argparse.Namespace, names: Sequence[str], seeds: Sequence[int]) -> Answer:
+    """Every scheduler in each way that is open to it, on the same instances with the same draws."""
+    found, rows = [_ways(given, name) for name in names], []
+    for seed in seeds:
+        instance = _instance(given, seed)
+        for each in found:
+            for trial in trials(instance, each, _uncertainty(given, seed), _limits(given, seed)):
+                figures = {"planned_weighted_tardiness": trial.planned.weighted_tardiness, **trial.measured.metrics}
+                rows.append({"seed": seed, "scheduler": str(trial.way), **figures})
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    return _compared(given, rows, ("planned_weighted_tardiness", *MEASURED))
+
+
+def _run(given: argparse.Namespace) -> Answer:
+    check_watching(given)
+    found = _ways(given, given.scheduler)
+    way = next((way for way in found if way.replan_s), found[-1 if given.unknown_arrivals else 0])
+    _check_options(given, [given.scheduler])
+    seed = _seed(given)
+    instance, limits, uncertainty = _instance(given, seed), _limits(given, seed), _uncertainty(given, seed)
+    plan = scheduler_of(given.scheduler)(instance, limits).schedule
+    policy = way.policy(plan, limits)
+    measured = watch(given, lambda listener: Simulation(instance, policy, uncertainty, listener))
+    draw(given, measured)
+    if given.format == "csv":
+        times = zip(measured.rows(), plan.rows())
+        return Answer(csv_text([{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]).rstrip("\n"))
+    figures = {"planned": plan.metrics, "measured": measured.metrics}
+    if given.format == "json":
+        return Answer(json_text({"instance": instance.name, "scheduler": str(way), **figures}))
+    title = f"{instance.name}, {way}, noise {uncertainty.noise:g}, delay {uncertainty.delay_s:g} s"
+    lines = [[name, *(_told(each[name]) for each in figures.values())] for name in plan.metrics]
+    return Answer("\n".join([title, *aligned([["", *figures], *lines])]))
 
 
 def _llm(given: argparse.Namespace) -> Answer:
@@ -281,6 +367,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "generate": _generate,
     "solve": _solve,
     "compare": _compare,
+    "run": _run,
     "llm": _llm,
     "figures": _figures,
 }

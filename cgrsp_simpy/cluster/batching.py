@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from cgrsp_simpy.cluster.jobs import Ints, Jobs, known
-from cgrsp_simpy.cluster.simulation import Moment, Scheduler
+from cgrsp_simpy.cluster.jobs import Ints, known
 from cgrsp_simpy.cluster.single import named, start_chosen
+from cgrsp_simpy.cluster.view import Arrived, ClusterView, Scheduler, Starts
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
 
 __all__ = ["sbs"]
@@ -30,19 +30,19 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     check_number("time_unit_s", time_unit_s, above=0)
 
     @named("sbs", "iterations", "family")
-    def schedule(moment: Moment) -> None:
-        jobs = moment.jobs
+    def schedule(view: ClusterView) -> Starts:
+        jobs = view.jobs
 
         def choose(fits: Ints) -> int:
             batch = best_batch(jobs, fits, capacity, least_similarity, time_unit_s)
             return best_alone(jobs, fits) if batch is None else int(batch[0])
 
-        start_chosen(moment, choose)
+        return start_chosen(view, choose)
 
     return schedule
 
 
-def best_batch(jobs: Jobs, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float) -> Ints | None:
+def best_batch(jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float) -> Ints | None:
     """The feasible batch of best score, or None."""
     family, iterations = known(jobs.family), known(jobs.iterations)
     by_family = queue[np.argsort(family[queue], kind="stable")]
@@ -62,7 +62,7 @@ def best_batch(jobs: Jobs, queue: Ints, capacity: int, least_similarity: float, 
     return best
 
 
-def best_alone(jobs: Jobs, queue: Ints) -> int:
+def best_alone(jobs: Arrived, queue: Ints) -> int:
     """The job of best score by itself."""
     gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
     score = known(jobs.iterations)[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)

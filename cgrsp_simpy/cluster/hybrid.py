@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import Floats, Ints
-from cgrsp_simpy.cluster.simulation import Moment, Scheduler
 from cgrsp_simpy.cluster.single import named, start_by
+from cgrsp_simpy.cluster.view import ClusterView, Scheduler, Starts
 from cgrsp_simpy.model.checks import check_bool, check_number, check_whole
 
 __all__ = ["adaptive", "hps", "hps_aging", "scores_of_queue"]
@@ -26,15 +26,15 @@ def hps(
     check_bool("monotone", monotone)
 
     @named("hps")
-    def schedule(moment: Moment) -> None:
-        columns = moment.jobs
+    def schedule(view: ClusterView) -> Starts:
+        columns = view.jobs
 
         def score(jobs: Ints) -> Floats:
             base = 1 / (1 + columns.estimate_s[jobs] / 3600)
-            aging = hps_aging(moment.now_s - columns.arrival_s[jobs], aging_threshold_s, aging_boost, max_wait_s, monotone)
+            aging = hps_aging(view.now_s - columns.arrival_s[jobs], aging_threshold_s, aging_boost, max_wait_s, monotone)
             return np.asarray(base * aging / (1 + columns.gpus[jobs] / 4))
 
-        start_by(moment, lambda jobs: -score(jobs))
+        return start_by(view, lambda jobs: -score(jobs))
 
     return schedule
 
@@ -70,36 +70,39 @@ def adaptive(
     check_number("shift", shift, least=1)
 
     @named("adaptive")
-    def schedule(moment: Moment) -> None:
+    def schedule(view: ClusterView) -> Starts:
         weights = np.array((efficiency, fairness, resources))
-        if len(moment.waiting) > long_queue:
+        queue = view.queue
+        if len(queue) > long_queue:
             weights[0] *= shift
-        elif len(moment.waiting) <= short_queue:
+        elif len(queue) <= short_queue:
             weights[1] *= shift
-        start_by(moment, lambda fits: (-weights @ scores_of_queue(moment))[np.isin(moment.waiting, fits)])
+        return start_by(view, lambda fits: (-weights @ scores_of_queue(view))[np.isin(queue, fits)])
 
     return schedule
 
 
-def scores_of_queue(moment: Moment) -> Floats:
+def scores_of_queue(view: ClusterView) -> Floats:
     """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue) to 1 (best); (3, waiting).
 
     Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that leave little free on their nodes,
     g (1 + left). What they weigh is the paper's (Section III.D), the formulas are ours.
     """
-    jobs, waiting = moment.jobs, moment.waiting
+    jobs, waiting = view.jobs, view.queue
     gpus = jobs.gpus[waiting]
-    left = {width: _left(moment, width) for width in set(gpus.tolist())}
+    left = {width: _left(view, width) for width in set(gpus.tolist())}
     cost = jobs.estimate_s[waiting] * gpus
-    wait_s = moment.now_s - jobs.arrival_s[waiting]
+    wait_s = view.now_s - jobs.arrival_s[waiting]
     room = gpus * (1 + np.array([left[width] for width in gpus.tolist()]))
     return np.array([_normalised(-cost), _normalised(wait_s), _normalised(-room)])
 
 
-def _left(moment: Moment, gpus: int) -> int:
+def _left(view: ClusterView, gpus: int) -> int:
     """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the largest node has."""
-    place = moment.placement(moment.free, moment.sizes, gpus)
-    return max(moment.sizes) if place is None else sum(moment.free[node] - taken for node, taken in place)
+    place = view.room(gpus)
+    if place is None:
+        return max(view.sizes)
+    return sum(view.nodes.count(view.free, node) - taken for node, taken in place)
 
 
 def _normalised(values: Floats) -> Floats:

@@ -1,61 +1,172 @@
-"""Where a job's GPUs are: on one node, or, if it is wider than any node, on whole nodes."""
+"""Where a job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and the rest on one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-__all__ = ["PLACEMENTS", "Place", "best_fit", "first_fit", "pack", "spread"]
+__all__ = ["PLACEMENTS", "Held", "Nodes", "Place", "Placement", "best_fit", "first_fit", "pack", "spread"]
 
 Place = Sequence[tuple[int, int]]
 """Nodes, and how many GPUs are taken of each."""
 
-Placement = Callable[[Sequence[int], Sequence[int], int], Place | None]
-"""(free GPUs by node, sizes of the nodes, GPUs of the job) -> where it goes, or None if it does not fit now."""
+Placement = Callable[[int, int], float]
+"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of least key is taken."""
 
 
-def first_fit(free: Sequence[int], sizes: Sequence[int], gpus: int) -> Place | None:
+def first_fit(size: int, free: int) -> float:  # noqa: ARG001
     """The first node with room."""
-    return _placed(free, sizes, gpus, lambda node: node)
+    return 0
 
 
-def best_fit(free: Sequence[int], sizes: Sequence[int], gpus: int) -> Place | None:
+def best_fit(size: int, free: int) -> float:  # noqa: ARG001
     """The node on which least is left free."""
-    return _placed(free, sizes, gpus, lambda node: free[node])
+    return free
 
 
-def pack(free: Sequence[int], sizes: Sequence[int], gpus: int) -> Place | None:
+def pack(size: int, free: int) -> float:
     """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs."""
-    return _placed(free, sizes, gpus, lambda node: free[node] / sizes[node])
+    return free / size
 
 
-def spread(free: Sequence[int], sizes: Sequence[int], gpus: int) -> Place | None:
+def spread(size: int, free: int) -> float:
     """The node that is least busy."""
-    return _placed(free, sizes, gpus, lambda node: -free[node] / sizes[node])
+    return -free / size
 
 
 PLACEMENTS: dict[str, Placement] = {"first": first_fit, "best": best_fit, "pack": pack, "spread": spread}
 
 
-def _placed(free: Sequence[int], sizes: Sequence[int], gpus: int, key: Callable[[int], float]) -> Place | None:
-    """On the node of least key among those with room; of a job wider than the largest node, all but the rest on empty nodes."""
-    if gpus > max(sizes):
-        return _wide(free, sizes, gpus, key)
-    left = [node for node, room in enumerate(free) if room >= gpus]
-    return ((min(left, key=key), gpus),) if left else None
+class Held(NamedTuple):
+    """A place as `Nodes` adds and takes it away. whole: the bits of nodes held as a whole. rest: the others."""
+
+    whole: int
+    rest: Place
 
 
-def _wide(free: Sequence[int], sizes: Sequence[int], gpus: int, key: Callable[[int], float]) -> Place | None:
-    empty = [node for node, room in enumerate(free) if room == sizes[node]]
-    if gpus > (len(empty) + 1) * max(sizes):
-        return None
-    whole: dict[int, int] = {}
-    for node in sorted(empty, key=lambda node: -sizes[node]):
-        if sizes[node] <= gpus:
-            whole[node] = sizes[node]
-            gpus -= sizes[node]
-    if not gpus:
-        return tuple(whole.items())
-    if gpus > max(sizes):
-        return None
-    rest = _placed([0 if node in whole else room for node, room in enumerate(free)], sizes, gpus, key)
-    return (*whole.items(), *rest) if rest else None
+class Nodes:
+    """The nodes of a cluster, and what is free on them: one whole number, with a bit a GPU.
+
+    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one & other` is what is free in both; where
+    nodes with k GPUs free are takes a few operations on such numbers, however the GPUs are shared out among nodes.
+
+    all: when nothing runs. widest: GPUs of the largest node.
+    """
+
+    def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
+        self.sizes, self.widest = tuple(sizes), max(sizes)
+        self._placement, self._nodes = placement, len(self.sizes)
+        self._first = [0]  # by k: the bits of the first k GPUs of node 0
+        for gpus in range(self.widest):
+            self._first.append(self._first[-1] | 1 << gpus * self._nodes)
+        self._kinds = [
+            (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
+            for size in sorted(set(self.sizes), reverse=True)
+        ]
+        self.all = self.packed(self.sizes)
+
+    def packed(self, counts: Sequence[int]) -> int:
+        """What is free, by the GPUs that are free on each node."""
+        return sum(self._first[gpus] << node for node, gpus in enumerate(counts))
+
+    def count(self, free: int, node: int) -> int:
+        """GPUs that are free on a node."""
+        return (free >> node & self._first[-1]).bit_count()
+
+    def counts(self, free: int) -> list[int]:
+        """GPUs that are free on each node."""
+        return [self.count(free, node) for node in range(self._nodes)]
+
+    # ---- taking and giving ----
+
+    def held(self, place: Iterable[tuple[int, int]]) -> Held:
+        """A place, as it is taken and given."""
+        whole, rest = 0, []
+        for node, gpus in place:
+            if gpus == self.sizes[node]:
+                whole |= self._first[gpus] << node
+            else:
+                rest.append((node, gpus))
+        return Held(whole, rest)
+
+    def take(self, free: int, held: Held) -> int:
+        """What is left when a place, which is free, is taken."""
+        free ^= held.whole
+        for node, gpus in held.rest:
+            free ^= self._first[gpus] << (self.count(free, node) - gpus) * self._nodes + node
+        return free
+
+    def give(self, free: int, held: Held) -> int:
+        """What is free when a place is given back."""
+        free |= held.whole
+        for node, gpus in held.rest:
+            free |= self._first[gpus] << self.count(free, node) * self._nodes + node
+        return free
+
+    # ---- finding room ----
+
+    def fits(self, free: int, gpus: int) -> bool:
+        """Whether a job of so many GPUs has room."""
+        taken = 0
+        if gpus > self.widest:
+            for size, empty in self._empty(free):
+                if gpus < size * empty.bit_count():
+                    return True  # whole nodes, and one more for the rest
+                gpus -= size * empty.bit_count()
+                taken |= empty
+        return not gpus or self._but(free, taken) >> (gpus - 1) * self._nodes > 0
+
+    def room(self, free: int, gpus: int) -> Place | None:
+        """Where a job of so many GPUs goes; None if it does not fit."""
+        if gpus <= self.widest:
+            node = self._node(free, gpus)
+            return None if node is None else ((node, gpus),)
+        return self._wide(free, gpus) if self.fits(free, gpus) else None
+
+    def _wide(self, free: int, gpus: int) -> Place:
+        """Empty nodes, the largest first, while they are not too large; the rest as a job of its own."""
+        place, taken = [], 0
+        for size, empty in self._empty(free):
+            while empty and size <= gpus:
+                lowest = empty & -empty
+                place.append((lowest.bit_length() - 1, size))
+                empty ^= lowest
+                taken |= lowest
+                gpus -= size
+        if gpus:
+            place += self.room(self._but(free, taken), gpus) or ()
+        return tuple(place)
+
+    def _empty(self, free: int) -> list[tuple[int, int]]:
+        """Sizes, the largest first, and the nodes of each that are all free."""
+        return [(size, free >> (size - 1) * self._nodes & nodes) for size, nodes in self._kinds]
+
+    def _but(self, free: int, nodes: int) -> int:
+        """What is free on all but some nodes."""
+        return free & ~self._columns(nodes) if nodes else free
+
+    def _columns(self, nodes: int) -> int:
+        """All bits of some nodes, and those of one GPU more, which none has."""
+        done = 1
+        while done <= self.widest:
+            nodes |= nodes << done * self._nodes
+            done *= 2
+        return nodes
+
+    def _node(self, free: int, gpus: int) -> int | None:
+        """The node of least key for a job that is not wide."""
+        at_least = free >> (gpus - 1) * self._nodes
+        found: list[tuple[float, int]] = []
+        for size, nodes in self._kinds:
+            left = at_least & nodes
+            while left:
+                exactly, node = self._least(free, left, gpus)
+                found.append((self._placement(size, exactly), node))
+                left &= free >> exactly * self._nodes  # those with more
+        return min(found)[1] if found else None
+
+    def _least(self, free: int, nodes: int, gpus: int) -> tuple[int, int]:
+        """Of nodes with so many GPUs free or more, the number that is least, and the first node with it."""
+        lacking = ~(free >> gpus * self._nodes) & self._columns(nodes)
+        more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
+        return gpus + more, node

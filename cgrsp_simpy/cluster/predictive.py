@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Floats, Ints, Jobs, known
-from cgrsp_simpy.cluster.simulation import Moment, Scheduler
-from cgrsp_simpy.cluster.single import fitting, named, start_chosen
+from cgrsp_simpy.cluster.jobs import Floats, Ints, known
+from cgrsp_simpy.cluster.single import fitting, named, start_chosen, start_in_order
+from cgrsp_simpy.cluster.view import Arrived, ClusterView, Scheduler, Starts
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, check_whole
 
 __all__ = ["pbs"]
@@ -37,14 +37,13 @@ def pbs(
     check_number("tolerance", tolerance, least=0)
 
     @named("pbs", "iterations")
-    def schedule(moment: Moment) -> None:
-        jobs = moment.jobs
-        while pairs and (pair := best_pair(moment, tolerance)):
-            for job in pair:
-                moment.start(job)
-        start_chosen(moment, lambda fits: int(fits[choose(jobs, fits)]))
+    def schedule(view: ClusterView) -> Starts:
+        jobs = view.jobs
+        while pairs and (pair := best_pair(view, tolerance)):
+            yield from start_in_order(view, pair)
+        yield from start_chosen(view, lambda fits: int(fits[choose(jobs, fits)]))
 
-    def choose(jobs: Jobs, fits: Ints) -> np.intp:
+    def choose(jobs: Arrived, fits: Ints) -> np.intp:
         gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
         efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
         if stands_out(efficiency):
@@ -64,15 +63,15 @@ def pbs(
     return schedule
 
 
-def best_pair(moment: Moment, tolerance: float) -> tuple[int, int] | None:
+def best_pair(view: ClusterView, tolerance: float) -> tuple[int, int] | None:
     """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2 t2); None if no pair will do.
 
     A pair will do if one node has room for both now and |t1 - t2| <= tolerance x max(t1, t2) (Section V.B; tolerance: ours).
     """
-    room = max(moment.free)
-    fits = fitting(moment)
-    fits = fits[moment.jobs.gpus[fits] < room]
-    gpus, time_s, work = moment.jobs.gpus[fits], moment.jobs.estimate_s[fits], known(moment.jobs.iterations)[fits]
+    room = max(view.idle())
+    fits = fitting(view)
+    fits = fits[view.jobs.gpus[fits] < room]
+    gpus, time_s, work = view.jobs.gpus[fits], view.jobs.estimate_s[fits], known(view.jobs.iterations)[fits]
     first, second = np.triu_indices(len(fits), 1)
     longer_s = np.maximum(time_s[first], time_s[second])
     will_do = (gpus[first] + gpus[second] <= room) & (np.abs(time_s[first] - time_s[second]) <= tolerance * longer_s)

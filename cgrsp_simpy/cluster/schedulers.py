@@ -1,17 +1,19 @@
-"""The schedulers by name: who starts next, as functions of a moment; and schedulers from text such as "hps:monotone=true"."""
+"""The schedulers by name: who starts next, as functions of a view; and schedulers from text such as "hps:monotone=true"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from cgrsp_simpy.cluster.backfilling import Conservative, easy
 from cgrsp_simpy.cluster.batching import sbs
 from cgrsp_simpy.cluster.hybrid import adaptive, hps
 from cgrsp_simpy.cluster.predictive import pbs
-from cgrsp_simpy.cluster.simulation import Scheduler
 from cgrsp_simpy.cluster.single import LeastAttained, fifo, fifo_skip, shortest, shortest_gpu, sjf
+from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.parameters import made
+from cgrsp_simpy.policies import make_policy
 
 __all__ = ["SCHEDULERS", "fifo", "make_scheduler"]
 
@@ -33,12 +35,14 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
-    """A scheduler from its text: "easy", "hps:monotone=true,aging_boost=3"; a callable is passed through.
+    """A scheduler from its text: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed through.
 
-    Raises InputError for an unknown name or parameter, or a value that a parameter cannot have.
+    Raises InputError for an unknown name, parameter or file, or a value that a parameter cannot have.
     """
     if not isinstance(scheduler, str):
         if not callable(scheduler):
-            raise InputError(f"scheduler(={scheduler!r}) must be a name or a function of a moment")
+            raise InputError(f"scheduler(={scheduler!r}) must be a name or a function of a view")
         return scheduler
+    if scheduler.partition(":")[0].endswith(".py"):
+        return cast(Scheduler, make_policy(scheduler))
     return made("scheduler", scheduler, SCHEDULERS)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import Floats, Ints, known
-from cgrsp_simpy.cluster.simulation import Moment, Scheduler
+from cgrsp_simpy.cluster.view import ClusterView, Scheduler, Starts
 
 __all__ = [
     "LeastAttained",
@@ -26,77 +27,80 @@ __all__ = [
     "start_chosen",
 ]
 
+Named = TypeVar("Named", bound=Scheduler)
 
-def named(name: str, *needs: str) -> Callable[[Scheduler], Scheduler]:
+
+def named(name: str, *needs: str) -> Callable[[Named], Named]:
     """Give a scheduler the name under which it is reported, and the columns that it needs of those that jobs may lack."""
 
-    def give(scheduler: Scheduler) -> Scheduler:
+    def give(scheduler: Named) -> Named:
         scheduler.__name__, scheduler.needs = name, needs  # type: ignore[attr-defined]
         return scheduler
 
     return give
 
 
-def start_in_order(moment: Moment, jobs: Iterable[int]) -> None:
+def start_in_order(view: ClusterView, jobs: Iterable[int]) -> Starts:
     """Start the jobs that fit, one after the other, and skip the others."""
-    gpus, full = moment.gpus, set[int]()
+    gpus, full = view.gpus, set[int]()
     for job in jobs:
-        if gpus[job] not in full and not moment.start(job):
+        if gpus[job] in full:
+            continue
+        place = view.room(gpus[job])
+        if place is None:
             full.add(gpus[job])  # what does not fit now will not fit when still more is taken
+        else:
+            yield job, place
 
 
-def start_by(moment: Moment, key: Callable[[Ints], Floats | Ints]) -> None:
+def start_by(view: ClusterView, key: Callable[[Ints], Floats | Ints]) -> Starts:
     """Start the waiting jobs that fit, those of least key first. key: of jobs (their indices), an array of their shape."""
-    jobs = fitting(moment)
+    jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
-    start_in_order(moment, jobs.tolist())
+    return start_in_order(view, jobs.tolist())
 
 
-def fitting(moment: Moment) -> Ints:
+def fitting(view: ClusterView) -> Ints:
     """The waiting jobs that fit now, each by itself, oldest first."""
-    gpus, room, widest = moment.gpus, max(moment.free), max(moment.sizes)
-    widths = {gpus[job] for job in moment.waiting}
-    fits = {width for width in widths if width <= room or (width > widest and moment.room(width))}
-    return np.array([job for job in moment.waiting if gpus[job] in fits], dtype=np.int64)
+    return np.array(view.fitting(), dtype=np.int64)
 
 
-def start_chosen(moment: Moment, choose: Callable[[Ints], int]) -> None:
+def start_chosen(view: ClusterView, choose: Callable[[Ints], int]) -> Starts:
     """Start the job that `choose` picks of those that fit, again and again until none fits."""
-    while len(jobs := fitting(moment)):
-        moment.start(choose(jobs))
+    while len(jobs := fitting(view)):
+        yield from start_in_order(view, [choose(jobs)])
 
 
 @named("fifo")
-def fifo(moment: Moment) -> None:
+def fifo(view: ClusterView) -> Starts:
     """By arrival; the first that does not fit holds up all others."""
-    for job in list(moment.waiting):
-        if not moment.start(job):
-            break
+    while (job := view.head) is not None and (place := view.room(view.gpus[job])) is not None:
+        yield job, place
 
 
 @named("fifo-skip")
-def fifo_skip(moment: Moment) -> None:
+def fifo_skip(view: ClusterView) -> Starts:
     """By arrival; what does not fit is skipped. Ours, to part the order from the blocking."""
-    start_in_order(moment, list(moment.waiting))
+    return start_in_order(view, view.fitting())
 
 
 @named("sjf")
-def sjf(moment: Moment) -> None:
+def sjf(view: ClusterView) -> Starts:
     """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and Shortest."""
-    start_by(moment, lambda jobs: moment.jobs.gpus[jobs])
+    return start_by(view, lambda jobs: view.jobs.gpus[jobs])
 
 
 @named("shortest")
-def shortest(moment: Moment) -> None:
+def shortest(view: ClusterView) -> Starts:
     """Least time first, by t: nothing is preempted, so that the remaining time of a waiting job is all of it."""
-    start_by(moment, lambda jobs: moment.jobs.estimate_s[jobs])
+    return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
 
 
 @named("shortest-gpu")
-def shortest_gpu(moment: Moment) -> None:
+def shortest_gpu(view: ClusterView) -> Starts:
     """Least GPU-time first, by t g."""
-    start_by(moment, lambda jobs: moment.jobs.estimate_s[jobs] * moment.jobs.gpus[jobs])
+    return start_by(view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs])
 
 
 class LeastAttained:
@@ -110,28 +114,24 @@ class LeastAttained:
     needs = ("user",)
 
     def __init__(self) -> None:
-        self._moment: Moment | None = None
+        self._ended = defaultdict[int, float](float)  # GPU-seconds of jobs that have ended, by user
+        self._since_s: dict[int, float] = {}  # of jobs that had not when this was last asked
 
-    def __call__(self, moment: Moment) -> None:
+    def __call__(self, view: ClusterView) -> Starts:
         """Decide."""
-        if moment is not self._moment:  # of another run
-            self._moment, self._ended, self._since_s = moment, defaultdict[int, float](float), dict[int, float]()
-            self._user: list[int] = known(moment.jobs.user).tolist()
+        user = known(view.jobs.user)
+        by_user = self._received(view, user)
+        for job, place in start_by(view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()])):
+            self._since_s[job] = view.now_s
+            yield job, place
 
-        def received(jobs: Ints) -> Floats:
-            by_user = self._received(moment)
-            return np.array([by_user[user] for user in map(self._user.__getitem__, jobs)])
-
-        start_by(moment, received)
-        self._since_s |= {job: moment.now_s for job, _ in moment.started}
-
-    def _received(self, moment: Moment) -> defaultdict[int, float]:
+    def _received(self, view: ClusterView, user: Ints) -> defaultdict[int, float]:
         """GPU-seconds by user."""
-        gpus, user = moment.gpus, self._user
-        for job in self._since_s.keys() - moment.running.keys():
+        gpus = view.gpus
+        for job in self._since_s.keys() - view.running.keys():
             del self._since_s[job]
-            self._ended[user[job]] += gpus[job] * moment.jobs.duration_s[job]
+            self._ended[int(user[job])] += gpus[job] * float(view.jobs.run_s[job])
         received = self._ended.copy()
         for job, since_s in self._since_s.items():
-            received[user[job]] += gpus[job] * (moment.now_s - since_s)
+            received[int(user[job])] += gpus[job] * (view.now_s - since_s)
         return received

@@ -14,8 +14,9 @@ from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import make_scheduler
 from cgrsp_simpy.cluster.simulation import check_columns, simulate
+from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import carried_out, check_seeds
+from cgrsp_simpy.experiments.replicate import carried_out, check_picklable, check_seeds, label
 from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import check_one_of, entries_of, require
 
@@ -44,29 +45,32 @@ class _Task:
     source: Source
     cluster: Cluster
     placement: str
-    schedulers: tuple[str, ...]
+    kill_at_limit: bool
+    schedulers: tuple[str | Scheduler, ...]
     seed: int
 
 
 def compare(
     source: Source,
-    schedulers: Sequence[str],
+    schedulers: Sequence[str | Scheduler],
     seeds: Iterable[int] = range(10),
     cluster: Cluster = PAPER_CLUSTER,
     placement: str = "best",
     executor: Executor | int | None = None,
     *,
+    kill_at_limit: bool = False,
     out: str | Path | None = None,
 ) -> Comparison:
     """Run each scheduler on the jobs of each seed.
 
     source: an Offered, or jobs that are there (a log), which are the same for every seed. schedulers: texts as of
-    `make_scheduler`; the first is the one that the others are tested against. executor, out: as in `cg.compare`. A run that
-    raises an exception becomes a row with the key "error". Raises InputError for what is not allowed, such as a scheduler that
-    looks at a column which the jobs lack.
+    `make_scheduler`, or functions of a ClusterView; the first is the one that the others are tested against. kill_at_limit: as in
+    `simulate`. executor, out: as in `cg.compare`. A run that raises an exception becomes a row with the key "error". Raises
+    InputError for what is not allowed, such as a scheduler that looks at a column which the jobs lack.
     """
     schedulers = entries_of("schedulers", schedulers, "a list of schedulers")
-    require(len(set(schedulers)) == len(schedulers) > 0, "schedulers", list(schedulers), "names that differ, at least one")
+    names = [label(scheduler) for scheduler in schedulers]
+    require(len(set(names)) == len(names) > 0, "schedulers", names, "names that differ, at least one")
     made = [make_scheduler(scheduler) for scheduler in schedulers]
     check_one_of("placement", placement, PLACEMENTS)
     seeds = check_seeds(seeds)
@@ -76,16 +80,17 @@ def compare(
             check_columns(source, scheduler)
     else:
         generate(source.mix, 1, source.load, cluster)  # an error before the first run
-    store = open_store(
-        out, "cluster", dict(zip(schedulers, schedulers)), seeds, source=source, cluster=cluster, placement=placement
-    )
-    tasks = [_Task(source, cluster, placement, tuple(schedulers), seed) for seed in seeds]
+    if isinstance(executor, int):
+        check_picklable(schedulers)
+    told = {"source": source, "cluster": cluster, "placement": placement, "kill_at_limit": kill_at_limit}
+    store = open_store(out, "cluster", dict(zip(names, schedulers)), seeds, **told)
+    tasks = [_Task(source, cluster, placement, kill_at_limit, tuple(schedulers), seed) for seed in seeds]
     counts = [source.jobs * len(schedulers)] * len(tasks)
     done = carried_out(_carry_out, tasks, [[len(schedulers)]] * len(tasks), counts, executor, store)
     by_seed = [outcomes for ((outcomes),) in done]
     rows = [
-        {"policy": scheduler, "seed": seed, **outcomes[place]}
-        for place, scheduler in enumerate(schedulers)
+        {"policy": name, "seed": seed, **outcomes[place]}
+        for place, name in enumerate(names)
         for seed, outcomes in zip(seeds, by_seed)
     ]
     study = Comparison(source, cluster, rows)
@@ -97,9 +102,10 @@ def _carry_out(task: _Task) -> list[list[dict[str, Any]]]:
     source, cluster = task.source, task.cluster
     jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, task.seed)
 
-    def outcome(scheduler: str) -> dict[str, Any]:
+    def outcome(scheduler: str | Scheduler) -> dict[str, Any]:
         try:
-            return metrics(simulate(jobs, cluster, make_scheduler(scheduler), PLACEMENTS[task.placement]))
+            made, placement = make_scheduler(scheduler), PLACEMENTS[task.placement]
+            return metrics(simulate(jobs, cluster, made, placement, kill_at_limit=task.kill_at_limit))
         except (Exception, SystemExit) as error:  # whatever a scheduler may raise: the other runs go on
             return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
 

@@ -62,9 +62,8 @@ class Pool(simpy.Container):
             assert got.triggered, "room was promised to two jobs"
 
     def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
-        """Put an amount back."""
-        if amount:
-            self.put(amount)
+        """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for its event: nobody waits for it."""
+        self._level += amount
 
 
 Place = Slot | Pool

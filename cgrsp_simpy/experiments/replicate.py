@@ -65,7 +65,7 @@ def step_through(scenario: Scenario, policy: str | Policy, seed: int = 0) -> Ite
     return steps(lambda listener: Simulation(scenario, made, seed, None, True, listener))
 
 
-def label(policy: str | Policy) -> str:
+def label(policy: Any) -> str:
     """The name of a policy in tables: its text, or the name of the function."""
     return policy if isinstance(policy, str) else policy_name(policy)
 
@@ -249,7 +249,7 @@ def _told(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def check_picklable(policies: Iterable[str | Policy]) -> None:
+def check_picklable(policies: Iterable[Any]) -> None:
     """Refuse a policy that cannot be sent to another process."""
     for policy in policies:
         if isinstance(policy, str):

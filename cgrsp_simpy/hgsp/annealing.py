@@ -30,14 +30,14 @@ Change = tuple[int, int, list[int], int]
 class Sequences:
     """The tasks of each GPU in order, each as early as it can be, with finish times and weighted tardiness up to each position.
 
-    finish_s[j][k], late[j][k]: of the first k tasks of GPU j; so the first entries are 0.
+    finish_s[j][k], late[j][k]: of the first k tasks of GPU j; so the first entries are when the GPU is there, and 0.
     """
 
     def __init__(self, instance: Instance, sequences: Sequence[Sequence[int]]) -> None:
         self._tasks = list(zip(instance.arrival_s.tolist(), instance.deadline_s.tolist(), instance.weight.tolist()))
         self.times_s = instance.times_s.T.tolist()
         self.tasks = [list(sequence) for sequence in sequences]
-        self.finish_s = [[0.0] for _ in sequences]
+        self.finish_s = [[free_s] for free_s in instance.free_s.tolist()]
         self.late = [[0.0] for _ in sequences]
         for j in range(len(self.tasks)):
             self._time(j, 0)

@@ -16,7 +16,7 @@ from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
-from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.checks import check_number, require
 
 __all__ = ["Exact", "solve_exact"]
 
@@ -47,6 +47,7 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
     for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
+    require(not instance.free_s.any(), "free_s", instance.free_s.tolist(), "0 for every GPU: the program knows no other start")
     known, _ = anneal(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
         return Exact(known, 0.0, True)

@@ -56,6 +56,7 @@ class Instance:
     All are numbers >= 0, the workload above 0; a deadline before the arrival is allowed, the task is late then.
 
     task_names: of the tasks in the order given, all different; numbers from 1 unless given.
+    free_s: from when on each GPU is there, seconds, of shape (GPUs,); from 0 on unless given.
 
     Raises InputError, naming the task, for what is not allowed, and for a task that fits on no GPU. Tasks are put in order of
     arrival with all that is theirs, those that arrive together in the order given.
@@ -69,6 +70,7 @@ class Instance:
     gpus: tuple[Gpu, ...]
     name: str = "instance"
     task_names: tuple[str, ...] = field(repr=False, default=())
+    free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -82,12 +84,13 @@ class Instance:
         for column in COLUMNS:
             self._check(column, getattr(self, column))
         self._check_fit()
+        self._check_free()
         order = np.argsort(self.arrival_s, kind="stable")
         for column in COLUMNS:
             object.__setattr__(self, column, getattr(self, column)[order])
         object.__setattr__(self, "task_names", tuple(self.task_names[index] for index in order))
         late = int((self.deadline_s < self.arrival_s).sum())
-        if late:
+        if late and not self.free_s.any():  # of a plan that is made anew it has been said
             log.warning(
                 "%s: %d of %d tasks have their deadline before they arrive; they count as late", self.name, late, self.tasks
             )
@@ -115,6 +118,13 @@ class Instance:
                 f"memory_gb of task {self.task_names[index]}(={self.memory_gb[index].item()!r}) fits on no GPU;"
                 f" the largest has {most:g} GB"
             )
+
+    def _check_free(self) -> None:
+        free_s = np.array(self.free_s, dtype=np.float64) if len(self.free_s) else np.zeros(len(self.gpus))
+        require(free_s.shape == (len(self.gpus),), "shape of free_s", free_s.shape, f"({len(self.gpus)},), one a GPU")
+        for j, value in enumerate(free_s.tolist()):
+            check_number(f"free_s of GPU {j + 1}", value, least=0)
+        object.__setattr__(self, "free_s", free_s)
 
     @property
     def tasks(self) -> int:

@@ -9,108 +9,29 @@ the GPUs of a batching server: read a number of GPUs here as that of places to r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from heapq import nlargest
 from itertools import product
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.simulation import run_once
+from cgrsp_simpy.engine.claims import claims_table
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.hgsp.instance import Floats
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, Requests
+from cgrsp_simpy.hgsp.llm_simulation import SCHEDULERS, STEP_S, RequestPolicy, Serving, Stepped, Waves
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
-from cgrsp_simpy.model.decision import Assignment, Policy, View, Wake
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Market
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import JobList
-from cgrsp_simpy.policies.rules import ListPolicy, Order, by_submission, first_idle
+from cgrsp_simpy.model.timeline import VISIT, Timeline
 
-__all__ = [
-    "OWNED",
-    "SCHEDULERS",
-    "STEP_S",
-    "Served",
-    "Stepped",
-    "Waves",
-    "by_weight_over_time",
-    "printed_cluster",
-    "printed_requests",
-    "simulate",
-    "table_two",
-]
+__all__ = ["OWNED", "SCHEDULERS", "STEP_S", "Served", "printed_cluster", "printed_requests", "simulate", "table_two"]
 
-STEP_S = 0.01  # Section VI.D
 MOST_STEPS = 10**9  # a minute of adding them up
 OWNED = (
     "A request owns its GPUs from start to end, which is the paper's model; it needs many times the GPUs of a server that batches"
     " requests."
 )
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
-
-
-# ---- schedulers: orders of the waiting requests, and when a decision may be made ----
-
-
-def by_weight_over_time(view: View) -> Iterable[Job]:
-    """WSRPT: the largest w / (p_prefill + p_decode) first, equal ones by arrival, then number (hgsp.txt Eq. 17).
-
-    Nothing is interrupted, so that what remains of a waiting request is the whole of it.
-    """
-    times_s = view.known.gpus[0].mean_execution_s
-    return nlargest(len(view.idle), view.queue, key=lambda job: job.weight / times_s[job.complexity - 1])  # stable
-
-
-SCHEDULERS: dict[str, Order] = {"fifo": by_submission, "wsrpt": by_weight_over_time}
-
-
-class Waves:
-    """A policy that is asked only when every GPU is idle: nothing starts until the whole running batch has ended."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-
-    def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:
-        """The next batch, if none runs."""
-        return self.policy(view) if len(view.idle) == len(view.known.fleet) else []
-
-
-class Stepped:
-    """A policy that is asked only at steps of a clock, as in the loop of hgsp.txt Section VI.D.
-
-    At each step, requests whose completion is reached free their GPUs, arrivals join the queue, and then the policy decides;
-    whatever happens between two steps is noticed at the second. A request's completion is its start plus its execution time,
-    not the step at which that is noticed.
-
-    The clock is a running sum of `step_s` in floating point, t = t + step, and this is where the printed late step comes from.
-    Two hundred steps of 0.01 s sum to 2.0000000000000013, so that a request that ends at 2.0 is noticed at step 200. But 250 of
-    them sum to 2.4999999999999907: a request that ends at 2.5 is not yet complete at step 250, and its GPUs start the next
-    request at step 251, at 2.51 s. A clock of exact multiples would be late nowhere on that workload.
-    """
-
-    def __init__(self, policy: Policy, step_s: float = STEP_S) -> None:
-        check_number("step_s", step_s, above=0)
-        self.policy, self.step_s = policy, step_s
-        self._clock_s = 0.0
-        self._woken = False
-
-    def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:
-        """What the policy decides at a step; between steps, to be woken at the next."""
-        on_step = self._woken and view.now_s >= self._clock_s  # the wake may come a rounding after its time
-        if not on_step:
-            while self._clock_s < view.now_s:
-                self._clock_s += self.step_s
-            on_step = self._clock_s == view.now_s
-        self._woken = not on_step
-        return self.policy(view) if on_step else [Wake(self._clock_s)]
-
-
-# ---- simulation ----
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +61,21 @@ class Served:
         return self.finish_s - self.requests.arrival_s
 
     @property
+    def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Who holds how many of the cluster's GPUs when: a row a request, an array of CLAIM, by time of start; seconds."""
+        columns = zip(self.requests.gpus.tolist(), self.start_s.tolist(), self.finish_s.tolist())
+        rows = [(id, ((0, gpus),), start_s, start_s, end_s) for id, (gpus, start_s, end_s) in enumerate(columns, start=1)]
+        return claims_table(rows)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The run for plots: one place, the cluster with its GPUs."""
+        ids = range(1, self.requests.requests + 1)
+        rows = zip(ids, self.requests.arrival_s, self.start_s, self.finish_s, [nan] * len(ids))
+        size, kinds = float(self.cluster.gpus), dict(zip(ids, (f"weight {weight:g}" for weight in self.requests.weight)))
+        return Timeline("cluster", (self.cluster.gpu,), (size,), self.claims, np.array(list(rows), VISIT), kinds=kinds)
+
+    @property
     def metrics(self) -> dict[str, float]:
         """weighted_response (hgsp.txt Eq. 16), mean_response_s, waits, makespan_s, completions, utilisation_pct.
 
@@ -164,7 +100,7 @@ class Served:
 def simulate(
     requests: Requests,
     cluster: LlmCluster,
-    scheduler: str = "wsrpt",
+    scheduler: str | RequestPolicy = "wsrpt",
     *,
     waves: bool = False,
     step_s: float | None = None,
@@ -172,41 +108,32 @@ def simulate(
 ) -> Served:
     """Simulate until the last request completes.
 
-    scheduler: "fifo" or "wsrpt". Requests start in its order, each on its tau GPUs at once. The first of the order is never
-    overtaken: if it needs more GPUs than are idle, those stay idle until it fits (the paper does not say; this is ours).
+    scheduler: "fifo", "wsrpt", or a function of a RequestState. Under the two, requests start in their order, each on its tau
+    GPUs at once. The first of the order is never overtaken: if it needs more GPUs than are idle, those stay idle until it fits
+    (the paper does not say; this is ours).
     waves: start nothing until all that runs has ended; else a GPU that falls idle is used at once (work-conserving but for the
     GPUs that the first one waits for).
     step_s: seconds between decisions, as of `Stepped`; None for decisions at any time. horizon_s: T_max, for the completion rate.
 
     Raises InputError for a request that the cluster cannot run, or an option that is not allowed.
     """
-    check_one_of("LLM scheduler", scheduler, SCHEDULERS)
+    if not callable(scheduler):
+        check_one_of("LLM scheduler", scheduler, SCHEDULERS)
+    policy = scheduler if callable(scheduler) else SCHEDULERS[scheduler]
     check_bool("waves", waves)
     if horizon_s != inf:
         check_number("horizon_s", horizon_s, above=0)
     cluster.check(requests)
-    policy: Policy = ListPolicy(SCHEDULERS[scheduler], first_idle, scheduler)
+    name = policy_name(policy)
     if step_s is not None:
         policy = Stepped(policy, step_s)
         end_s = float(requests.arrival_s[-1] + cluster.times_s(requests).sum())  # no request runs longer
         require(step_s >= end_s / MOST_STEPS, "step_s", step_s, f"at least {end_s / MOST_STEPS:g} for requests of {end_s:g} s")
     if waves:
         policy = Waves(policy)
-    done = run_once(_scenario(requests, cluster), policy).jobs
-    return Served(requests, cluster, scheduler, waves, step_s, horizon_s, done["start_s"].copy(), done["finish_s"].copy())
-
-
-def _scenario(requests: Requests, cluster: LlmCluster) -> Scenario:
-    """The requests for the engine: a slot a GPU, a complexity level for each execution time, GPUs that are there at once."""
-    levels_s, level = np.unique(cluster.times_s(requests), return_inverse=True)
-    gpu = GpuType(cluster.gpu, 0.0, tuple(levels_s.tolist()), high_stock_probability=1.0)
-    columns = (requests.arrival_s.tolist(), (level + 1).tolist(), requests.gpus.tolist(), requests.weight.tolist())
-    jobs = tuple(
-        Job(number, arrival_s, arrival_s, complexity, gpus=gpus, weight=weight)  # no deadlines here: none is looked at
-        for number, (arrival_s, complexity, gpus, weight) in enumerate(zip(*columns))
-    )
-    at_once, certain = Market(delay_s=((0.0, 0.0),) * 3), Service(sigma=(0.0,) * len(levels_s))
-    return Scenario(requests.name, JobList(jobs), (gpu,) * cluster.gpus, (gpu,), market=at_once, service=certain)
+    run = Serving(requests, cluster, policy)
+    run.env.run()
+    return Served(requests, cluster, name, waves, step_s, horizon_s, *run.close())
 
 
 # ---- Table II ----

@@ -3,80 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Floats, Instance
-from cgrsp_simpy.hgsp.schedule import Ints, Schedule
+from cgrsp_simpy.hgsp.schedule import Schedule
 
-__all__ = ["RULES", "Priority", "atc", "decide", "dispatch", "edd", "wspt"]
+__all__ = ["RULES", "Columns", "Priority", "atc", "columns_of", "decide", "dispatch", "edd", "wspt"]
 
 LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
-Priority = Callable[[Instance, Ints, float], Floats]
-"""From an instance, indices of the waiting tasks, and the time in seconds to their priorities; the largest goes first."""
+
+class Columns(NamedTuple):
+    """Tasks that wait, in order of arrival. times_s: p_ij, of shape (tasks, GPUs); the others of shape (tasks,).
+
+    least_time_s: on the fastest GPU that each fits on. Times in seconds.
+    """
+
+    weight: Floats
+    deadline_s: Floats
+    least_time_s: Floats
+    times_s: Floats
 
 
-def wspt(instance: Instance, waiting: Ints, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
+def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
+    """Some tasks of an instance, by their indices."""
+    columns = (instance.weight, instance.deadline_s, instance.least_time_s, instance.times_s)
+    return Columns(*(column[tasks] for column in columns))
+
+
+Priority = Callable[[Columns, float], Floats]
+"""From the tasks that wait and the time in seconds to their priorities; the largest goes first."""
+
+
+def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
     """Weighted shortest processing time: w / p. Source: Smith (1956), Naval Research Logistics Quarterly 3, 59-66."""
-    return instance.weight[waiting] / instance.least_time_s[waiting]
+    return waiting.weight / waiting.least_time_s
 
 
-def edd(instance: Instance, waiting: Ints, now_s: float) -> Floats:  # noqa: ARG001
+def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
     """Earliest due date. Source: Jackson (1955), Management Science Research Project 43, UCLA."""
-    return -instance.deadline_s[waiting]
+    return -waiting.deadline_s
 
 
-def atc(instance: Instance, waiting: Ints, now_s: float) -> Floats:
+def atc(waiting: Columns, now_s: float) -> Floats:
     """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p - t).
 
     p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987), Management Science 33,
     1035-1047.
     """
-    time_s = instance.least_time_s[waiting]
-    slack_s = np.maximum(0.0, instance.deadline_s[waiting] - time_s - now_s)
-    return np.asarray(instance.weight[waiting] / time_s * np.exp(-slack_s / (LOOK_AHEAD * time_s.mean())))
+    time_s = waiting.least_time_s
+    slack_s = np.maximum(0.0, waiting.deadline_s - time_s - now_s)
+    return np.asarray(waiting.weight / time_s * np.exp(-slack_s / (LOOK_AHEAD * time_s.mean())))
 
 
 RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 
 
-def decide(
-    instance: Instance, priority: Priority, waiting: Sequence[int], idle: Sequence[int], now_s: float
-) -> list[tuple[int, int]]:
-    """Pairs of task and GPU that start now: by priority, each on the fastest idle GPU that it fits on, if there is one.
+def decide(waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float) -> list[tuple[int, int]]:
+    """Who starts now: pairs of a place among the waiting tasks and a GPU.
 
-    Equal priorities go by arrival, equal GPUs by index.
+    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal priorities go by arrival, equal GPUs by
+    index.
     """
-    tasks, free = np.sort(np.asarray(waiting, dtype=np.int64)), sorted(idle)
+    free = sorted(idle)
     answer: list[tuple[int, int]] = []
-    for place in np.argsort(-priority(instance, tasks, now_s), kind="stable"):
+    for place in np.argsort(-priority(waiting, now_s), kind="stable").tolist():
         if not free:
             break
-        task = int(tasks[place])
-        times_s = instance.times_s[task, free]
+        times_s = waiting.times_s[place, free]
         best = int(np.argmin(times_s))
         if np.isfinite(times_s[best]):
-            answer.append((task, free.pop(best)))
+            answer.append((place, free.pop(best)))
     return answer
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
     """The schedule that a rule makes when tasks are revealed as they arrive."""
     gpu, start_s, finish_s = np.zeros(instance.tasks, np.int64), np.zeros(instance.tasks), np.zeros(instance.tasks)
-    idle, waiting, ends = set(range(len(instance.gpus))), set[int](), list[tuple[float, int]]()
+    idle, waiting, ends = set[int](), list[int](), [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())]
+    heapify(ends)
     arrivals, coming = instance.arrival_s.tolist(), 0
     while coming < instance.tasks or waiting:
         now_s = min(arrivals[coming] if coming < instance.tasks else np.inf, ends[0][0] if ends else np.inf)
         while coming < instance.tasks and arrivals[coming] <= now_s:
-            waiting.add(coming)
+            waiting.append(coming)
             coming += 1
         while ends and ends[0][0] <= now_s:
             idle.add(heappop(ends)[1])
         if not (waiting and idle):
             continue
-        for task, j in decide(instance, priority, list(waiting), list(idle), now_s):
+        pairs = decide(columns_of(instance, waiting), priority, list(idle), now_s)
+        for task, j in [(waiting[place], j) for place, j in pairs]:
             waiting.remove(task)
             idle.remove(j)
             gpu[task], start_s[task], finish_s[task] = j, now_s, now_s + instance.times_s[task, j]

@@ -54,7 +54,7 @@ def greedy_as_they_arrive(instance: Instance, order: Iterable[int]) -> Schedule:
     rank = {task: place for place, task in enumerate(order)}
     n, arrivals, times = instance.tasks, instance.arrival_s.tolist(), instance.times_s.tolist()
     gpu, start, finish = [0] * n, [0.0] * n, [0.0] * n
-    free_s, queue, coming, now_s = [0.0] * len(instance.gpus), list[tuple[int, int]](), 0, 0.0
+    free_s, queue, coming, now_s = instance.free_s.tolist(), list[tuple[int, int]](), 0, 0.0
     while coming < n or queue:
         ends_s = [end_s for end_s in free_s if end_s > now_s] if queue else []
         now_s = max(min(ends_s + arrivals[coming : coming + 1]), min(free_s))  # nothing starts before a GPU is idle

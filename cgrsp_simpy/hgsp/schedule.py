@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.engine.claims import claims_table
 from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 __all__ = ["Schedule", "from_sequences", "greedy_assignment", "weighted_tardiness"]
 
@@ -19,12 +21,16 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Where and when each task runs; columns of shape (tasks,). gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i."""
+    """Where and when each task runs; columns of shape (tasks,). gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i.
+
+    granted_s: of a schedule that was measured, when each task was given its GPU: the provisioning delay before start_s.
+    """
 
     instance: Instance
     gpu: Ints = field(repr=False)
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
+    granted_s: Floats | None = field(repr=False, default=None)
 
     @property
     def tardiness_s(self) -> Floats:
@@ -69,6 +75,28 @@ class Schedule:
         ]
 
     @property
+    def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Who holds which GPU when: a row a task and phase (provisioning, executing), an array of CLAIM, by time of grant.
+
+        job: the task's number in order of arrival, from 1. place: the GPU's index. from_s, to_s: seconds.
+        """
+        granted_s = self.start_s if self.granted_s is None else self.granted_s
+        columns = zip(self.gpu.tolist(), granted_s.tolist(), self.start_s.tolist(), self.finish_s.tolist())
+        return claims_table([(id, ((j, 1),), *times_s) for id, (j, *times_s) in enumerate(columns, start=1)])
+
+    @property
+    def timeline(self) -> Timeline:
+        """The schedule for plots: tasks by their names, coloured by the memory of the least GPU on which they fit."""
+        jobs, granted_s = self.instance, self.start_s if self.granted_s is None else self.granted_s
+        ids = range(1, jobs.tasks + 1)
+        visits = np.array(list(zip(ids, jobs.arrival_s, granted_s, self.finish_s, jobs.deadline_s)), VISIT)
+        sizes_gb = np.unique([gpu.memory_gb for gpu in jobs.gpus])
+        kinds = [f"up to {size:g} GB" for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]]
+        places = tuple(f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1))
+        labels = dict(zip(ids, jobs.task_names))
+        return Timeline("GPU", places, (1.0,) * len(places), self.claims, visits, labels, dict(zip(ids, kinds)))
+
+    @property
     def fits(self) -> npt.NDArray[np.bool_]:
         """Whether each task has the memory that it needs (Eq. 3), of shape (tasks,)."""
         return np.isfinite(self.instance.times_s[np.arange(self.instance.tasks), self.gpu])
@@ -106,7 +134,7 @@ def greedy_assignment(instance: Instance, order: Iterable[int], least_start: boo
     first. Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
-    free_s = [0.0] * len(instance.gpus)
+    free_s = instance.free_s.tolist()
     gpu, start, finish = ([0] * instance.tasks, [0.0] * instance.tasks, [0.0] * instance.tasks)
     inf = float("inf")
     for task in order:
@@ -126,7 +154,7 @@ def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Sc
     """The schedule in which each GPU runs its tasks in a given order, each as early as it can."""
     gpu, start, finish = np.zeros(instance.tasks, np.int64), np.zeros(instance.tasks), np.zeros(instance.tasks)
     for j, sequence in enumerate(sequences):
-        now_s = 0.0
+        now_s = instance.free_s[j]
         for task in sequence:
             gpu[task], start[task] = j, max(now_s, instance.arrival_s[task])
             now_s = finish[task] = start[task] + instance.times_s[task, j]

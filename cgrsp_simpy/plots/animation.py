@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.checks import check_number, check_whole, require
+from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.timeline import PHASES, Timeline
 from cgrsp_simpy.plots.data import Drawn, time_unit, timeline_of
 from cgrsp_simpy.plots.lanes import bars
@@ -44,13 +46,19 @@ class RunAnimation(FuncAnimation):
     def save(self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any) -> None:  # type: ignore[override]
         """Write the animation; a writer of another kind of file may be given, as matplotlib takes them.
 
-        Raises InputError for a name that ends neither in .gif nor in .html, where no writer is given.
+        Without one, the file appears whole or not at all. Raises InputError if it cannot be written, or its name ends neither in
+        .gif nor in .html.
         """
-        if writer is None:
-            suffix = Path(filename).suffix.lower()
-            require(suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}")
-            writer = WRITERS[suffix](fps=self.fps)
-        super().save(str(filename), writer=writer, **options)
+        if writer is not None:
+            super().save(str(filename), writer=writer, **options)
+            return
+        path = Path(filename)
+        suffix = path.suffix.lower()
+        require(suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}")
+        with TemporaryDirectory() as folder:
+            drawn = Path(folder) / path.name
+            super().save(str(drawn), writer=WRITERS[suffix](fps=self.fps), **options)
+            write_whole(path, drawn.read_bytes())
 
 
 WRITERS: dict[str, Any] = {".gif": PillowWriter, ".html": PageWriter}
@@ -67,12 +75,19 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     timeline = timeline_of(run)
     require(len(timeline.visits) > 0, "jobs with records in the run", len(timeline.visits), "at least one")
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    _Unseen(figure)
     top, bottom = figure.subplots(2, height_ratios=(2, 1))
     scene = _Scene(timeline, top, bottom)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # all has its place; to find it anew for each frame takes long
     return RunAnimation(figure, scene.show, np.linspace(0.0, timeline.end_s, frames).tolist(), fps)
+
+
+class _Unseen(FigureCanvasAgg):
+    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before as well."""
+
+    def draw_idle(self, *args: Any, **kwargs: Any) -> None:
+        """Do nothing."""
 
 
 class _Scene:
@@ -119,7 +134,7 @@ class _Boxes:
         ax.add_collection(self._filled)
         rims = self._outlines(np.arange(number), np.zeros(number), np.ones(number))
         ax.add_collection(
-            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.3)
+            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.15)
         )
         self._few, self._texts = number <= LABELLED, list[tuple[Text, Text]]()
         if number <= WRITTEN:

@@ -23,7 +23,6 @@ __all__ = [
     "check_published",
     "found",
     "named",
-    "policy_of",
     "replications",
     "runs_of",
     "time_unit",
@@ -132,19 +131,14 @@ def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
     return listed
 
 
-def named(runs: Sequence[Drawn]) -> list[str]:
+def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
     """A name for each run: its policy, with scenario and seed, or else a number, where that is needed to tell the runs apart."""
-    names = [policy_of(run) or "run" for run in runs]
+    names = [policy or "run" for policy in policies]
     for text in ("{run.policy}, seed {run.seed}", "{run.scenario.name}, {run.policy}, seed {run.seed}"):
         often = Counter(names)
         names = [text.format(run=run) if often[name] > 1 and isinstance(run, Run) else name for name, run in zip(names, runs)]
     often = Counter(names)
     return [f"{name} ({names[:place].count(name) + 1})" if often[name] > 1 else name for place, name in enumerate(names)]
-
-
-def policy_of(run: Drawn) -> str:
-    """What a run is called beside others."""
-    return run.policy if isinstance(run, Run) else timeline_of(run).policy
 
 
 def check_published(published: Mapping[str, Any], policies: Iterable[str]) -> None:

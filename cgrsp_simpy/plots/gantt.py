@@ -27,12 +27,14 @@ __all__ = ["gantt"]
 
 NAMED = 25  # up to so many places are named
 ROWS = 100  # up to so many places are drawn
+TOLD = 9  # of more kinds, every second, third, ... is in the legend
 NUMBERED = 60  # up to so many jobs carry their number, where it fits
 EDGED = 400  # up to so many jobs have edges
 WIDE = 0.005  # share of the time that is drawn, from which on these edges are white
 HEIGHT = 0.78  # of the bars, in rows
 BELOW = 0.05  # from a bar to the line below it, in rows
-CAPITALS = 0.6  # share of a text's height that its ink needs
+THICK = 0.25  # of that line, at most, in heights of the bar
+INK = 0.75  # of a text's height
 EXECUTING = PHASES[1]
 
 
@@ -109,12 +111,14 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
 
 def _draw(ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]) -> list[Patch]:
     """Draw the bars; what their colours mean."""
-    own, handles = _rims(timeline, drawn), []
+    own, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTING]
     kinds = np.array([timeline.kinds.get(job, EXECUTING) for job in executing["job"].tolist()])
-    for kind, colour in kind_colours(kinds.tolist()).items():
+    colours = kind_colours(kinds.tolist())
+    told = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
+    for kind, colour in colours.items():
         part = executing[kinds == kind]
-        handles.append(Patch(color=colour, label=kind))
+        handles += [Patch(color=colour, label=kind)] if kind in told else []
         _boxes(ax, part, unit, {**own, "facecolor": colour}, style)
         if len(timeline.visits) <= NUMBERED:
             _label(ax, part, timeline.labels, unit, colour)
@@ -149,14 +153,18 @@ def _boxes(ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style:
 
 
 def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
-    """A line below jobs, thinner below those that hold a part of their place."""
+    """A line below jobs, thinner below thin bars."""
     share = late["high"] - late["low"]
+    row = ax.get_window_extent().height / ax.figure.dpi * 72 / abs(np.subtract(*ax.get_ylim()))  # points
+    thick = np.minimum(2 * rcParams["lines.linewidth"], THICK * row * HEIGHT * share)
     at = _edges(late)[1] + BELOW * share
-    ax.hlines(at, late["from_s"] / unit, late["to_s"] / unit, MISSED, lw=2 * rcParams["lines.linewidth"] * np.sqrt(share))
+    ax.hlines(at, late["from_s"] / unit, late["to_s"] / unit, MISSED, lw=thick)
 
 
 def _label(ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str) -> None:
-    """What is written on jobs, where it fits."""
+    """What is written on jobs, where it fits: once on each place, on the highest bar."""
+    drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
+    drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
     own: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
     middles = np.stack([(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)], axis=1)
     texts = [ax.text(x, y, labels.get(job, f"J{job}"), **own) for (x, y), job in zip(middles, drawn["job"].tolist())]
@@ -167,7 +175,7 @@ def _label(ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, 
         for text, (width, height) in zip(texts, np.abs(ends - starts)):
             text.set_visible(True)  # what is hidden has no extent
             box = text.get_window_extent(renderer)
-            text.set_visible(box.width < width and box.height < height / CAPITALS)
+            text.set_visible(box.width < width and box.height < height / INK)
 
     if texts:
         AtDrawing(ax, arrange)

@@ -10,6 +10,8 @@ from cgrsp_simpy.model.timeline import CLAIM, Timeline
 
 __all__ = ["bars", "stays"]
 
+ROUNDING = 1e-9  # amounts are sums of doubles
+
 Stretch = tuple[float, float]
 """A part of a place, from and to; in its unit."""
 
@@ -90,7 +92,7 @@ def _swept(from_s: Sequence[float], to_s: Sequence[float], amounts: Sequence[flo
 
 def _taken(free: Sequence[Stretch], amount: float) -> tuple[list[Stretch], list[Stretch]]:
     """What is taken of the lowest stretch that is long enough, or else of several from the lowest on, and what is left."""
-    fits = next((stretch for stretch in free if stretch[1] - stretch[0] >= amount), None)
+    fits = next((stretch for stretch in free if stretch[1] - stretch[0] >= amount * (1 - ROUNDING)), None)
     taken, left = [], []
     for low, high in free:
         part = min(amount, high - low) if fits in (None, (low, high)) else 0.0

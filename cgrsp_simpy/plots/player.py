@@ -11,8 +11,6 @@ from typing import Any
 from matplotlib.animation import AbstractMovieWriter
 from matplotlib.figure import Figure
 
-from cgrsp_simpy.model.files import write_whole
-
 __all__ = ["PageWriter"]
 
 PAGE = """<!DOCTYPE html>
@@ -67,7 +65,7 @@ class PageWriter(AbstractMovieWriter):
         self._frames.append(base64.b64encode(picture.getvalue()).decode())
 
     def finish(self) -> None:
-        """Write the page. Raises InputError if it cannot be written."""
+        """Write the page."""
         path = Path(self.outfile)
         page = PAGE % {"title": path.stem, "frames": json.dumps(self._frames), "delay": round(1000 / self.fps)}
-        write_whole(path, page.encode())
+        path.write_bytes(page.encode())

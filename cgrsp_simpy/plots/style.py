@@ -148,6 +148,7 @@ KIND = {
     **dict(zip(("High stock", "Medium stock", "Low stock"), STATUS)),
     "executing": EXECUTING,
 }  # of jobs that execute
+FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
 IDLE = "#ffffff"
 MISSED = "#D55E00"
 
@@ -251,14 +252,15 @@ def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
     """Colours of kinds of jobs, numbers in names in their order: those of KIND, the others from light to dark."""
     there = set(kinds)
     own = sorted(there - KIND.keys(), key=_with_numbers)
-    shades = (to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own))))
+    shades = FEW_KINDS.get(len(own)) or [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))]
     return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(zip(own, shades))
 
 
 def phase_greys(phases: Iterable[str]) -> dict[str, str]:
-    """Greys of the phases besides execution: provisioning, and those of a model's own that there are."""
-    own = sorted(set(phases) - set(PHASES))
-    return {PHASES[0]: PROVISIONING} | {phase: OWN_PHASES[place % len(OWN_PHASES)] for place, phase in enumerate(own)}
+    """Greys of the phases that there are besides execution: provisioning, and those of a model's own."""
+    there = set(phases)
+    greys = {phase: OWN_PHASES[place % len(OWN_PHASES)] for place, phase in enumerate(sorted(there - set(PHASES)))}
+    return {PHASES[0]: PROVISIONING, **greys} if PHASES[0] in there else greys
 
 
 def _with_numbers(text: str) -> list[str | int]:

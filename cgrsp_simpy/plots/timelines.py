@@ -36,8 +36,8 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
     unit, unit_name = time_unit(max(timeline.end_s for timeline in timelines))
-    drawn = []
-    for timeline, name, look in zip(timelines, named(runs), looks(timeline.policy for timeline in timelines)):
+    policies, drawn = [timeline.policy for timeline in timelines], []
+    for timeline, name, look in zip(timelines, named(runs, policies), looks(policies)):
         times_s, waiting = metrics.waiting(timeline)
         own = {"drawstyle": "steps-post", "color": look.colour, "linestyle": look.line, "label": name}
         times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]

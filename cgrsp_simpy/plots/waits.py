@@ -32,7 +32,8 @@ def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: A
     width = _width(max(each.max(initial=0) for each in waits))
     edges = width * np.arange(1 + max(1, *(math.ceil(each.max(initial=0) / width + 1e-9) for each in waits)))
     drawn = []
-    for each, name, look in zip(waits, named(runs), looks(run.policy for run in runs)):
+    policies = [run.policy for run in runs]
+    for each, name, look in zip(waits, named(runs, policies), looks(policies)):
         if not len(each):
             continue
         shares = 100 * np.histogram(each, edges)[0] / len(each)

@@ -19,13 +19,13 @@ import numpy as np
 from skeleton import skeleton
 
 from cgrsp_simpy.hgsp.annealing import anneal
-from cgrsp_simpy.hgsp.execute import execute
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.llm import simulate
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, Requests
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.simulation import execute
 
 
 def cpu_s(call):
@@ -98,7 +98,7 @@ def annealing(moves, repeats):
 
 
 def engine(repeats):
-    for level, load in (("tasks2", "medium"), ("tasks4", "extreme")):
+    for level, load in (("tasks1", "medium"), ("tasks2", "medium"), ("tasks4", "extreme")):
         instance = generate(level)
         schedule, slots = greedy_assignment(instance, range(instance.tasks)), len(instance.gpus)
         run_s = (schedule.finish_s - schedule.start_s).tolist()
@@ -106,7 +106,7 @@ def engine(repeats):
         seconds, ratio = beside(
             lambda schedule=schedule: execute(schedule), lambda slots=slots, jobs=jobs: skeleton(slots, jobs), repeats
         )
-        tell(f"carried out by the engine, {load} load", instance.tasks, "tasks/s", seconds, ratio, "bare SimPy")
+        tell(f"carried out by the engine, {level}, {load}", instance.tasks, "tasks/s", seconds, ratio, "bare SimPy")
 
 
 def llm(requests, repeats):

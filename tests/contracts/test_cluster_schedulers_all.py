@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cgrsp_simpy.cluster.backfilling import Conservative, shadow
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.placement import PLACEMENTS, best_fit
+from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, best_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import simulate
@@ -43,13 +43,17 @@ def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
 
 
 def watched(cluster, jobs, scheduler, look, placement=best_fit):
-    """A run; look(moment) is called after each decision."""
+    """A run; look(view, started) is called after each decision, with the jobs that it has started."""
     decide = make_scheduler(scheduler)
 
-    def look_on(moment):
-        decide(moment)
-        look(moment)
+    def look_on(view):
+        started = []
+        for job, place in decide(view):
+            started.append(job)
+            yield job, place
+        look(view, started)
 
+    look_on.hears_all = getattr(decide, "hears_all", False)
     return simulate(jobs, cluster, look_on, placement)
 
 
@@ -111,7 +115,7 @@ def test_nothing_that_fits_is_left_waiting(scheduler, case):
     watched(
         *case,
         scheduler,
-        lambda moment: [pytest.fail(f"job {job} fits") for job in moment.waiting if moment.room(moment.gpus[job])],
+        lambda view, _: [pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.gpus[job])],
     )
 
 
@@ -121,13 +125,16 @@ def test_nothing_that_fits_is_left_waiting(scheduler, case):
 def test_what_a_decision_leaves_adds_up(scheduler, case):
     cluster, jobs = case
 
-    def look(moment):
+    def look(view, _):
         used = np.zeros(len(cluster.sizes))
-        for running in moment.running.values():
+        for running in view.running.values():
             for node, gpus in running.place:
                 used[node] += gpus
-        assert np.array_equal(used + moment.free, cluster.sizes)
-        assert not set(moment.waiting) & set(moment.running)
+        assert np.array_equal(used + view.idle(), cluster.sizes)
+        assert not set(view.queue) & set(view.running)
+        assert view.ends == sorted((running.end_s, running.job) for running in view.running.values())
+        assert view.head == (view.queue[0] if view.queue else None)
+        assert view.fitting() == [job for job in view.queue if view.room(view.gpus[job])]
 
     watched(cluster, jobs, scheduler, look)
 
@@ -146,15 +153,12 @@ def test_fifo_never_lets_a_job_overtake(placement, case):
 # ---- EASY ----
 
 
-def without_backfill(moment):
-    """The moment as if nothing had been started past the head of the queue."""
-    head, without = moment.waiting[0], copy(moment)
-    without.running, without.free = dict(moment.running), list(moment.free)
-    for job, place in moment.started:
-        if job > head:
-            del without.running[job]
-            for node, gpus in place:
-                without.free[node] += gpus
+def without_backfill(view, started):
+    """The view as if nothing had been started past the head of the queue."""
+    past, without = {job for job in started if job > view.head}, copy(view)
+    without.ends = [(end_s, job) for end_s, job in view.ends if job not in past]
+    for job in past:
+        without.free = view.without(job, without.free)
     return without
 
 
@@ -165,10 +169,9 @@ def test_easy_never_delays_what_the_head_was_promised(placement, case):
     """Estimates are exact or too long; a promise is the first shadow time of a job after it has become the head."""
     promised = {}
 
-    def look(moment):
-        if moment.waiting:
-            head = moment.waiting[0]
-            promised.setdefault(head, shadow(without_backfill(moment), head)[0])
+    def look(view, started):
+        if view.head is not None:
+            promised.setdefault(view.head, shadow(without_backfill(view, started), view.head)[0])
 
     cluster, jobs = case
     found = watched(cluster, jobs, "easy", look, placement)
@@ -179,10 +182,9 @@ def test_easy_never_delays_what_the_head_was_promised(placement, case):
 @MANY
 @given(case=settings_of())
 def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estimates(placement, case):
-    def look(moment):
-        if moment.waiting:
-            head = moment.waiting[0]
-            assert shadow(moment, head)[0] == shadow(without_backfill(moment), head)[0]
+    def look(view, started):
+        if view.head is not None:
+            assert shadow(view, view.head)[0] == shadow(without_backfill(view, started), view.head)[0]
 
     watched(*case, "easy", look, placement)
 
@@ -211,13 +213,14 @@ def textbook(cluster, jobs, placement):
     arrival_s, gpus, duration_s, estimate_s = (
         getattr(jobs, name).tolist() for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
     )
+    nodes = Nodes(cluster.sizes, placement)
     running, reserved, done, promised_s, to_come = {}, {}, {}, {}, list(range(jobs.jobs))
 
     def earliest(job, now_s):
         taken = [*running.values(), *reserved.values()]
         for start_s in sorted({now_s} | {kept.end_s for kept in taken if kept.end_s > now_s}):
             end_s = start_s + estimate_s[job]
-            place = placement(least_free(cluster, taken, start_s, end_s), cluster.sizes, gpus[job])
+            place = nodes.room(nodes.packed(least_free(cluster, taken, start_s, end_s)), gpus[job])
             if place is not None:
                 return Reservation(start_s, end_s, place)
         return None
@@ -287,12 +290,15 @@ def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
     cluster, jobs = case
     scheduler = Conservative()
 
-    def look(moment):
+    def look(view, _):
         profile = scheduler._profile
-        assert (profile.free >= 0).all()
-        assert profile.free[:, 0].tolist() == moment.free
-        assert profile.free[:, -1].tolist() == list(cluster.sizes)
-        assert all(kept.start_s > moment.now_s for kept in scheduler.reserved.values())
+        assert profile.free[0] == view.free
+        assert profile.free[-1] == view.nodes.all
+        for step, at_s in enumerate(profile.starts_s):
+            kept = [*scheduler._kept.values(), *scheduler.reserved.values()]
+            assert view.nodes.counts(profile.free[step]) == least_free(cluster, kept, at_s, at_s)
+        assert list(scheduler.reserved) == view.queue
+        assert all(kept.start_s > view.now_s for kept in scheduler.reserved.values())
 
     watched(cluster, jobs, scheduler, look)
 
@@ -302,13 +308,14 @@ def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
 def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, time_s, before_s):
     cluster, jobs = case
     gpus = min(gpus, cluster.gpus)
-    profile, taken = Profile(0.0, cluster.sizes, best_fit), []
+    nodes = Nodes(cluster.sizes)
+    profile, taken = Profile(0.0, nodes), []
     for job in range(jobs.jobs):
         taken.append(profile.earliest(int(jobs.gpus[job]), float(jobs.duration_s[job])))
         profile.take(taken[-1])
     found = profile.earliest(gpus, time_s, before_s)
     for start_s in sorted({0.0} | {kept.end_s for kept in taken}):
-        place = best_fit(least_free(cluster, taken, start_s, start_s + time_s), cluster.sizes, gpus)
+        place = nodes.room(nodes.packed(least_free(cluster, taken, start_s, start_s + time_s)), gpus)
         if place is not None:
             assert found == (Reservation(start_s, start_s + time_s, place) if start_s < before_s else None)
             return

@@ -12,6 +12,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
 BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
@@ -104,4 +105,42 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
         cg.plots.animate(run, frames=1)
     with pytest.raises(cg.InputError, match="kept no records"):
         cg.plots.animate(cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file/a.gif", "file/a.gif: File exists"),
+        ("file/a.html", "file/a.html: File exists"),
+        ("folder.gif", "folder.gif: Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, message, tmp_path):
+    (tmp_path / "folder.gif").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(cg.InputError, match=f".*{message}$"):
+        cg.plots.animate(run, frames=2).save(tmp_path / name)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder.gif"]
+
+
+# ---- cgrsp run --animate ----
+
+
+def test_run_sets_a_day_in_motion(tmp_path, capsys):
+    path = tmp_path / "new" / "day.html"
+    assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--animate", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("quiet, fifo, seed 0\n")
+    assert err == ""
+    assert path.read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a"])
+def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--day", "quiet", "--events", "--gantt", "day.png", "--animate", name]) == 2
+    told = f"cgrsp run: --animate(='{name}') must be a file that ends in .html, .gif\n"
+    assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())

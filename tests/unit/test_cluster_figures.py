@@ -24,8 +24,10 @@ from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.panels import HOLDS, WIDTH_COLOURS
 from cgrsp_simpy.cluster.placement import best_fit
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Moment, simulate
+from cgrsp_simpy.cluster.simulation import simulate
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
+from cgrsp_simpy.cluster.view import ClusterState
+from cgrsp_simpy.cluster.view import rows as known_of
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots.style import LOOKS
 
@@ -205,10 +207,10 @@ def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
     rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
     jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
     by_arrival = score[np.argsort(-wait_s, kind="stable")]
-    moment = Moment(jobs, Cluster((10_000,)), best_fit)
-    moment.now_s, moment.waiting, moment.free = 3000.0, list(range(jobs.jobs)), [10_000]
-    make_scheduler(text)(moment)
-    started = by_arrival[[job for job, _ in moment.started]]
+    state = ClusterState(Cluster((10_000,)), best_fit, jobs.columns)
+    for row in known_of(jobs):
+        state.arrives(row)
+    started = by_arrival[[job for job, _ in make_scheduler(text)(state.view(3000.0))]]
     assert len(started) == len(rows)
     assert (np.diff(started) < 1e-12).all()
 

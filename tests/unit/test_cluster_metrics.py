@@ -9,7 +9,7 @@ from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics
-from cgrsp_simpy.cluster.placement import best_fit, first_fit, spread
+from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
 from cgrsp_simpy.cluster.schedulers import fifo
 from cgrsp_simpy.cluster.simulation import Outcome, simulate
 from cgrsp_simpy.cluster.study import Offered, compare
@@ -46,12 +46,14 @@ def test_all_metrics_of_three_jobs_by_hand(three):
             "wait_max_s": 90.0,
             "wait_variance_s2": 1800.0,
             "wait_variance_min2": 0.5,
+            "bounded_slowdown": 1.5,
             "jain": 4.5**2 / (3 * (1 + 1 + 2.5**2)),
             "success_pct": 0.0,
             "fragmentation_pct": 100.0,
             "node_fragmentation_pct": 100.0,
             "consolidation_pct": 100.0,  # one of the two that run, to the other's node
             "moves": 1.0,
+            "killed": 0.0,
         }
     )
 
@@ -89,7 +91,7 @@ def test_jobs_packed_on_one_node_leave_no_fragment():
     ],
 )
 def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
-    assert moves(free, (4,) * len(free), held, gpus) == number
+    assert moves(free, Nodes((4,) * len(free)), held, gpus) == number
 
 
 def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_the_last():
@@ -181,7 +183,7 @@ def test_fragmentation_by_hand(free, sizes, gpus, share):
 def test_a_job_starves_that_waits_more_than_half_an_hour():
     jobs = jobs_of((0, 1, 60), (0, 1, 60), (0, 1, 60))
     start_s = np.array([0.0, 1800.0, 1860.0])
-    found = metrics(Outcome(jobs, Cluster((1,)), "by hand", start_s, start_s + 60, (((0, 1),),) * 3))
+    found = metrics(Outcome(jobs, Cluster((1,)), "by hand", start_s, start_s + 60, (((0, 1),),) * 3, np.zeros(3, bool)))
     assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
 
 
@@ -226,7 +228,7 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
     """The other route: count who waits and who runs in the middle of each interval."""
-    run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    run, nodes = simulate(jobs_of(*rows), cluster, fifo, placement), Nodes(cluster.sizes)
     columns = course(run)
     for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
         waits = (run.jobs.arrival_s <= now) & (now < run.start_s)
@@ -238,7 +240,7 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
         assert columns["waiting"][index] == waits.sum()
         assert columns["busy"][index] == cluster.gpus - free.sum()
         assert columns["fragmentation"][index] == (fragmentation(free, np.array(cluster.sizes), largest) if largest else 0)
-        blocked = largest > 0 and free.sum() >= largest and first_fit(free.tolist(), cluster.sizes, largest) is None
+        blocked = largest > 0 and free.sum() >= largest and nodes.room(nodes.packed(free.tolist()), largest) is None
         assert columns["unplaced"][index] == blocked
 
 

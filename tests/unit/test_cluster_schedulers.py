@@ -6,10 +6,11 @@ import pytest
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.hybrid import hps_aging, scores_of_queue
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
-from cgrsp_simpy.cluster.placement import best_fit, first_fit
+from cgrsp_simpy.cluster.placement import Nodes, best_fit, first_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Moment, Running, simulate
+from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.view import ClusterState, rows
 from cgrsp_simpy.model.checks import InputError
 
 HOUR = 3600.0
@@ -25,21 +26,28 @@ def jobs_of(*rows, **columns):
     return Jobs(arrival_s=arrival_s, gpus=gpus, duration_s=duration_s, **(rest | columns))
 
 
-def moment_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
+def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
     """All jobs wait; `free` GPUs by node, all where not given."""
-    moment = Moment(jobs, cluster, best_fit)
-    moment.now_s, moment.waiting, moment.free = now_s, list(range(jobs.jobs)), list(free or cluster.sizes)
-    return moment
+    state = ClusterState(cluster, best_fit, jobs.columns)
+    for row in rows(jobs):
+        state.arrives(row)
+    view = state.view(now_s)
+    view.free = view.nodes.packed(free or cluster.sizes)
+    return view
 
 
-def started(scheduler, moment):
-    make_scheduler(scheduler)(moment)
-    return [job for job, _ in moment.started]
+def started(scheduler, view):
+    """The jobs that are started, each granted before the next is asked for."""
+    order = []
+    for job, place in make_scheduler(scheduler)(view):
+        view._start(job, place)
+        order.append(job)
+    return order
 
 
 def first(scheduler, jobs, now_s=0.0):
     """The job that is started first."""
-    return started(scheduler, moment_of(jobs, Cluster((64,)), now_s))[0]
+    return started(scheduler, view_of(jobs, Cluster((64,)), now_s))[0]
 
 
 def starts(scheduler, jobs, cluster=ONE_NODE):
@@ -63,14 +71,14 @@ MIXED = jobs_of((0, 4, 100), (0, 1, 300), (0, 2, 400), (0, 4, 50), (0, 1, 300))
     ],
 )
 def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
-    assert started(scheduler, moment_of(MIXED, TWO_NODES)) == order
+    assert started(scheduler, view_of(MIXED, TWO_NODES)) == order
 
 
 def test_only_strict_fifo_lets_the_first_hold_up_the_others():
     jobs = jobs_of((0, 8, 10), (0, 2, 10), (0, 4, 10), (0, 2, 10))
-    assert started("fifo", moment_of(jobs, free=[5])) == []
-    assert started("fifo-skip", moment_of(jobs, free=[5])) == [1, 3]
-    assert started("sjf", moment_of(jobs, free=[5])) == [1, 3]
+    assert started("fifo", view_of(jobs, free=[5])) == []
+    assert started("fifo-skip", view_of(jobs, free=[5])) == [1, 3]
+    assert started("sjf", view_of(jobs, free=[5])) == [1, 3]
 
 
 def test_least_attained_service_puts_the_user_first_who_has_received_least():
@@ -95,7 +103,7 @@ def test_least_attained_service_counts_running_jobs_from_their_start():
 @pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])
 def test_equal_jobs_go_by_arrival(scheduler):
     jobs = jobs_of(*((0, 1 + job % 2, 60) for job in range(100)))
-    assert started(scheduler, moment_of(jobs, Cluster((150,)))) == [*range(0, 100, 2), *range(1, 100, 2)]
+    assert started(scheduler, view_of(jobs, Cluster((150,)))) == [*range(0, 100, 2), *range(1, 100, 2)]
 
 
 # ---- HPS ----
@@ -145,41 +153,41 @@ def crowd(jobs):
 
 def test_scores_are_of_the_queue():
     """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and count 8 as left."""
-    moment = moment_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
+    view = view_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
     expected = [[0, 400 / 600, 1], [1, 0.5, 0], [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)]]
-    assert scores_of_queue(moment) == pytest.approx(np.array(expected))
+    assert scores_of_queue(view) == pytest.approx(np.array(expected))
 
 
 def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
-    moments = [moment_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
-    found = [started(f"adaptive:fairness=0.4,efficiency={weight}", m) for weight, m in zip((0.39, 0.41), moments)]
+    views = [view_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
+    found = [started(f"adaptive:fairness=0.4,efficiency={weight}", m) for weight, m in zip((0.39, 0.41), views)]
     assert found == [list(range(10)), list(range(10))[::-1]]
 
 
 def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
-    assert scores_of_queue(moment_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [1, 0]
+    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [1, 0]
 
 
 def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
     jobs = jobs_of((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, 101 * HOUR))
-    assert scores_of_queue(moment_of(jobs.chosen([0, 1], "two")))[0].tolist() == [1, 0]
-    assert scores_of_queue(moment_of(jobs))[0].tolist() == pytest.approx([1, 0.99, 0])
+    assert scores_of_queue(view_of(jobs.chosen([0, 1], "two")))[0].tolist() == [1, 0]
+    assert scores_of_queue(view_of(jobs))[0].tolist() == pytest.approx([1, 0.99, 0])
 
 
 def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
-    few, more = (started("adaptive", moment_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
+    few, more = (started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
     assert (few, more) == (list(range(5)), list(range(6))[::-1])  # fairness counts twice up to 5
-    many, beyond = (started("adaptive:fairness=0.5", moment_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
+    many, beyond = (started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
     assert (many, beyond) == (list(range(20)), list(range(21))[::-1])  # efficiency counts twice beyond 20
 
 
 def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
     """The old long job against the new short one; a third one is much longer, so that the two seem equally efficient."""
     jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
-    two, three = (moment_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    two, three = (view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
     assert started("adaptive:short_queue=0", two) == [1, 0]
     assert started("adaptive:short_queue=0", three) == [0, 1, 2]
-    two, three = (moment_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    two, three = (view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
     assert started("hps", two) == [1, 0]
     assert started("hps", three) == [1, 0, 2]
 
@@ -210,7 +218,7 @@ def test_rules_of_pbs(scheduler, jobs, expected):
 
 
 def test_pbs_looks_only_at_what_fits():
-    assert started("pbs", moment_of(RULES, free=[3])) == [2, 1]
+    assert started("pbs", view_of(RULES, free=[3])) == [2, 1]
 
 
 PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1])
@@ -227,7 +235,7 @@ PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400
     ],
 )
 def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, expected):
-    assert started(scheduler, moment_of(PAIRS, TWO_NODES, free=free)) == expected
+    assert started(scheduler, view_of(PAIRS, TWO_NODES, free=free)) == expected
 
 
 # ---- SBS ----
@@ -269,8 +277,8 @@ def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
 def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
     """By GPU-hours 1.5, 1.4, 1.1, over 3, 2, 1.5; then 1 and 1.5, over 2 and 4."""
     jobs = jobs_of((0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2])
-    assert started("sbs", moment_of(jobs, TWO_NODES)) == [2, 1, 0]
-    assert started("sbs", moment_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))) == [1, 0]
+    assert started("sbs", view_of(jobs, TWO_NODES)) == [2, 1, 0]
+    assert started("sbs", view_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))) == [1, 0]
 
 
 # ---- backfilling ----
@@ -308,17 +316,20 @@ def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
 
 
 def test_shadow_is_the_first_end_that_makes_room_with_all_that_ends_at_that_time():
-    jobs = jobs_of((0, 4, 10), (0, 2, 30), (0, 2, 30), (0, 8, 10), (0, 6, 5))
-    moment = moment_of(jobs, free=[0])
-    moment.running = {0: Running(0, ((0, 4),), 10.0), 1: Running(1, ((0, 2),), 30.0), 2: Running(2, ((0, 2),), 30.0)}
-    assert shadow(moment, 3) == (30.0, [8])
-    assert shadow(moment, 4) == (30.0, [8])
+    view = view_of(jobs_of((0, 4, 10), (0, 2, 30), (0, 2, 30), (0, 8, 10), (0, 6, 5)))
+    for job in range(3):
+        view._start(job, ((0, view.gpus[job]),))
+    assert view.idle() == [0]
+    for job in (3, 4):
+        start_s, free = shadow(view, job)
+        assert (start_s, view.nodes.counts(free)) == (30.0, [8])
 
 
 def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
-    moment = moment_of(jobs_of((0, 8, 10), (0, 8, 10)), now_s=15.0, free=[0])
-    moment.running = {0: Running(0, ((0, 8),), 10.0)}
-    assert shadow(moment, 1) == (15.0, [8])
+    view = view_of(jobs_of((0, 8, 10), (0, 8, 10)))
+    view._start(0, ((0, 8),))
+    view.now_s = 15.0
+    assert shadow(view, 1) == (15.0, view.nodes.all)
 
 
 def test_conservative_reserves_for_every_job_in_the_queue():
@@ -369,11 +380,11 @@ def test_schedulers_that_remember_are_fresh_for_every_run(name):
 
 
 def test_a_profile_finds_the_earliest_start_on_a_node():
-    profile = Profile(0.0, (8, 8), first_fit)
+    profile = Profile(0.0, Nodes((8, 8), first_fit))
     profile.take(Reservation(0.0, 10.0, ((0, 8),)))
     profile.take(Reservation(5.0, 20.0, ((1, 6),)))
-    assert profile.starts_s.tolist() == [0, 5, 10, 20]
-    assert profile.free.tolist() == [[0, 0, 8, 8], [8, 2, 2, 8]]
+    assert profile.starts_s == [0, 5, 10, 20]
+    assert [profile.nodes.counts(free) for free in profile.free] == [[0, 8], [0, 2], [8, 2], [8, 8]]
     assert profile.earliest(4, 5.0) == Reservation(0.0, 5.0, ((1, 4),))
     assert profile.earliest(4, 5.5) == Reservation(10.0, 15.5, ((0, 4),))
     assert profile.earliest(16, 1.0) == Reservation(20.0, 21.0, ((0, 8), (1, 8)))
@@ -383,11 +394,12 @@ def test_a_profile_finds_the_earliest_start_on_a_node():
 
 
 def test_a_profile_forgets_the_past_and_steps_without_change():
-    profile = Profile(0.0, (8,), first_fit)
+    profile = Profile(0.0, Nodes((8,), first_fit))
     for start_s, end_s in ((0.0, 10.0), (10.0, 20.0)):
         profile.take(Reservation(start_s, end_s, ((0, 3),)))
     profile.forget(7.0)
-    assert (profile.starts_s.tolist(), profile.free.tolist()) == ([7, 20], [[5, 8]])
+    assert profile.starts_s == [7, 20]
+    assert [profile.nodes.counts(free) for free in profile.free] == [[5], [8]]
 
 
 # ---- by name ----
@@ -399,7 +411,7 @@ def test_an_outcome_names_its_scheduler(name):
 
 
 def test_a_scheduler_of_ones_own_is_passed_through():
-    def own(moment):
+    def own(view):
         pass
 
     assert make_scheduler(own) is own
@@ -409,7 +421,7 @@ def test_a_scheduler_of_ones_own_is_passed_through():
     ("text", "message"),
     [
         ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
-        (7, r"scheduler\(=7\) must be a name or a function of a moment"),
+        (7, r"scheduler\(=7\) must be a name or a function of a view"),
         ("fifo:monotone=true", "unknown parameter of scheduler fifo 'monotone' .allowed: none"),
         ("hps:monoton=true", "did you mean 'monotone'"),
         ("hps:monotone", "'monotone' must be of the form parameter=value"),

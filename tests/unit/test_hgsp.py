@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp import sagreedy as printed
-from cgrsp_simpy.hgsp.execute import Online, carry_out, execute, scenario_of
+from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Gpu, Instance, cluster, read_instance, read_orlib, write_instance
-from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch, edd, wspt
+from cgrsp_simpy.hgsp.policies import Online
+from cgrsp_simpy.hgsp.rules import RULES, atc, columns_of, dispatch, edd, wspt
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment, weighted_tardiness
+from cgrsp_simpy.hgsp.simulation import execute, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.decision import PolicyError
 
@@ -255,16 +256,17 @@ def test_what_each_rule_puts_first():
 
 def test_atc_is_wspt_without_slack_and_looks_at_the_mean_time_with_it():
     tasks = instance_of((4, 0, 0, 4, 0), (2, 0, 8, 3, 0), gpus=(SLOW,))
-    waiting = np.array([0, 1])
-    np.testing.assert_allclose(atc(tasks, waiting, 0.0), [1.0, 1.5 * np.exp(-6 / (2 * 3))])
-    np.testing.assert_allclose(atc(tasks, waiting, 20.0), wspt(tasks, waiting, 20.0))
+    waiting = columns_of(tasks, [0, 1])
+    np.testing.assert_allclose(atc(waiting, 0.0), [1.0, 1.5 * np.exp(-6 / (2 * 3))])
+    np.testing.assert_allclose(atc(waiting, 20.0), wspt(waiting, 20.0))
 
 
 @given(instances())
 @settings(max_examples=60)
 def test_the_engine_measures_what_was_planned(instance):
     plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
-    plans += [sagreedy(instance, iterations=10)[0], *(dispatch(instance, rule) for rule in RULES.values())]
+    plans += [sagreedy(instance, iterations=10, assign=assign)[0] for assign in (greedy_assignment, greedy_as_they_arrive)]
+    plans += [anneal(instance, moves=500)[0], *(dispatch(instance, rule) for rule in RULES.values())]
     for plan in plans:
         assert plan.fault() == ""
         measured = execute(plan)
@@ -277,31 +279,62 @@ def test_the_engine_measures_what_was_planned(instance):
 @given(instance=instances())
 @settings(max_examples=30)
 def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, instance):
-    planned, online = dispatch(instance, rule), carry_out(instance, Online(instance, rule))
+    planned, online = dispatch(instance, rule), simulate(instance, Online(rule))
     np.testing.assert_array_equal(online.gpu, planned.gpu)
     np.testing.assert_array_equal(online.start_s, planned.start_s)
 
 
-def test_no_task_is_put_where_its_memory_does_not_suffice_without_a_word():
-    """205 tasks of tasks1 do not fit on the A30; a policy of the engine knows nothing of that."""
-    instance = generate("tasks1", 1)
-    with pytest.raises(InputError, match=r"205 of 1000 tasks do not fit on every GPU, the first of them task 5;.*carry_out"):
-        scenario_of(instance)
-    with pytest.raises(PolicyError, match=r"'edf' put task 7, which needs 39.3 GB, on A30, which has 24 GB"):
-        carry_out(instance, cg.make_policy("edf"))
-    assert carry_out(instance, Online(instance, edd)).fault() == ""
+def everywhere(view):
+    """Any task on any idle GPU, whatever its memory."""
+    return list(zip(view.queue, view.idle))
+
+
+def first_gpu(view):
+    """The first task on the first GPU, idle or not."""
+    return [(view.queue[0], view.gpus[0])]
+
+
+def held(view):
+    """No answer at all."""
+
+
+# A policy, the third and fourth of FOUR under it, and what the engine says
+WRONG = [
+    (everywhere, "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB"),
+    (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
+    (lambda view: [(view.queue[0], 0)], "sent job 1 to 0, which is no GPU of the view"),
+    (lambda view: [(1, view.idle[0])], "assigned 1, which is not a job"),
+    (lambda view: [(view.queue[0], view.idle[1])] * 2, "assigned job 1, which is not waiting"),
+    (lambda view: view.queue, "neither a pair"),
+    (lambda view: 1 / 0, "raised ZeroDivisionError"),
+    (lambda view: view.queue[0].run_s, "raised AttributeError: 'Task' object has no attribute 'run_s'"),
+    (held, "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2 (task 4, 5 GB"),
+]
+
+
+@pytest.mark.parametrize(("policy", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_a_wrong_answer_is_told_in_the_engines_one_line(policy, said):
+    memory_gb = 5 if policy is first_gpu else 20
+    two = Instance([4, 2], [memory_gb, 5], [9, 4], [3, 10], [1, 2], (FAST, SLOW), task_names=("3", "4"))
+    with pytest.raises(PolicyError) as refused:
+        simulate(two, policy)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 @given(instances())
 @settings(max_examples=40)
-def test_what_the_public_engine_path_accepts_fits_wherever_it_is_put(instance):
-    try:
-        scenario = scenario_of(instance)
-    except InputError:
-        assert not np.isfinite(instance.times_s).all()
-    else:
-        run = cg.simulate(scenario, "edf").jobs
-        assert Schedule(instance, run["slot"].astype(int), run["start_s"], run["finish_s"]).fits.all()
+def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
+    def policy(view):
+        assert {task.arrival_s <= view.now_s for task in view.queue} == {True}
+        assert not view.task(instance.tasks) or instance.arrival_s[-1] <= view.now_s
+        seen = columns_of(instance, [task.id - 1 for task in view.queue])
+        for own, arrived in zip(view.columns, seen, strict=True):
+            np.testing.assert_array_equal(own, arrived)
+        return [(task, slot) for task, slot in zip(view.queue, view.idle) if task.memory_gb <= slot.gpu.memory_gb][:1]
+
+    if instance.memory_gb.max() <= min(gpu.memory_gb for gpu in instance.gpus):
+        assert simulate(instance, policy).fault() == ""
 
 
 # ---- SAGreedy as printed ----

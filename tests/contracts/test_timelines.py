@@ -1,0 +1,234 @@
+"""What can be watched of a run, in every model: its listing, its steps, its claims, and the pictures drawn from its timeline."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.metrics import waiting
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.model.timeline import CLAIM, VISIT
+from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.waiting import simulation as waiting_simulation
+from cgrsp_simpy.waiting.case import Case
+from cgrsp_simpy.waiting.jobs import ListedJobs
+from cgrsp_simpy.waiting.machines import Size
+from cgrsp_simpy.waiting.policies import waiting_policy
+
+JOBS = 40
+
+
+@dataclass
+class Watched:
+    """A run to watch. set_up: with a listener, about to start. executing: of an outcome, by job, amounts times seconds."""
+
+    set_up: Callable[[Any], Any]
+    executing: Callable[[Any], dict[int, float]]
+
+
+def thesis(policy, seed):
+    """Jobs of one to three GPUs on five slots; of complexities at random, half of them late."""
+    rng = np.random.default_rng(seed)
+    times_s = np.sort(rng.uniform(0, 2000, JOBS)).tolist()
+    listed = [
+        cg.Job(job, at_s, at_s + 200, int(rng.integers(1, 4)), bool(job % 3), int(rng.integers(1, 4)))
+        for job, at_s in enumerate(times_s)
+    ]
+    scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
+    return Watched(
+        lambda listener: Simulation(scenario, make_policy(policy), seed, None, True, listener),
+        lambda run: dict(zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])),
+    )
+
+
+def waits(policy, order, shared, seed):
+    """Jobs of one to four cores, on four machines taken as wholes, or on two that are shared; some rent on demand."""
+    rng = np.random.default_rng(seed)
+    submit_s, run_s = np.sort(rng.uniform(0, 400, JOBS)), rng.uniform(1, 60, JOBS)
+    cores, memory_gb = rng.integers(1, 5, JOBS), rng.integers(0, 9, JOBS).astype(float)
+    machines = (Size("a", 4, 16.0, 1.0), Size("b", 6, 12.0, 1.0)) if shared else 4
+    case = Case(ListedJobs(submit_s, run_s, cores, memory_gb), waiting_policy(policy, 20.0, 10.0), machines, order)
+
+    def executing(outcome):
+        weight = outcome.jobs.jobs.cores if shared else np.ones(JOBS)
+        return dict(zip((outcome.jobs.place + 1).tolist(), weight * outcome.jobs.jobs.run_s))
+
+    return Watched(lambda listener: waiting_simulation.Simulation(case, seed, listener, keep=True), executing)
+
+
+MODELS = {
+    "thesis, fifo": lambda seed: thesis("fifo", seed),
+    "thesis, cadr": lambda seed: thesis("cadr", seed),
+    "waiting, njw": lambda seed: waits("njw", "fcfs", False, seed),
+    "waiting, ajw-t": lambda seed: waits("ajw-t", "fcfs", False, seed),
+    "waiting, shared, ajw": lambda seed: waits("ajw", "fcfs", True, seed),
+    "waiting, shared, ajw-t, sjf": lambda seed: waits("ajw-t", "sjf", True, seed),
+}
+
+
+@dataclass
+class Seen:
+    """A run, what it told its listener, its steps, and what each job executed."""
+
+    run: Any
+    told: list
+    steps: list
+    executing: dict[int, float]
+
+    @property
+    def timeline(self):
+        return self.run.timeline
+
+
+@pytest.fixture(
+    scope="module", params=[(model, seed) for model in MODELS for seed in range(2)], ids=lambda of: f"{of[0]}, {of[1]}"
+)
+def seen(request):
+    model, seed = request.param
+    watched, told = MODELS[model](seed), []
+    simulation = watched.set_up(told.append)
+    simulation.env.run()
+    run = simulation.close()
+    return Seen(run, told, list(steps(watched.set_up)), watched.executing(run))
+
+
+# ---- listing and steps ----
+
+
+def test_each_job_is_in_the_listing_from_its_arrival_to_its_end(seen):
+    times_s = [event.time_s for event in seen.told]
+    assert times_s == sorted(times_s)
+    own = {job: [event for event in seen.told if event.job == job] for job in seen.executing}
+    for visit in seen.timeline.visits:
+        first, *_, last = own[visit["job"]]
+        assert (first.kind, first.time_s) == ("submit", pytest.approx(visit["ready_s"]))
+        assert (last.kind, last.time_s) == ("finish", pytest.approx(visit["end_s"]))
+    assert {event.noun for event in seen.told} == {seen.timeline.noun}
+    assert all(str(event).split()[1] == event.kind.split()[0] for event in seen.told)
+
+
+def test_the_steps_are_the_events_of_the_listing(seen):
+    assert [step.event for step in seen.steps] == seen.told
+    assert all(str(step).startswith(str(step.event)) for step in seen.steps)
+    assert seen.steps[-1].waiting == ()
+    assert not any(seen.steps[-1].holders)
+
+
+def last_of_each_instant(seen):
+    return [list(group)[-1] for _, group in groupby(seen.steps, key=lambda step: step.time_s)]
+
+
+def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
+    times_s, lengths = waiting(seen.timeline)
+    for step in last_of_each_instant(seen):
+        assert lengths[np.searchsorted(times_s, step.time_s, side="right") - 1] == len(step.waiting)
+
+
+def test_who_holds_a_place_has_a_claim_to_it(seen):
+    claims, last_s = seen.run.claims, seen.timeline.end_s
+    for step in last_of_each_instant(seen):
+        here = claims[(claims["from_s"] <= step.time_s) & (step.time_s < claims["to_s"])]
+        holding = {holder.job for held in step.holders for holder in held}
+        assert holding <= set(here["job"].tolist()) or step.time_s == last_s
+
+
+# ---- claims ----
+
+
+def test_claims_are_rows_that_take_time(seen):
+    claims, visits = seen.run.claims, seen.timeline.visits
+    assert claims.dtype == CLAIM
+    assert visits.dtype == VISIT
+    assert (claims["to_s"] > claims["from_s"]).all()
+    assert set(claims["job"].tolist()) <= set(visits["job"].tolist())
+    assert len(set(visits["job"].tolist())) == len(visits)
+    assert len(seen.timeline.places) == len(seen.timeline.sizes) > claims["place"].max()
+    of = {job: claims[claims["job"] == job] for job in visits["job"].tolist()}
+    for job, ready_s, granted_s, end_s, _ in visits:
+        assert ready_s <= granted_s <= end_s or (np.isnan(granted_s) and not len(of[job]))
+        assert len(of[job]) == 0 or (of[job]["from_s"].min(), of[job]["to_s"].max()) == (granted_s, pytest.approx(end_s))
+
+
+def test_claims_never_exceed_the_size_of_a_place(seen):
+    for place, size in enumerate(seen.timeline.sizes):
+        own = seen.run.claims[seen.run.claims["place"] == place]
+        times_s, changes = (np.concatenate(each) for each in ((own["from_s"], own["to_s"]), (own["amount"], -own["amount"])))
+        in_order = np.lexsort((changes, times_s))  # of one instant, first what ends
+        assert np.cumsum(changes[in_order]).max(initial=0) <= size * (1 + 1e-9)
+
+
+def test_the_executing_time_of_every_job_is_in_the_claims_once(seen):
+    claims = seen.run.claims[seen.run.claims["phase"] == "executing"]
+    for job, executing in seen.executing.items():
+        own = claims[claims["job"] == job]
+        assert ((own["to_s"] - own["from_s"]) * own["amount"]).sum() == pytest.approx(executing)
+        assert len(np.unique(own["place"])) == len(own)  # on each place one row
+
+
+# ---- pictures ----
+
+
+def held(claims, sizes):
+    """The share of its place, times seconds, of each claim."""
+    return claims["amount"] / np.array(sizes)[claims["place"]] * (claims["to_s"] - claims["from_s"])
+
+
+def area(corners):
+    x, y = corners.T
+    return abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+
+
+def in_seconds(label):
+    return {"(s)": 1.0, "(min)": 60.0, "(h)": 3600.0}[label.split()[-1]]
+
+
+def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
+    ax = cg.plots.gantt(seen.run)
+    boxes = [path.vertices[:4] for each in ax.collections if isinstance(each, PolyCollection) for path in each.get_paths()]
+    drawn = sum(map(area, boxes)) * in_seconds(ax.get_xlabel()) / 0.78
+    assert drawn == pytest.approx(held(seen.run.claims, seen.timeline.sizes).sum())
+    late = seen.timeline.visits["end_s"] > seen.timeline.visits["due_s"]
+    assert late.any() == ("missed its deadline" in [text.get_text() for text in ax.get_legend().texts])
+    ax.figure.savefig(tmp_path / "gantt.png", dpi=40)
+
+
+def test_a_slot_timeline_holds_all_claims(seen):
+    ax = cg.plots.slot_timeline(seen.run)
+    executing, *others = (area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel()) for each in ax.collections)
+    claims, sizes = seen.run.claims, seen.timeline.sizes
+    assert executing == pytest.approx(held(claims[claims["phase"] == "executing"], sizes).sum())
+    assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
+
+
+def test_a_queue_is_named_by_its_policy(seen):
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    ax = cg.plots.queue_length([seen.run, seen.run], figure.add_subplot())
+    names = [line.get_label() for line in ax.lines]
+    assert len(set(names)) == 2
+    assert all(seen.timeline.policy in name for name in names)
+    assert seen.timeline.policy
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_frame_shows_who_holds_what(seen, share):
+    moving = cg.plots.animate(seen.run, 2)
+    moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
+    claims, time_s = seen.run.claims, share * seen.timeline.end_s
+    moving._func(time_s)
+    here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
+    filled = sum(path.get_extents().height / 0.9 for path in moving._fig.axes[1].collections[0].get_paths())
+    assert filled == pytest.approx((here["amount"] / np.array(seen.timeline.sizes)[here["place"]]).sum())
+
+
+def test_an_animation_is_saved(seen, tmp_path):
+    cg.plots.animate(seen.run, 2).save(tmp_path / "run.html")
+    assert (tmp_path / "run.html").stat().st_size > 5000

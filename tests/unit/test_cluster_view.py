@@ -1,0 +1,341 @@
+"""What a scheduler of a cluster sees and what it may answer; limits that kill; claims, timeline and listing of a run."""
+
+import gc
+import types
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster.backfilling import Conservative
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import Simulation, simulate
+from cgrsp_simpy.cluster.study import Offered, compare
+from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.decision import PolicyError
+
+TWO_NODES = Cluster((4, 4))
+
+
+def jobs_of(*rows, estimate_s=None):
+    """Rows of arrival, GPUs, duration; estimates are exact where not given."""
+    arrival_s, gpus, duration_s = np.array(rows, dtype=float).T
+    none = np.zeros(len(rows))
+    return Jobs(arrival_s, gpus, duration_s, duration_s if estimate_s is None else estimate_s, none + 1, none, none, none)
+
+
+def widest_first(view):
+    """A scheduler of one's own: the widest job that fits, again and again."""
+    while jobs := view.fitting():
+        job = max(jobs, key=lambda job: view.gpus[job])
+        yield job, view.room(view.gpus[job])
+
+
+# ---- what is seen ----
+
+
+def reached(start):
+    """All objects that can be reached from one, but for code, and all that is only reached through code."""
+    found, front = {}, [start]
+    while front:
+        each = front.pop()
+        if id(each) not in found and not isinstance(each, type | types.ModuleType | types.FunctionType | types.CodeType):
+            found[id(each)] = each
+            front += gc.get_referents(each)
+            if isinstance(each, np.ndarray) and each.base is not None:
+                front.append(each.base)
+    return list(found.values())
+
+
+def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_a_view():
+    """Five jobs on a pool of four GPUs; every duration and every arrival is a number that occurs once."""
+    rows = [(0.125, 4, 10.5), (1.25, 2, 20.75), (2.375, 2, 30.875), (12.0625, 1, 40.5625), (100.03125, 1, 50.0625)]
+    jobs = jobs_of(*rows, estimate_s=[60.0, 61.0, 62.0, 63.0, 64.0])
+    looks = []
+
+    def look(view):
+        _ = view.jobs, view.queue, view.head, view.fitting(), view.idle()
+        every = reached(view)
+        assert not [each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)]
+        numbers = {each for each in every if isinstance(each, float)}
+        numbers |= {number for each in every if isinstance(each, np.ndarray) for number in each.tolist()}
+        for job, (arrival_s, _, duration_s) in enumerate(rows):
+            assert (arrival_s in numbers) == (arrival_s <= view.now_s)
+            ended = job < len(view.gpus) and view.jobs.run_s[job] == duration_s
+            assert (duration_s in numbers) == ended
+        looks.append([job for job in range(len(view.gpus)) if view.jobs.run_s[job] > 0])
+        yield from make_scheduler("fifo")(view)
+
+    simulate(jobs, Cluster((4,)), look)
+    assert looks == [[], [0], [0, 1], [0, 1, 2, 3]]  # nobody is asked while all GPUs are busy
+
+
+def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrived():
+    seen = []
+
+    def look(view):
+        assert not hasattr(view.jobs, "duration_s")
+        seen.append((len(view.jobs.gpus), len(view.gpus), view.jobs.arrival_s.max() <= view.now_s))
+        yield from make_scheduler("sjf")(view)
+
+    jobs = generate(Mix(), 200, 1.0, PAPER_CLUSTER, 0)
+    simulate(jobs, PAPER_CLUSTER, look)
+    assert all(columns == lists and past for columns, lists, past in seen)
+    assert len({columns for columns, _, _ in seen}) > 150
+
+
+def test_columns_that_jobs_lack_are_none():
+    def look(view):
+        assert (view.jobs.iterations, view.jobs.user) == (None, None)
+        assert view.jobs.family.tolist() == [3]
+        return make_scheduler("fifo")(view)
+
+    simulate(Jobs([0], [1], [5], [5], None, [0], [3], None), Cluster((1,)), look)
+
+
+# ---- what may be answered ----
+
+ANSWERS = {
+    "a job that runs": (lambda view: [(0, ((1, 1),))], 1.0, "assigned job 0, which is not waiting"),
+    "a job that has not arrived": (lambda view: [(2, ((0, 1),))], 0.0, "assigned job 2, which is not waiting"),
+    "a job that there is not": (lambda view: [(-1, ((0, 1),))], 0.0, "assigned job -1, which is not waiting"),
+    "no job": (lambda view: [("first", ((0, 1),))], 0.0, "assigned 'first', which is not a job"),
+    "no pair": (lambda view: [0], 0.0, "answered 0, which is neither a pair (job, places) nor a Wake"),
+    "twice": (lambda view: [(0, ((0, 2),)), (0, ((1, 2),))], 0.0, "assigned job 0, which is not waiting"),
+    "an overfull node": (lambda view: [(1, ((0, 4),))], 1.0, "sent job 1 to node 0, which has 2 GPUs free; it needs 4"),
+    "a node that there is not": (
+        lambda view: [(1, ((2, 4),))],
+        1.0,
+        "sent job 1 to node 2, which is none of the 2 of the cluster",
+    ),
+    "a negative node": (lambda view: [(1, ((-1, 4),))], 1.0, "sent job 1 to node -1, which is none of the 2 of the cluster"),
+    "too few GPUs": (lambda view: [(1, ((1, 3),))], 1.0, "sent job 1 to 3 GPUs; it needs 4"),
+    "a negative number": (
+        lambda view: [(1, ((1, 5), (0, -1)))],
+        1.0,
+        "sent job 1 to node 0 for -1 GPUs; that must be at least one",
+    ),
+    "half a GPU": (lambda view: [(1, ((1, 3.5),))], 1.0, "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)"),
+    "no place": (lambda view: [(1, None)], 1.0, "sent job 1 to None, which is not pairs (node, GPUs)"),
+    "a slip": (lambda view: [(view.queue[7], ())], 0.0, "raised IndexError: list index out of range"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "at_s", "message"), ANSWERS.values(), ids=ANSWERS)
+def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(wrong, at_s, message):
+    """Job 0 takes two GPUs of node 0 at 0 s; job 1, of four, arrives at 1 s, job 2 at 9 s."""
+
+    def own(view):
+        return wrong(view) if view.now_s == at_s else make_scheduler("fifo")(view)
+
+    with pytest.raises(PolicyError) as caught:
+        simulate(jobs_of((0, 2, 100), (1, 4, 100), (9, 1, 1)), TWO_NODES, own)
+    assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
+
+
+def test_a_scheduler_that_starts_nobody_is_told_who_waits():
+    with pytest.raises(PolicyError, match=r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes idle"):
+        simulate(jobs_of((0, 2, 5)), TWO_NODES, lambda view: None)
+
+
+def test_pairs_may_come_in_a_list_or_one_by_one():
+    rng = np.random.default_rng(0)
+    jobs = jobs_of(*zip(np.sort(rng.uniform(0, 100, 80)), np.ones(80), rng.uniform(5, 15, 80)))
+
+    def listed(view):
+        return [(job, ((0, 1),)) for job in view.queue[: view.idle()[0]]]
+
+    found = [simulate(jobs, Cluster((8,)), scheduler).start_s for scheduler in (listed, make_scheduler("fifo"))]
+    assert np.array_equal(*found)
+    assert (found[0] > jobs.arrival_s).sum() > 20
+
+
+# ---- schedulers of one's own, by function and by file ----
+
+OWN = '''
+def widest_first(view):
+    """The widest job that fits, again and again."""
+    while jobs := view.fitting():
+        job = max(jobs, key=lambda job: view.gpus[job])
+        yield job, view.room(view.gpus[job])
+
+
+def overfull(view):
+    return [(view.head, ((0, 99),))]
+'''
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    return f"{tmp_path / 'own.py'}:widest_first"
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
+    study = compare(Offered(jobs=60), ["fifo", own, widest_first], range(2), executor=workers)
+    by_name = defaultdict(list)
+    for row in study.rows:
+        by_name[row["policy"]].append(row["wait_s"])
+    assert list(by_name) == ["fifo", own, "widest_first"]
+    assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
+
+
+def test_a_function_that_no_other_process_can_import_is_refused():
+    with pytest.raises(InputError, match="cannot be sent to another process"):
+        compare(Offered(jobs=20), ["fifo", lambda view: None], range(2), executor=2)
+
+
+@pytest.mark.parametrize("action", [("run", "--scheduler"), ("compare", "--seeds", "2", "--schedulers")])
+def test_own_schedulers_on_the_command_line(own, action, capsys):
+    assert main(["cluster", *action, own, "--jobs", "20"]) == 0
+    assert own in capsys.readouterr().out
+    assert main(["cluster", *action, own[:-1], "--jobs", "20"]) == 2
+    assert "did you mean 'widest_first'?" in capsys.readouterr().err
+
+
+def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
+    assert main(["cluster", "run", "--scheduler", own.replace("widest_first", "overfull"), "--jobs", "20"]) != 0
+    error = capsys.readouterr().err.strip()
+    assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
+    assert "\n" not in error
+
+
+# ---- reservations ----
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_starts_later(seed):
+    """Also while no GPU is idle; estimates are up to three times too long, so that reservations move."""
+    cluster, scheduler, promised, while_full = Cluster((8,) * 4), Conservative(), {}, []
+
+    def promising(view):
+        if not view.free:
+            while_full.extend(job for job in view.queue if job not in promised)
+        for job, place in scheduler(view):
+            promised.setdefault(job, (view.now_s, view.now_s))
+            yield job, place
+        for job in view.queue:
+            promised.setdefault(job, (view.now_s, scheduler.reserved[job].start_s))
+
+    promising.hears_all = True
+    jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
+    run = simulate(jobs, cluster, promising)
+    assert np.array_equal(run.start_s, simulate(jobs, cluster, make_scheduler("conservative")).start_s)
+    when_s, start_s = np.array([promised[job] for job in range(200)]).T
+    assert np.array_equal(when_s, jobs.arrival_s)
+    assert (run.start_s <= start_s).all() and (run.start_s < start_s).any()
+    assert len(while_full) > 5
+
+
+# ---- limits ----
+
+
+def test_a_job_past_its_limit_is_ended_at_it():
+    jobs = jobs_of((0, 4, 100), (1, 4, 10), (2, 4, 10), estimate_s=[30, 10, 20])
+    run = simulate(jobs, Cluster((4,)), make_scheduler("fifo"), kill_at_limit=True)
+    assert (run.start_s.tolist(), run.finish_s.tolist()) == ([0, 30, 40], [30, 40, 50])
+    assert (run.killed.tolist(), run.run_s.tolist()) == ([True, False, False], [30, 10, 10])
+    assert metrics(run)["killed"] == 1
+    let = simulate(jobs, Cluster((4,)), make_scheduler("fifo"))
+    assert let.finish_s.tolist() == [100, 110, 120]
+    assert metrics(let)["killed"] == 0
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
+    rng = np.random.default_rng(1)
+    jobs = generate(Mix(), 150, 1.1, PAPER_CLUSTER, 3)
+    columns = {each: getattr(jobs, each) for each in ("arrival_s", "gpus", "iterations", "kind", "family", "user")}
+    limit_s = jobs.duration_s * rng.choice([0.5, 1.0, 2.0], jobs.jobs)
+    long = Jobs(**columns, duration_s=jobs.duration_s, estimate_s=limit_s)
+    cut = Jobs(**columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s)
+    killed = simulate(long, PAPER_CLUSTER, make_scheduler(name), kill_at_limit=True)
+    shorter = simulate(cut, PAPER_CLUSTER, make_scheduler(name))
+    assert np.array_equal(killed.start_s, shorter.start_s)
+    assert np.array_equal(killed.finish_s, shorter.finish_s)
+    assert killed.killed.sum() == (limit_s < jobs.duration_s).sum() > 0
+
+
+def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
+    log = tmp_path / "three.swf"
+    log.write_text(
+        "".join(f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n" for job, asked_s in ((1, 50), (2, 50), (3, 200)))
+    )
+    assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--nodes", "1x8"]) == 0
+    told = capsys.readouterr().out
+    assert "killed                               2.00" in told and "longer than their estimates" not in told
+    assert "makespan_s                         200.00" in told
+    rows = compare(Offered(Mix(), 40), ["fifo"], range(2), kill_at_limit=True).rows
+    assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
+
+
+# ---- claims, timeline, listing ----
+
+
+@pytest.mark.parametrize("name", ["fifo", "easy", "sjf"])
+def test_claims_are_the_work_and_never_more_than_a_node_has(name):
+    cluster = Cluster((8, 8, 4, 4, 16))
+    jobs = generate(Mix(), 150, 1.0, cluster, 1)
+    run = simulate(jobs, cluster, make_scheduler(name))
+    claims = run.claims
+    assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(jobs.gpu_seconds)
+    assert (np.diff(claims["from_s"]) >= 0).all()
+    for node, size in enumerate(cluster.sizes):
+        own = claims[claims["place"] == node]
+        for at_s in own["from_s"]:
+            assert own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum() <= size
+    line = run.timeline
+    assert (line.noun, line.sizes, line.places[4]) == ("node", cluster.sizes, "4  16 GPUs")
+    assert np.array_equal(line.visits["granted_s"] - line.visits["ready_s"], run.wait_s)
+    assert set(line.kinds.values()) == {"inference", "training", "research"}
+
+
+LISTING = """\
+      0.00  submit    job 0              6 GPUs, limit 10.00 s
+      0.00  decide                       1 waiting, 8 of 8 GPUs idle
+      0.00  start     job 0     node 0,1  6 GPUs, 0.00 s of wait
+      1.00  submit    job 1              4 GPUs, limit 2.50 s
+      1.00  decide                       1 waiting, 2 of 8 GPUs idle
+     10.00  finish    job 0     node 0,1  10.00 s of execution
+     10.00  decide                       1 waiting, 8 of 8 GPUs idle
+     10.00  start     job 1     node 0   4 GPUs, 9.00 s of wait
+     12.50  finish    job 1     node 0   2.50 s of execution, killed at its limit
+"""
+
+
+def test_a_listing_speaks_of_gpus_limits_and_nodes():
+    jobs, heard = jobs_of((0, 6, 10), (1, 4, 5), estimate_s=[10, 2.5]), []
+    simulate(jobs, TWO_NODES, make_scheduler("fifo"), kill_at_limit=True, listener=heard.append)
+    assert "\n".join(map(str, heard)) + "\n" == LISTING
+
+
+def test_a_run_is_walked_through_step_by_step():
+    jobs = jobs_of((0, 6, 10), (1, 4, 5))
+    walk = list(steps(lambda listener: Simulation(jobs, TWO_NODES, make_scheduler("fifo"), listener=listener)))
+    started = str(walk[2]).splitlines()
+    assert started[1:] == [
+        "            queue: -",
+        "            nodes: 0(4) 0(2)",
+        "            to come: 1.00 submit 1, 10.00 finish 0",
+    ]
+
+
+def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
+    chart, film = tmp_path / "run.svg", tmp_path / "run.html"
+    options = ["cluster", "run", "--jobs", "8", "--nodes", "4x8"]
+    assert main([*options, "--events", "--gantt", str(chart), "--animate", str(film)]) == 0
+    told = capsys.readouterr().out
+    assert told.count("  submit  ") == told.count("  start  ") == told.count("  finish  ") == 8
+    assert "throughput_per_h" in told
+    assert chart.stat().st_size > 1000 and film.stat().st_size > 1000
+    monkeypatch.setattr("sys.stdin", __import__("io").StringIO(""))
+    assert main([*options, "--step"]) == 0
+    assert "to come: " in capsys.readouterr().out
+    assert main([*options, "--gantt", "run.txt"]) == 2
+    assert "--gantt(='run.txt') must be a file that ends in" in capsys.readouterr().err

@@ -1,0 +1,26 @@
+"""Every command that simulates does so in SimPy: it makes the environments that it should, and lets them run."""
+
+import pytest
+import simpy
+
+from cgrsp_simpy.cli import main
+
+WAITING = "--policy ajw-t --servers 101 --jobs 200"
+DAG = "--graph er:n=12 --gpus 3"
+RUNS = {
+    f"waiting simulate {WAITING} --trials 3": 3,
+    f"waiting simulate {WAITING} --trials 3 --recursion": 0,
+    f"waiting run {WAITING}": 1,
+    f"dag solve {DAG} --scheduler heft,cpop,work": 3,
+    f"dag run {DAG} --scheduler heft": 1,
+}
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_a_command_makes_a_simpy_run_for_each_that_it_reports(command, capsys, monkeypatch):
+    made, run = [], simpy.Environment.run
+    monkeypatch.setattr(simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1])
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out
+    assert len(set(made)) == RUNS[command]
+    assert all(env.now > 0 for env in made)

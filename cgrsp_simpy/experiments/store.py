@@ -28,7 +28,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.record import Totals
 
-__all__ = ["Outcome", "Store"]
+__all__ = ["Outcome", "Store", "source_digest"]
 
 Outcome = Totals | dict[str, Any] | str
 """The sums of a run, or its figures by name, or the error that ended it."""
@@ -129,15 +129,15 @@ _BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.p
 
 def _versions() -> dict[str, str]:
     found = {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-    return {**found, "cgrsp_simpy": f"{found['cgrsp_simpy']}, source {_source()}"}
+    return {**found, "cgrsp_simpy": f"{found['cgrsp_simpy']}, source {source_digest()}"}
 
 
 @cache
-def _source() -> str:
-    """A digest of this package's files, but those that only draw or read the command line."""
-    package = Path(__file__).parents[1]
+def source_digest(package: Path = Path(__file__).parents[1]) -> str:
+    """A digest of a package's files, but those that only draw or read the command line, and the lectures that a wheel carries."""
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
-    run = [path for path in files if path.parts[0] not in ("cli", "plots") and path.name not in ("figures.py", "panels.py")]
+    aside = ("cli", "plots", "lectures")
+    run = [path for path in files if path.parts[0] not in aside and path.name not in ("figures.py", "panels.py")]
     return digest(b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run))
 
 

@@ -133,7 +133,7 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "manifest.json").read_text()) == {
         "versions": {"Python": platform.python_version()}
         | {name: version(name) for name in ("simpy", "numpy", "scipy")}
-        | {"cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store._source()}"},
+        | {"cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store.source_digest()}"},
         "seeds": [5, 3, 8],
         "command": shlex.join(["study.py", "two words"]),
     }
@@ -629,7 +629,7 @@ def test_what_a_run_leaves_in_a_policy_is_no_other_policy(tmp_path, runs):
 
 def test_another_source_of_the_package_is_refused(tmp_path, monkeypatch):
     compared(tmp_path)
-    monkeypatch.setattr(store, "_source", lambda: "0123456789abcdef")
+    monkeypatch.setattr(store, "source_digest", lambda: "0123456789abcdef")
     refused(partial(compared, tmp_path), "version of cgrsp_simpy", "source 0123456789abcdef", "use another directory")
 
 
@@ -929,3 +929,16 @@ def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
     assert files(stopped) == kept  # the command in manifest.json, too: it is the same one in another folder
     assert left.items() <= times(stopped / "results").items()  # what was finished was not made again
     assert json.loads(kept["results/manifest.json"])["command"].endswith(f" {KILLED}")
+
+
+def test_the_source_is_told_alike_from_a_checkout_and_from_a_wheel_which_carries_the_lectures(tmp_path):
+    package = Path(cg.__file__).parent
+    copy = tmp_path / "cgrsp_simpy"
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "lectures").mkdir(exist_ok=True)
+    (copy / "lectures" / "09_new.py").write_text("print()\n")
+    (copy / "cli" / "run.py").write_text("")
+    assert store.source_digest(copy) == store.source_digest(package)
+    with (copy / "model" / "market.py").open("a") as file:
+        file.write("# changed\n")
+    assert store.source_digest.__wrapped__(copy) != store.source_digest(package)

@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli.options import Answer, add_scenario, add_study, policies_of, scenario_of, seeds_of, workers_of
 from cgrsp_simpy.experiments.advice import hours, html_page, markdown, rows
 from cgrsp_simpy.experiments.advise import Advice, advise
@@ -51,14 +52,14 @@ def _draw(found: Advice, folder: Path) -> None:
     from cgrsp_simpy.plots.gallery import write_figure
 
     slots = len(found.scenario.slots)
-    given = next((bound.n for bound in found.bounds.values()), 0)
 
     def draw_points(canvas: Any, rows: list[dict[str, Any]]) -> None:
         for ax, free in zip(canvas.subplots(2, 1), (False, True)):
             own = [row for row in rows if row["free_types"] == free]
-            names = {"wait_min", "miss_pct"}
-            bounds = {name: found.bounds[slots, free, name].mean for name in names if (slots, free, name) in found.bounds}
-            seeds = f"; bound of the first {given} seeds" if bounds else ""
+            bounds = {
+                name: mean(values) for (_, choice, name), values in found.bounds.items() if choice == free and len(values) > 1
+            }
+            seeds = f"; bound of {bounds['wait_min'].n} seeds" if bounds else ""
             trade_off(own, bounds, ax, f"{slots} slots, {'free' if free else 'fixed'} types{seeds}")
 
     def draw_hours(canvas: Any, rows: list[dict[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from cgrsp_simpy.analysis.bounds import OBJECTIVES, Bound, lower_bound
-from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of, seeds_of, workers_of
 from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.experiments.study import interval, plain_mean
@@ -56,12 +56,19 @@ def _csv(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound
 
 
 def _json(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
-    bound = plain_mean(mean([bound.value for bound in bounds]))
-    return json_text({"scenario": name, "objective": objective, "bound": bound, "seeds": _rows(seeds, bounds)})
+    value = mean([bound.value for bound in bounds])
+    found = {"scenario": name, "objective": objective, "bound": plain_mean(value), "seeds": _rows(seeds, bounds)}
+    return json_text(found | ({"note": _too_few(value)} if value.low < 0 else {}))
 
 
 def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
-    value = interval(mean([bound.value for bound in bounds]), len(bounds))
-    rows = [[str(row["seed"]), *(f"{row[name]:.2f}" for name in SHOWN)] for row in _rows(seeds, bounds)]
-    heading = f"{name}: no policy has less than {value} {UNITS.get(objective, MIX)}, in the mean over the draws"
-    return "\n".join([heading, *aligned([["seed", *SHOWN], *rows])])
+    value = mean([bound.value for bound in bounds])
+    rows = [[str(row["seed"]), *(f"{row[name]:z.2f}" for name in SHOWN)] for row in _rows(seeds, bounds)]
+    told = f"{value.mean:.2f}" if value.low < 0 else interval(value, len(bounds))
+    heading = f"{name}: no policy has less than {told} {UNITS.get(objective, MIX)}, in the mean over the draws"
+    return "\n".join([heading, *([_too_few(value)] if value.low < 0 else []), *aligned([["seed", *SHOWN], *rows])])
+
+
+def _too_few(value: Mean) -> str:
+    """What is wrong with an interval that reaches below 0, where no bound is."""
+    return f"that is the mean of these {value.n} seeds; they are too few for an interval of other seeds: it would reach below 0"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+from math import isnan
 from typing import Any
 
 from cgrsp_simpy.analysis.metrics import slot_hours
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.experiments.advise import FIGURES, Advice, Option
+from cgrsp_simpy.experiments.advise import Advice, variant
 from cgrsp_simpy.experiments.page import page, paragraph
+from cgrsp_simpy.experiments.recommend import EQUAL_MISSES, FIGURES, SLACK, Option, cheapest, recommended
 
 __all__ = ["hours", "html_page", "markdown", "paragraph_of", "rows"]
 
@@ -27,14 +29,16 @@ HEAD = (
 
 
 def rows(advice: Advice) -> list[dict[str, Any]]:
-    """An option a row: means, half widths of their 95 % intervals, gaps to the bounds (None where there is none)."""
+    """An option a row: means and gaps to the bounds, with half widths of their 95 % intervals; None where there is no gap."""
     pareto = {str(option) for option in advice.pareto}
     answer = []
     for option in advice.options:
         row: dict[str, Any] = {"slots": option.slots, "free_types": option.free_types, "policy": option.policy}
         for name in FIGURES:
             row |= {name: option.figures[name].mean, f"{name}_half": option.figures[name].half_width}
-        row |= {f"{name}_over_bound": advice.gap(option, name) for name in ("wait_min", "miss_pct")}
+        for name in ("wait_min", "miss_pct"):
+            gap = advice.gap(option, name)
+            row |= {f"{name}_over_bound": gap and gap.mean, f"{name}_over_bound_half": gap and gap.half_width}
         answer.append(row | {"pareto": str(option) in pareto})
     return answer
 
@@ -46,8 +50,8 @@ def hours(advice: Advice) -> list[dict[str, Any]]:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    means = [f"{row[name]:.2f} ± {row[f'{name}_half']:.2f}" for name in FIGURES]
-    gaps = ["" if row[f"{name}_over_bound"] is None else f"{row[f'{name}_over_bound']:+.2f}" for name in ("wait_min", "miss_pct")]
+    means = [_told(row[name], row[f"{name}_half"]) for name in FIGURES]
+    gaps = [_told(row[f"{name}_over_bound"], row[f"{name}_over_bound_half"], "+") for name in ("wait_min", "miss_pct")]
     return [
         str(row["slots"]),
         "free" if row["free_types"] else "fixed",
@@ -85,15 +89,17 @@ def _title(advice: Advice) -> str:
 
 def _notes(advice: Advice) -> list[str]:
     notes = [
-        "What stands after ± is half of a 95 % interval. Pareto: no other option has fewer misses, less wait and a lower cost."
+        "What stands after ± is half of a 95 % interval, of each figure by itself. Pareto: no other option has as few misses, as"
+        " short a wait and as low a rent in the mean, and less of one. In the advice misses are equal within"
+        f" {EQUAL_MISSES} points; wait and rent are no worse if their intervals end below {100 * SLACK:.0f} % more than now."
     ]
     if advice.unbounded:
         notes.append(f"There is no bound: {advice.unbounded}.")
     if advice.bounds:
-        number = next(iter(advice.bounds.values())).n
+        number = len(next(iter(advice.bounds.values())))
         notes.append(
-            "A bound is what no policy that does not see the future can be below on average, by a linear program. Bounds, and"
-            f" gaps to them, are of the first {number} of the seeds."
+            "A bound is what no policy that does not see the future can be below on average, by a linear program. Gaps to it are"
+            f" of the first {number} of the seeds, paired{'' if number > 1 else '; one seed gives no interval, and no gap'}."
         )
     return notes
 
@@ -103,56 +109,70 @@ def _notes(advice: Advice) -> list[str]:
 
 def paragraph_of(advice: Advice) -> str:
     """What the figures say, in plain words."""
-    now, slots, free = advice.now, len(advice.scenario.slots), advice.scenario.free_types
-    policy = advice.best(slots, free)
-    levers = {f"another policy, {policy.policy}": policy}
-    if more := sorted({option.slots for option in advice.options if option.slots > slots}):
-        option = advice.best(more[0], free)
-        levers[f"{_count(more[0] - slots)} more, with {option.policy}"] = option
+    now = advice.now
+    sentences = [f"Today, {now}: {_figures(now)}.", *_limits(advice)]
+    sentences += [f"{name[0].upper()}{name[1:]}: {_change(option)}." for name, option in levers(advice).items()]
+    found = recommended(advice.options, now)
+    if found is None:
+        return " ".join([*sentences, "Nothing that was tried is shown to be better: leave it as it is."])
+    option, what = found
+    return " ".join(
+        [*sentences, f"Begin with {option}: it {what}, and of what is shown to do so, at equal misses, it costs least."]
+    )
+
+
+def levers(advice: Advice) -> dict[str, Option]:
+    """One thing to change at a time, beside the policy, told in words, with the best option there."""
+    slots, free = len(advice.scenario.slots), advice.scenario.free_types
+    tried = sorted({option.slots for option in advice.options})
+    answer: dict[str, Option] = {}
+    if others := [option for option in advice.at(slots, free) if option.policy != advice.now.policy]:
+        answer[f"another policy, {cheapest(others).policy}"] = cheapest(others)
+    for number in [*[more for more in tried if more > slots][:1], *[fewer for fewer in tried if fewer < slots][-1:]]:
+        option = cheapest(advice.at(number, free))
+        answer[f"{_count(advice, number)}, with {option.policy}"] = option
     if not free:
-        option = advice.best(slots, True)
-        levers[f"free choice of the types, with {option.policy}"] = option
-    levers = {name: option for name, option in levers.items() if str(option) != str(now)}
-    sentences = [f"Today, {now}: {_figures(now)}.", *_limits(advice, policy)]
-    sentences += [f"{name[0].upper()}{name[1:]}: {_change(advice, option)}." for name, option in levers.items()]
-    better = {name: option for name, option in levers.items() if advice.change(option, "miss_pct").high < 0}
-    if not better:
-        return " ".join([*sentences, "Nothing that was tried is sure to miss fewer deadlines: leave it as it is."])
-    first = min(better, key=lambda name: _merit(better[name]))
-    return " ".join([*sentences, f"Begin with {first}: of what misses fewest deadlines it costs least."])
+        option = cheapest(advice.at(slots, True))
+        answer[f"free choice of the types, with {option.policy}"] = option
+    return answer
 
 
-def _merit(option: Option) -> tuple[float, float]:
-    """Misses to a tenth of a point, then cost."""
-    return round(option.figures["miss_pct"].mean, 1), option.figures["cost_usd"].mean
+def _count(advice: Advice, number: int) -> str:
+    """The slots that another number adds or takes away, with their types where these are fixed."""
+    own, other = advice.scenario.slots, variant(advice.scenario, number, advice.scenario.free_types).slots
+    slots, which = abs(number - len(own)), "more" if number > len(own) else "fewer"
+    names = ", ".join(gpu.name for gpu in (other[len(own) :] or own[number:]))
+    told = f"one slot {which}" if slots == 1 else f"{slots} slots {which}"
+    return told if advice.scenario.free_types else f"{told} ({names})"
 
 
-def _count(slots: int) -> str:
-    return "one slot" if slots == 1 else f"{slots} slots"
-
-
-def _limits(advice: Advice, policy: Option) -> list[str]:
-    gaps = [advice.gap(policy, name) for name in ("miss_pct", "wait_min")]
-    if gaps[0] is None or gaps[1] is None:
+def _limits(advice: Advice) -> list[str]:
+    best = cheapest(advice.at(len(advice.scenario.slots), advice.scenario.free_types))
+    miss, wait = (advice.gap(best, name) for name in ("miss_pct", "wait_min"))
+    if miss is None or wait is None:
         return []
-    told = f"{max(gaps[0], 0.0):.2f} points of misses and {max(gaps[1], 0.0):.1f} min of wait"
-    return [f"With these slots and types no policy can be better than {policy.policy}, the best here, by more than about {told}."]
+    told = f"{_difference(miss)} points of misses and {_difference(wait)} min of wait"
+    return [f"What no policy can be below on average lies below {best.policy}, the best here, by {told} ({miss.n} seeds)."]
 
 
 def _figures(option: Option) -> str:
-    wait, miss, _, cost = (option.figures[name] for name in FIGURES)
-    return f"{_told(miss)} % of the deadlines are missed, the mean wait is {_told(wait)} min, the rent {cost.mean:.2f} USD"
+    wait, miss, _, cost = (_told(option.figures[name].mean, option.figures[name].half_width) for name in FIGURES)
+    return f"{miss} % of the deadlines are missed, the mean wait is {wait} min, the rent {cost} USD"
 
 
-def _change(advice: Advice, option: Option) -> str:
-    miss, wait, cost = (advice.change(option, name) for name in ("miss_pct", "wait_min", "cost_usd"))
-    return f"{miss.mean:+.2f} points of misses{_unsure(miss)}, {wait.mean:+.1f} min of wait{_unsure(wait)}, {cost.mean:+.2f} USD"
+def _change(option: Option) -> str:
+    miss, wait, cost = (_difference(option.change[name], "+") for name in ("miss_pct", "wait_min", "cost_usd"))
+    return f"{miss} points of misses, {wait} min of wait, {cost} USD"
 
 
-def _unsure(change: Mean) -> str:
-    """What to add to a difference whose interval holds 0."""
-    return " (not certain)" if change.low <= 0 <= change.high else ""
+def _difference(change: Mean, sign: str = "") -> str:
+    """A difference with its interval, and whether that holds 0."""
+    shown = change.low > 0 or change.high < 0 or change.low == change.high == 0
+    return _told(change.mean, change.half_width, sign) + ("" if shown else " (not certain)")
 
 
-def _told(value: Mean) -> str:
-    return f"{value.mean:.2f} ± {value.half_width:.2f}"
+def _told(value: float | None, half_width: float | None, sign: str = "") -> str:
+    """A figure and half of its interval, where there is one."""
+    if value is None:
+        return ""
+    return f"{value:{sign}z.2f}" + ("" if half_width is None or isnan(half_width) else f" ± {half_width:.2f}")

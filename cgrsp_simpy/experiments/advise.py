@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -12,94 +13,77 @@ from typing import Any
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.experiments.compare import Comparison
 from cgrsp_simpy.experiments.gaps import bounds_of
+from cgrsp_simpy.experiments.recommend import FIGURES, Option
 from cgrsp_simpy.experiments.sweep import Sweep, sweep
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.decision import Policy
+from cgrsp_simpy.model.gpu import round_robin
 from cgrsp_simpy.model.scenario import Scenario
 
 __all__ = ["Advice", "Option", "advise", "variant"]
-
-FIGURES = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
-LESS_IS_BETTER = ("miss_pct", "wait_min", "cost_usd")  # by which the Pareto set is told
-
-
-@dataclass(frozen=True)
-class Option:
-    """Something one could do. slots: how many; free_types: whether the policy chooses the type. figures: means by name."""
-
-    policy: str
-    slots: int
-    free_types: bool
-    figures: dict[str, Mean]
-
-    def __str__(self) -> str:
-        return f"{self.policy} on {self.slots} slots of {'free' if self.free_types else 'fixed'} type"
-
-    def beats(self, other: Option) -> bool:
-        """Whether it is no worse in every figure of LESS_IS_BETTER, and better in one."""
-        pairs = [(self.figures[name].mean, other.figures[name].mean) for name in LESS_IS_BETTER]
-        return all(own <= theirs for own, theirs in pairs) and any(own < theirs for own, theirs in pairs)
 
 
 @dataclass(frozen=True)
 class Advice:
     """Policies x slots x fixed or free types. bounds: (slots, free_types, figure) -> what no policy can be below, on average.
 
-    unbounded: why there are no bounds, where the scenario allows none.
+    The bounds are one a seed, of the first of the seeds. unbounded: why there are no bounds, where the scenario allows none.
     """
 
     scenario: Scenario
     found: Sweep = field(repr=False)
-    bounds: dict[tuple[int, bool, str], Mean] = field(repr=False)
+    bounds: dict[tuple[int, bool, str], list[float]] = field(repr=False)
     unbounded: str = ""
 
-    @property
+    @cached_property
     def options(self) -> list[Option]:
         """All that was tried."""
         return [
-            Option(policy, point["slots"], point["free_types"], {name: figures[name] for name in FIGURES})
-            for point, study in self.found
-            for policy, figures in study.means().items()
+            self._option(policy, point["slots"], point["free_types"]) for point, study in self.found for policy in study.policies
         ]
 
     @property
     def pareto(self) -> list[Option]:
         """Options that no other beats, fewest misses first."""
-        options = self.options
-        front = [one for one in options if not any(other.beats(one) for other in options)]
+        front = [one for one in self.options if not any(other.beats(one) for other in self.options)]
         return sorted(front, key=lambda option: option.figures["miss_pct"].mean)
 
     @property
     def now(self) -> Option:
         """The first policy on the scenario as it is."""
-        return next(option for option in self.options if (option.slots, option.free_types) == self._as_it_is)
+        return self.at(len(self.scenario.slots), self.scenario.free_types)[0]
 
-    @property
-    def _as_it_is(self) -> tuple[int, bool]:
-        return len(self.scenario.slots), self.scenario.free_types
+    def at(self, slots: int, free_types: bool) -> list[Option]:
+        """The options with so many slots, of fixed or free types."""
+        return [option for option in self.options if (option.slots, option.free_types) == (slots, free_types)]
 
-    def best(self, slots: int, free_types: bool) -> Option:
-        """The option of fewest misses there, of equals the shortest wait."""
-        own = [option for option in self.options if (option.slots, option.free_types) == (slots, free_types)]
-        return min(own, key=lambda option: (option.figures["miss_pct"].mean, option.figures["wait_min"].mean))
+    def gap(self, option: Option, figure: str) -> Mean | None:
+        """How far an option is above the bound, paired on the seeds of the bound; None without an interval: below two seeds."""
+        bounds = self.bounds.get((option.slots, option.free_types, figure), [])
+        values = self._values(option.policy, option.slots, option.free_types, figure)[: len(bounds)]
+        return paired_difference(values, bounds) if len(bounds) > 1 else None
 
-    def gap(self, option: Option, figure: str) -> float | None:
-        """How far an option is above the bound, both on the seeds of the bound; None where none was computed."""
-        bound = self.bounds.get((option.slots, option.free_types, figure))
-        return None if bound is None else mean(self._values(option, figure)[: bound.n]).mean - bound.mean
+    def _option(self, policy: str, slots: int, free_types: bool) -> Option:
+        now = self.found.policies[0], len(self.scenario.slots), self.scenario.free_types
+        values = {name: self._values(policy, slots, free_types, name) for name in FIGURES}
+        change = {name: paired_difference(values[name], self._values(*now, name)) for name in FIGURES}
+        return Option(policy, slots, free_types, {name: mean(own) for name, own in values.items()}, change)
 
-    def change(self, option: Option, figure: str) -> Mean:
-        """Mean of the paired differences of an option from what is now."""
-        return paired_difference(self._values(option, figure), self._values(self.now, figure))
-
-    def _values(self, option: Option, figure: str) -> list[float]:
-        study: Comparison = self.found.at(slots=option.slots, free_types=option.free_types)
-        return study.values(option.policy, figure)
+    def _values(self, policy: str, slots: int, free_types: bool, figure: str) -> list[float]:
+        study: Comparison = self.found.at(slots=slots, free_types=free_types)
+        return study.values(policy, figure)
 
 
 def variant(scenario: Scenario, slots: int, free_types: bool) -> Scenario:
-    """The scenario with so many slots, whose types go on in turn, and fixed or free types."""
-    return replace(scenario, slots=tuple(islice(cycle(scenario.slots), slots)), free_types=free_types)
+    """The scenario with so many slots, of fixed or free types.
+
+    If its slots are the rentable types in turn, further ones go on so, as another number of slots would have them; else with the
+    scenario's own slots from the first.
+    """
+    own = scenario.slots
+    in_turn = own == round_robin(len(own), scenario.gpus)
+    types = round_robin(slots, scenario.gpus) if in_turn else tuple(islice(cycle(own), slots))
+    return replace(scenario, slots=types, free_types=free_types)
 
 
 def advise(
@@ -115,7 +99,7 @@ def advise(
     """Compare policies x slots x fixed or free types, and compute bounds for the scenario's own number of slots.
 
     policies: the first is the one in use. slots: numbers to try; the scenario's own is tried as well. bound_seeds: seeds, the
-    first of all, whose bounds are averaged; 0 for none. Other arguments as of `compare`. Raises InputError for what is not
+    first of all, that get bounds; 0 for none. Other arguments as of `compare`. Raises InputError for what is not
     allowed.
     """
     numbers = entries_of("slots", slots, "a list of numbers")
@@ -128,7 +112,7 @@ def advise(
     found = sweep(grid, policies, seeds, lambda slots, free_types: variant(scenario, slots, free_types), executor, out=out)
     try:
         bounds = {
-            (own, free, figure): mean(values)
+            (own, free, figure): values
             for free in (False, True)
             for figure, values in bounds_of(variant(scenario, own, free), seeds[:bound_seeds], executor).items()
             if values

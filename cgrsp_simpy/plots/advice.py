@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, MISSED, STATUS, axes, looks
 
@@ -25,15 +26,16 @@ HOURS = {  # of `analysis.metrics.slot_hours`: label and colour
 }
 FRONT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "zorder": 1}
 LIMIT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "linestyle": (0, (4, 2)), "zorder": 0}
+BAND: dict[str, Any] = {"color": "0.9", "linewidth": 0, "zorder": -1}
 
 
 def trade_off(
-    rows: Sequence[Mapping[str, Any]], bounds: Mapping[str, float] | None = None, ax: Axes | None = None, title: str = ""
+    rows: Sequence[Mapping[str, Any]], bounds: Mapping[str, Mean] | None = None, ax: Axes | None = None, title: str = ""
 ) -> Axes:
-    """A point an option: missed deadlines against mean wait, with 95 % intervals; lines to the corner that no policy passes.
+    """A point an option: missed deadlines against mean wait, with 95 % intervals; lines and bands of what no policy is below.
 
     rows: of one number of slots, with policy, wait_min, wait_min_half, miss_pct and miss_pct_half; a line joins those that no
-    other beats in both. bounds: wait_min and miss_pct.
+    other beats in both. bounds: of wait_min and miss_pct; their intervals are the bands, cut off at 0.
     """
     ax = axes(ax)
     handles: list[Line2D] = []
@@ -45,12 +47,15 @@ def trade_off(
     front = [(wait, miss) for place, (wait, miss) in enumerate(points) if all(miss < other for _, other in points[:place])]
     ax.plot([wait for wait, _ in front], [miss for _, miss in front], **FRONT)
     if bounds:
-        ax.axvline(bounds["wait_min"], **LIMIT)
-        ax.axhline(bounds["miss_pct"], **LIMIT)
+        wait, miss = bounds["wait_min"], bounds["miss_pct"]
+        ax.axvline(wait.mean, **LIMIT)
+        ax.axhline(miss.mean, **LIMIT)
+        ax.axvspan(max(wait.low, 0.0), wait.high, **BAND)
+        ax.axhspan(max(miss.low, 0.0), miss.high, **BAND)
     ax.set(xlabel="mean wait (min)", ylabel="missed deadlines (%)", ylim=(0, None))
     handles.append(Line2D([], [], label="Pareto set", **FRONT))
     if bounds:
-        handles.append(Line2D([], [], label="lower bound", **LIMIT))
+        handles.append(Line2D([], [], label="lower bound, 95 % interval", **LIMIT))
     legend_above(ax, handles, title)
     return ax
 

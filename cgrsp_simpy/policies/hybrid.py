@@ -85,5 +85,8 @@ def cheapest_in_time(view: View, job: Job, offers: Sequence[SlotView]) -> SlotVi
 
 
 def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
-    """CADR's triage with SPT's placement: what the order alone is worth."""
-    return ListPolicy(critical_ratio_tiers(critical_ratio), speed_cost_stock(COST_WEIGHT), "cadr-oo")
+    """CADR's triage on the fastest idle slot, whatever its price and stock: what the order alone is worth.
+
+    Thesis Section 4.5.11, "the fastest-available-node rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
+    """
+    return ListPolicy(critical_ratio_tiers(critical_ratio), fastest, "cadr-oo")

@@ -15,10 +15,13 @@ safe if x is no less than the longest delay without Low stock, and urgent if it 
                            rank 2, by deadline: neither safe nor doomed
                            rank 3, by deadline: doomed
 
-The pair of a job and an idle slot of least rank, then key, is dispatched, and so on; of several slots the job takes the one of
-least expected occupation. A slot is closed if a dispatch would delay the jobs behind it by more than it spares the job, or if
-fewer wait than so slow a type is worth; the second holds for tight jobs by their own number. If the scarcity ends after the last
-deadline, saving jobs for the recovery is vain: then shortest first, and the doomed last.
+A job's rank is that on one slot: of the idle ones that are open to jobs of its class, the one of least expected occupation. A
+tight job takes a scarce type only if it is expected to be held shorter by more than the longest delay without Low stock; and
+where idle slots of fixed type of both kinds are open to tight jobs, these go first, by deadline, so that plentiful slots are
+not spent on what a scarce one may as well serve. The job of least rank, then key, is dispatched, and so on. A slot is closed
+if a dispatch would delay the jobs behind it by more than it spares the job, or if fewer wait than so slow a type is worth;
+the second holds for tight jobs by their own number. A slot of a type that is not scarce is not left idle. If the scarcity
+ends after the last deadline, saving jobs for the recovery is vain: then shortest first, and the doomed last.
 """
 
 from __future__ import annotations
@@ -135,9 +138,18 @@ class Prospect(NamedTuple):
     for_tight: bool
     for_all: bool
 
+    def open_to(self, tight: bool) -> bool:
+        """Whether its slots serve any job of a class."""
+        return not self.left_s or self.for_all or (tight and self.for_tight)
 
-Pair = tuple[int, float, float, int, float, int, Job]
-"""Rank, key, deadline, id; expected occupation in seconds, place among the offers; job."""
+    @property
+    def takes_tight(self) -> bool:
+        """Whether its type is scarce and its slots are open to tight jobs."""
+        return self.left_s > 0 and self.for_tight
+
+
+Pair = tuple[int, float, float, int, Job, SlotView]
+"""Rank, key, deadline, id; job, and the slot that it would take."""
 
 
 class Triage:
@@ -158,14 +170,13 @@ class Triage:
         offers = view.offers()
         while offers and len(taken) < view.waiting:
             prospects = self._prospects(view, offers, taken)
-            best = min(self._pairs(view, offers, prospects, taken), default=None)
-            slots = together(best[-1], offers[best[-2]], offers, prospects) if best else ()
-            if best is None or len(slots) < best[-1].gpus:  # all are held; or a job of several GPUs, which is not overtaken
+            job, slots = self._next(view, offers, prospects, taken)
+            if job is None or len(slots) < job.gpus:  # all are held; or a job of several GPUs, which is not overtaken
                 if any(0 < prospect.left_s < inf for prospect in prospects.values()):
                     answer.append(Wake(view.now_s + WAKE_S))
                 break
-            answer.append((best[-1], slots))
-            taken.add(best[-1])
+            answer.append((job, slots))
+            taken.add(job)
             used = {slot.index for slot in slots}
             offers = [offer for offer in offers if offer.index not in used]
         return answer
@@ -191,20 +202,42 @@ class Triage:
         for_all = waiting >= few and not (self.closing and costly(view, gpu, law.low, left_s, waiting))
         return Prospect(law, left_s, view.now_s + left_s < last_s, tight >= few, for_all)
 
+    def _next(
+        self, view: View, offers: Sequence[SlotView], prospects: dict[str, Prospect], taken: set[Job]
+    ) -> tuple[Job | None, tuple[SlotView, ...]]:
+        """The job that goes next, with its slots; None if all are held."""
+        plentiful = [offer for offer in offers if not prospects[offer.gpu.name].left_s]
+        for choice in (offers, plentiful):  # what a scarce slot would hold may go to one that is not scarce
+            best = min(self._pairs(view, choice, prospects, taken), default=None)
+            if best is not None:
+                return best[-2], together(best[-2], best[-1], offers, prospects)
+        return None, ()
+
     def _pairs(self, view: View, offers: Sequence[SlotView], prospects: dict[str, Prospect], taken: set[Job]) -> Iterator[Pair]:
-        """The first job of each tier of each lane on each offer."""
+        """The first job of each tier of each lane, on the best slot for the lane."""
         fastest_s, delays_s = view.known.fastest_s, view.known.market.delay_s
         margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
-        for place, offer in enumerate(offers):
-            prospect = prospects[offer.gpu.name]
-            for lane in view.lanes:
-                e, mean_s = fastest_s[lane.complexity - 1], offer.gpu.mean_execution_s[lane.complexity - 1]
-                for rank, key, job in fronts(lane, self._tiers(lane.tight, e, view.now_s + mean_s, margin_s, prospect), taken):
-                    yield rank, key, job.deadline_s, job.id, prospect.law.delay_s + mean_s, place, job
+        served = {tight: [offer for offer in offers if prospects[offer.gpu.name].open_to(tight)] for tight in (True, False)}
+        contested = not view.known.free_types and any(prospects[offer.gpu.name].takes_tight for offer in offers)
+        for lane in view.lanes:
+            if served[lane.tight]:
+                level = lane.complexity - 1
+                offer = least_held(served[lane.tight], level, prospects, margin_s if lane.tight else 0.0)
+                ready_s, prospect = view.now_s + offer.gpu.mean_execution_s[level], prospects[offer.gpu.name]
+                tiers = self._tiers(lane.tight, fastest_s[level], ready_s, margin_s, prospect, contested)
+                for rank, key, job in fronts(lane, tiers, taken):
+                    yield rank, key, job.deadline_s, job.id, job, offer
 
-    def _tiers(self, tight: bool, e: float, ready_s: float, margin_s: float, prospect: Prospect) -> Sequence[Tier]:
-        """A lane's tiers on a slot, by rising deadline. e: its least mean time. ready_s: when a job would end without delay."""
+    def _tiers(
+        self, tight: bool, e: float, ready_s: float, margin_s: float, prospect: Prospect, contested: bool
+    ) -> Sequence[Tier]:
+        """A lane's tiers on a slot, by rising deadline. e: its least mean time. ready_s: when a job would end without delay.
+
+        contested: whether a scarce slot would serve tight jobs, too.
+        """
         if not prospect.left_s:
+            if tight and contested:
+                return (ready_s, 3, e), (inf, 0, 0.0)
             return (ready_s, 3, e), (ready_s + margin_s, 2, e), (ready_s + max(margin_s, self.urgent_s), 0, 0.0), (inf, 1, e)
         key = 0.0 if self.scarce_edf and prospect.passing else e
         if tight:
@@ -225,6 +258,16 @@ def costly(view: View, gpu: GpuType, low: float, left_s: float, waiting: int) ->
         return False
     missing_s = overrun_s(known.market, low, mean_work_s(known, gpu), left_s)
     return waiting * (missing_s - occupation_s(known, gpu, view.now_s + left_s + 1)) / len(known.fleet) > left_s
+
+
+def least_held(offers: Sequence[SlotView], level: int, prospects: dict[str, Prospect], margin_s: float) -> SlotView:
+    """The slot of least expected occupation by a job of complexity `level` + 1, a scarce one counting margin_s more."""
+
+    def held_s(offer: SlotView) -> float:
+        prospect = prospects[offer.gpu.name]
+        return prospect.law.delay_s + offer.gpu.mean_execution_s[level] + (margin_s if prospect.left_s else 0.0)
+
+    return min(offers, key=held_s)
 
 
 def fronts(lane: Lane, tiers: Sequence[Tier], taken: set[Job]) -> Iterator[tuple[int, float, Job]]:

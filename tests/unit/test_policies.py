@@ -338,10 +338,14 @@ def test_cadr_avoids_low_stock_unless_all_is_low():
     assert slot_for("cadr", [stocked(slot, LOW) for slot in slots]) == 0
 
 
-def test_cadr_oo_places_as_spt():
-    slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0)]  # Eq. 4.1: 1.3 against 1.35
-    assert slot_for("cadr-oo", slots) == slot_for("spt", slots) == 0
-    assert slot_for("cadr", slots) == 1
+def test_cadr_oo_takes_the_fastest_slot_whatever_its_price_and_stock():
+    slots = [gpu("cheap", 1.0, 65.0), gpu("fast", 2.0, 60.0, LOW)]
+    assert slot_for("cadr-oo", slots) == 1
+    assert slot_for("cadr", slots) == slot_for("spt", slots) == 0  # Eq. 4.1: 1.058 against 2.3
+    assert slot_for("cadr-oo", slots, deadline_s=30.0) == 1
+    rtx_3090, rtx_a4000 = cg.THESIS_GPUS[0], cg.THESIS_GPUS[3]
+    assert slot_for("cadr-oo", [rtx_a4000, rtx_3090], complexity=1) == 1  # 60.0 against 59.7 s
+    assert slot_for("cadr-oo", [rtx_a4000, rtx_3090], complexity=3) == 0  # 98.2 against 100.9 s
 
 
 # ---- Rolling Horizon ----

@@ -75,12 +75,12 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     return ListPolicy(by_submission, place, "balanced")
 
 
-def random() -> Random:
+def random() -> AtRandom:
     """A random waiting job on a random idle slot, until one runs out."""
-    return Random()
+    return AtRandom()
 
 
-class Random:
+class AtRandom:
     """The policy; each idle slot has the same chance, and so has each of its types."""
 
     name = "random"

@@ -255,8 +255,8 @@ class DispatchState:
             name = getattr(view.gpu, "name", view.gpu)
             raise PlaceError(f"slot {index} as {name}, which the view did not offer")
         self.busy[index] = view.gpu, inf  # a job may be slower on the next of its slots
-        for idle in (self.idle, self._alike[index]):
-            del idle[bisect_left(idle, index)]
+        idle, alike = self.idle, self._alike[index]
+        del idle[bisect_left(idle, index)], alike[bisect_left(alike, index)]
 
     def _expect(self, index: int, gpu: GpuType, end_s: float) -> None:
         """A slot is busy up to a time, as far as is known."""

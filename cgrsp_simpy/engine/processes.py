@@ -21,7 +21,10 @@ Process = Generator[simpy.Event, Any, None]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the processes of one run share. gpu_index: place of a type's name among the scenario's types."""
+    """What the processes of one run share.
+
+    gpu_index: place of a type's name among the scenario's types.
+    """
 
     env: simpy.Environment
     engine: Engine
@@ -39,9 +42,10 @@ def source(run: Setting, jobs: Iterable[tuple[Job, Draws]]) -> Process:
 
 
 def job_process(run: Setting, job: Job, draws: Draws) -> Process:
-    """A job: wait for dispatch, provisioning delay, request of the slots, execution, release, record.
+    """A job: wait for dispatch, provisioning, request, execution, release, record.
 
-    A job on several slots starts when the last of them is provisioned, and runs at the pace of its slowest type.
+    A job on several slots starts when the last of them is provisioned, and runs at the
+    pace of its slowest type.
     """
     env, engine, market = run.env, run.engine, run.market
     claim = yield engine.claim(job)
@@ -54,13 +58,16 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
         price_usd_per_h += gpu.price_usd_per_h
     delay_s = market.provisioning_s(status, draws.delay)
     if engine.listener:
-        engine.tell("dispatch", claim, f"{'+'.join(gpu.name for gpu in gpus)}, {status.name.title()} stock")
+        names = "+".join(gpu.name for gpu in gpus)
+        engine.tell("dispatch", claim, f"{names}, {status.name.title()} stock")
     yield env.timeout(delay_s, ("start", job.id))  # thesis Eq. 3.2
 
     claim.acquire()
     start_s = dispatch_s + delay_s
     if engine.listener:
-        engine.tell("start", claim, f"{delay_s:.2f} s of provisioning, {start_s - job.submit_s:.2f} s of wait in all")
+        wait_s = start_s - job.submit_s
+        detail = f"{delay_s:.2f} s of provisioning, {wait_s:.2f} s of wait in all"
+        engine.tell("start", claim, detail)
     service_s = mean_s * draws.service  # thesis Eq. 3.12
     yield env.timeout(service_s, ("finish", job.id))
 
@@ -70,7 +77,11 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
         engine.tell("finish", claim, f"{service_s:.2f} s of execution, {late}")
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     first, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
-    run.recorder.add((*job, dispatch_s, start_s, finish_s, first, gpu, status, delay_s, service_s, cost_usd))
+    times = dispatch_s, start_s, finish_s
+    luck = status, delay_s, service_s, cost_usd
+    run.recorder.add((*job, *times, first, gpu, *luck))
     if len(gpus) > 1:
-        run.recorder.add_gang(job.id, [(slot, run.gpu_index[gpu.name]) for (slot, _), gpu in zip(claim.parts, gpus)])
+        slots = [slot for slot, _ in claim.parts]
+        types = [run.gpu_index[gpu.name] for gpu in gpus]
+        run.recorder.add_gang(job.id, list(zip(slots, types)))
     engine.release(claim)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from math import inf
+from operator import attrgetter
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
@@ -14,19 +16,36 @@ from cgrsp_simpy.model.gpu import GpuType
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Market, Status
 
-__all__ = ["Assignment", "DispatchState", "Known", "Lane", "PlaceError", "Policy", "PolicyError", "SlotView", "View", "Wake"]
+__all__ = [
+    "Assignment",
+    "DispatchState",
+    "JobClass",
+    "Known",
+    "PlaceError",
+    "Policy",
+    "PolicyError",
+    "SlotView",
+    "View",
+    "Wake",
+]
 
 
 class PolicyError(RuntimeError):
-    """A policy answered what cannot be carried out, or let the simulation stand still."""
+    """A policy answered what cannot be carried out, or brought the run to a halt."""
 
 
 class PlaceError(ValueError):
-    """Why an assignment cannot be carried out, in words that follow "sent job 7 to": "slot 9, which is no slot of the fleet"."""
+    """Why an assignment cannot be carried out.
+
+    In words that follow "sent job 7 to": "slot 9, which is no slot of the fleet".
+    """
 
 
 class Wake(NamedTuple):
-    """An answer beside the assignments: decide again at this time at the latest. at_s: seconds, later than now."""
+    """An answer beside the assignments: decide again at this time at the latest.
+
+    at_s: seconds, later than now.
+    """
 
     at_s: float
 
@@ -35,8 +54,9 @@ class Wake(NamedTuple):
 class SlotView:
     """A slot as a policy sees it; two are equal only if they are the same object.
 
-    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be provisioned as.
-    expected_end_s: None when idle; else dispatch time + mean execution time (the provisioning delay is not known).
+    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be
+    provisioned as. expected_end_s: None when idle; else dispatch time + mean execution
+    time (the provisioning delay is not known).
     """
 
     index: int
@@ -48,10 +68,11 @@ class SlotView:
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
 
-class Lane:
-    """Waiting jobs that differ only in submission and deadline: one complexity, one deadline class.
+class JobClass:
+    """Waiting jobs that differ only in submission and deadline.
 
-    jobs: by deadline, equal ones by submission, so that an order needs to look only at the fronts of its tiers.
+    complexity, tight: what they have in common. jobs: by deadline, equal ones by
+    submission, so that an order needs to look only at the fronts of its tiers.
     deadlines_s: theirs. Both are live; a policy reads them only.
     """
 
@@ -64,14 +85,9 @@ class Lane:
 
     def add(self, job: Job) -> None:
         """Put a job at its place."""
-        deadline_s = job.deadline_s
-        if not self.jobs or deadline_s >= self.deadlines_s[-1]:  # as a rule: the window of a class is fixed
-            self.deadlines_s.append(deadline_s)
-            self.jobs.append(job)
-        else:
-            place = bisect_right(self.deadlines_s, deadline_s)
-            self.deadlines_s.insert(place, deadline_s)
-            self.jobs.insert(place, job)
+        place = bisect_right(self.deadlines_s, job.deadline_s)
+        self.deadlines_s.insert(place, job.deadline_s)
+        self.jobs.insert(place, job)
 
     def remove(self, job: Job) -> None:
         """Take a job out."""
@@ -79,15 +95,19 @@ class Lane:
         del self.jobs[place], self.deadlines_s[place]
 
 
-class Lanes(dict[tuple[int, bool], Lane]):
-    """Lanes by complexity and deadline class; one is made when it is first asked for."""
+class JobClasses(dict[tuple[int, bool], JobClass]):
+    """Classes by complexity and deadline class; one is made when first asked for."""
 
-    def __missing__(self, key: tuple[int, bool]) -> Lane:
-        lane = self[key] = Lane(*key)
-        return lane
+    def __missing__(self, key: tuple[int, bool]) -> JobClass:
+        made = self[key] = JobClass(*key)
+        return made
+
+    def of(self, job: Job) -> JobClass:
+        """The class of a job."""
+        return self[job.complexity, job.tight]
 
 
-def _least_by_level(gpus: Sequence[GpuType]) -> tuple[float, ...]:
+def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
     return tuple(map(min, zip(*[gpu.mean_execution_s for gpu in gpus])))
 
 
@@ -95,9 +115,10 @@ def _least_by_level(gpus: Sequence[GpuType]) -> tuple[float, ...]:
 class Known:
     """What an operator knows by experience; the same for a whole run.
 
-    gpus: the types that can be rented; the first is the reference of estimates (the RTX 3090 in the thesis).
-    fleet: the types of the C_max slots. free_types: whether an idle slot may be provisioned as any type.
-    arrival_rate_per_s, complexity_mix, tight_fraction, gpus_per_job (mean): of the workload. market: the law of the stock.
+    gpus: the types that can be rented; the first is the reference of estimates (the
+    RTX 3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
+    idle slot may be provisioned as any type. arrival_rate_per_s, complexity_mix,
+    tight_fraction, gpus_per_job (mean): of the workload. market: the law of the stock.
     """
 
     gpus: tuple[GpuType, ...]
@@ -110,34 +131,52 @@ class Known:
     market: Market
 
     @cached_property
+    def types(self) -> Mapping[GpuType, int]:
+        """The types of slots, and how many have each; free types: once each."""
+        return Counter(self.gpus if self.free_types else self.fleet)
+
+    @cached_property
     def fastest_s(self) -> tuple[float, ...]:
         """Least mean execution time over all slots, seconds, by complexity - 1."""
-        return _least_by_level(self.gpus if self.free_types else self.fleet)
+        return _least_by_level(self.types)
 
     @cached_property
     def offered_load(self) -> float:
-        """The load lambda x mean W / C_max, execution time only (thesis Section 4.5.10)."""
-        slots = len(self.fleet)
-        work_s = sum(share * time for gpu in self.fleet for share, time in zip(self.complexity_mix, gpu.mean_execution_s))
+        """Load lambda x mean W / C_max, execution time only (thesis Section 4.5.10)."""
+        slots, work_s = len(self.fleet), 0.0
+        for gpu in self.fleet:
+            for share, mean_s in zip(self.complexity_mix, gpu.mean_execution_s):
+                work_s += share * mean_s
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
 class DispatchState:
-    """What the views of a run show, kept by the engine: the queue, and which slots are idle.
+    """What the views of a run show, kept by the engine: the queue, and the idle slots.
 
-    slots: each as it is when idle. idle: those that are idle, in order of registration. busy: type and expected end of the
-    others, by index. rng: the policy's own stream. seen: uniform variates for the statuses shown. waiting: the engine's claims by
-    job, in order of submission. held_s: by slot, the seconds in which it was held so far, from dispatch to completion.
+    slots: each as it is when idle. idle: indices of those that are idle, ascending.
+    idle_by_type: the same, a list a type of the fleet. busy: type and expected end of
+    the others, by index. held_s: by slot, the seconds in which it was held so far, from
+    dispatch to completion. queue: the waiting jobs in order of submission, with rising
+    ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
+    uniform variates for the statuses shown. From the first time that they are asked
+    for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
     """
 
     def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
         self.known, self.rng, self.seen = known, rng, seen
         self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
-        self.idle = self.slots.copy()
+        self.idle = list(range(len(self.slots)))
+        by_type: dict[GpuType, list[int]] = {}
+        self._alike = [by_type.setdefault(gpu, []) for gpu in known.fleet]
+        for index, alike in enumerate(self._alike):
+            alike.append(index)
+        self.idle_by_type = list(by_type.values())
         self.busy: dict[int, tuple[GpuType, float]] = {}
+        self.ends_s: list[float] | None = None
         self.held_s = [0.0] * len(self.slots)
+        self.queue: list[Job] = []
         self.waiting: dict[Job, Any] = {}
-        self.lanes: Lanes | None = None  # the waiting jobs by complexity and class, from the first time that they are asked for
+        self.classes: JobClasses | None = None
         self._choices = known.gpus if known.free_types else ()
 
     def view(self, now_s: float) -> View:
@@ -146,7 +185,7 @@ class DispatchState:
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self.waiting)} waiting, {len(self.idle)} idle"
+        return f"{len(self.queue)} waiting, {len(self.idle)} idle"
 
     def describe(self, job: Job) -> str:
         """What a listing says of a job when it arrives."""
@@ -154,68 +193,124 @@ class DispatchState:
         gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
         return f"complexity {job.complexity}, {kind}, due {job.deadline_s:.2f}{gpus}"
 
+    # ---- jobs ----
+
     def add(self, job: Job) -> None:
         """A job waits."""
-        if self.lanes is not None:
-            self.lanes[job.complexity, job.tight].add(job)
+        self.queue.append(job)
+        if self.classes is not None:
+            self.classes.of(job).add(job)
 
     def gave_up(self, job: Job) -> None:
         """A job waits no longer. None does that here."""
 
-    def in_lanes(self) -> Collection[Lane]:
-        """The waiting jobs in lanes."""
-        if self.lanes is None:
-            self.lanes = Lanes()
-            for job in self.waiting:
-                self.lanes[job.complexity, job.tight].add(job)
-        return self.lanes.values()
+    def _leave(self, job: Job) -> None:
+        """A job is dispatched."""
+        queue = self.queue
+        first = queue[0] is job
+        del queue[0 if first else bisect_left(queue, job.id, key=attrgetter("id"))]
+        if self.classes is not None:
+            self.classes.of(job).remove(job)
+
+    def by_class(self) -> Collection[JobClass]:
+        """The waiting jobs by class."""
+        if self.classes is None:
+            self.classes = JobClasses()
+            for job in self.queue:
+                self.classes.of(job).add(job)
+        return self.classes.values()
 
     # ---- slots ----
 
     def granted(self, claim: Any, chosen: Any) -> Sequence[tuple[int, float]]:
-        """Slots are a job's from its dispatch on, each as a whole. Raises PlaceError if they are not what the view offers.
+        """Slots are a job's from its dispatch on, each as a whole.
 
-        Notes the terms of the claim: the type of each slot, and the mean execution time in seconds.
+        Notes the terms of the claim: the type of each slot, and the mean execution time
+        in seconds. Raises PlaceError if the slots are not what the view offers.
         """
-        job, views = claim.job, chosen if type(chosen) is tuple or type(chosen) is list else (chosen,)
+        job, kind = claim.job, type(chosen)
+        views = chosen if kind is tuple or kind is list else (chosen,)
         if len(views) != job.gpus:
             raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
-        if self.lanes is not None:
-            self.lanes[job.complexity, job.tight].remove(job)
+        self._leave(job)
         gpus, mean_s = [], 0.0
         for view in views:
             self._take(view)
             gpus.append(view.gpu)
-            mean_s = max(mean_s, view.gpu.mean_execution_s[job.complexity - 1])  # the pace of the slowest type
-        for view in views:
-            self.busy[view.index] = view.gpu, claim.granted_s + mean_s
+            mean_s = max(mean_s, view.gpu.mean_execution_s[job.complexity - 1])
+        for view in views:  # the pace is that of the slowest type
+            self._expect(view.index, view.gpu, claim.granted_s + mean_s)
         claim.terms = gpus, mean_s
         return [(view.index, 1) for view in views]
 
     def _take(self, view: Any) -> None:
         """Take a slot off the idle ones."""
-        if type(view) is not SlotView or type(view.index) is not int or not 0 <= view.index < len(self.slots):
+        kind = type(view) is SlotView and type(view.index)
+        if kind is not int or not 0 <= view.index < len(self.slots):
             raise PlaceError(f"{view!r}, which is no slot of the fleet")
-        slot = self.slots[view.index]
-        if slot not in self.idle:
-            raise PlaceError(f"slot {view.index}, which is busy or given away already")
-        if view is not slot and view.gpu not in self._choices:
-            raise PlaceError(f"slot {view.index} as {getattr(view.gpu, 'name', view.gpu)}, which the view did not offer")
-        self.idle.remove(slot)
+        index = view.index
+        if index in self.busy:
+            raise PlaceError(f"slot {index}, which is busy or given away already")
+        if view is not self.slots[index] and view.gpu not in self._choices:
+            name = getattr(view.gpu, "name", view.gpu)
+            raise PlaceError(f"slot {index} as {name}, which the view did not offer")
+        self.busy[index] = view.gpu, inf  # a job may be slower on the next of its slots
+        idle, alike = self.idle, self._alike[index]
+        del idle[bisect_left(idle, index)], alike[bisect_left(alike, index)]
+
+    def _expect(self, index: int, gpu: GpuType, end_s: float) -> None:
+        """A slot is busy up to a time, as far as is known."""
+        self.busy[index] = gpu, end_s
+        if self.ends_s is not None:
+            insort(self.ends_s, end_s)
+
+    def hold(self, index: int, end_s: float) -> None:
+        """A slot is busy, and expected to end at a time in seconds."""
+        self._take(self.slots[index])
+        self._expect(index, self.slots[index].gpu, end_s)
 
     def released(self, claim: Any, now_s: float) -> None:
         """Slots are idle again."""
         for index, _ in claim.parts:
-            del self.busy[index]
-            place = len(self.idle)
-            while place and self.idle[place - 1].index > index:
-                place -= 1
-            self.idle.insert(place, self.slots[index])
+            _, end_s = self.busy.pop(index)
+            if self.ends_s is not None:
+                del self.ends_s[bisect_left(self.ends_s, end_s)]
+            insort(self.idle, index)
+            insort(self._alike[index], index)
             self.held_s[index] += now_s - claim.granted_s
+
+    def next_end_s(self) -> float | None:
+        """When the first busy slot is expected to end; None if there is none."""
+        if self.ends_s is None:
+            self.ends_s = sorted([end_s for _, end_s in self.busy.values()])
+        return self.ends_s[0] if self.ends_s else None
+
+    def offers(self) -> list[SlotView]:
+        """The first idle slot of each type; with free types, the first as each type."""
+        if self.known.free_types:
+            return self._as_each_type(self.idle[:1])
+        if len(self.idle) == 1:
+            return [self.slots[self.idle[0]]]
+        return self._views([own[0] for own in self.idle_by_type if own])
+
+    def offers_after(self, offers: Sequence[SlotView], taken: int) -> list[SlotView]:
+        """Offers once a slot of them is taken: the next idle one takes its place."""
+        alike = self.idle if self.known.free_types else self._alike[taken]
+        place = bisect_right(alike, taken)
+        next_one = alike[place : place + 1]
+        if self.known.free_types:
+            return self._as_each_type(next_one)
+        return self._views([o.index for o in offers if o.index != taken] + next_one)
+
+    def _views(self, indices: list[int]) -> list[SlotView]:
+        return [self.slots[index] for index in sorted(indices)]
+
+    def _as_each_type(self, indices: Iterable[int]) -> list[SlotView]:
+        return [SlotView(index, gpu) for index in indices for gpu in self.known.gpus]
 
 
 class View:
-    """What a policy sees at a decision; read only. Never a draw, never a job that has not arrived.
+    """What a policy sees at a decision; read only. Never a draw or a job to come.
 
     It is of its moment: what is looked up after the decision may be of a later one.
     """
@@ -225,35 +320,12 @@ class View:
     def __init__(self, now_s: float, state: DispatchState) -> None:
         self._now_s, self._state = now_s, state
         self._queue: tuple[Job, ...] | None = None
-        self._statuses: dict[SlotView, Status] | None = None
+        self._statuses: dict[str, Status] = {}
 
     @property
     def now_s(self) -> float:
         """The clock, seconds from the start of the run."""
         return self._now_s
-
-    @property
-    def queue(self) -> tuple[Job, ...]:
-        """Waiting jobs in order of submission."""
-        if self._queue is None:
-            self._queue = tuple(self._state.waiting)
-        return self._queue
-
-    @property
-    def slots(self) -> tuple[SlotView, ...]:
-        """All slots."""
-        slots, busy = self._state.slots, self._state.busy
-        return tuple([SlotView(slot.index, *busy[slot.index]) if slot.index in busy else slot for slot in slots])
-
-    @property
-    def expected_ends_s(self) -> list[float]:
-        """When the busy slots are expected to end, seconds, in no order."""
-        return [end_s for _, end_s in self._state.busy.values()]
-
-    @property
-    def idle(self) -> tuple[SlotView, ...]:
-        """The idle slots, in order of registration."""
-        return tuple(self._state.idle)
 
     @property
     def known(self) -> Known:
@@ -265,55 +337,105 @@ class View:
         """The policy's own stream of random numbers."""
         return self._state.rng
 
+    # ---- jobs ----
+
     @property
-    def lanes(self) -> Collection[Lane]:
-        """The waiting jobs once more, for orders by tier; live, to be read during the decision only."""
-        return self._state.in_lanes()
+    def queue(self) -> tuple[Job, ...]:
+        """Waiting jobs in order of submission."""
+        if self._queue is None:
+            self._queue = tuple(self._state.queue)
+        return self._queue
 
     @property
     def waiting(self) -> int:
         """Number of waiting jobs."""
-        return len(self._state.waiting)
+        return len(self._state.queue)
 
     def first(self, number: int) -> list[Job]:
         """The first waiting jobs in order of submission."""
-        return list(islice(self._state.waiting, number))
+        return self._state.queue[:number]
 
-    def mean_s(self, job: Job, slot: SlotView) -> float:
-        """Mean execution time of a job on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
-        return slot.gpu.mean_execution_s[job.complexity - 1]
+    def waiting_job(self, place: int) -> Job:
+        """The waiting job at a place, 0, 1, 2, ..., in order of submission."""
+        return self._state.queue[place]
 
-    def status(self, slot: SlotView) -> Status:
-        """The stock status shown for a slot: a draw by Eq. 3.1, independent of the one that a dispatch will meet."""
-        if self._statuses is None:
-            self._statuses = {}
-        status = self._statuses.get(slot)
-        if status is None:
-            status = self.known.market.status(slot.gpu, self._now_s, next(self._state.seen))
-            self._statuses[slot] = status
-        return status
+    @property
+    def classes(self) -> Collection[JobClass]:
+        """The waiting jobs by class, for orders by tier; live, for this decision."""
+        return self._state.by_class()
+
+    # ---- slots ----
+
+    @property
+    def slots(self) -> tuple[SlotView, ...]:
+        """All slots."""
+        slots = self._state.slots.copy()
+        for index, (gpu, end_s) in self._state.busy.items():
+            slots[index] = SlotView(index, gpu, end_s)
+        return tuple(slots)
+
+    @property
+    def idle(self) -> tuple[SlotView, ...]:
+        """The idle slots, in order of registration."""
+        return tuple([self._state.slots[index] for index in self._state.idle])
+
+    @property
+    def idle_count(self) -> int:
+        """Number of idle slots."""
+        return len(self._state.idle)
+
+    def idle_slot(self, place: int) -> SlotView:
+        """The idle slot at a place, 0, 1, 2, ..., in order of registration."""
+        return self._state.slots[self._state.idle[place]]
+
+    @property
+    def next_end_s(self) -> float | None:
+        """When the first busy slot is expected to end, seconds; None if there is none."""
+        return self._state.next_end_s()
 
     def offers(self) -> list[SlotView]:
-        """What can be provisioned now: the idle slots; with free choice of type, each as every type."""
-        state = self._state
-        if not state.known.free_types:
-            return state.idle.copy()
-        return [SlotView(slot.index, gpu) for slot in state.idle for gpu in state.known.gpus]
+        """What can be provisioned now: the first idle slot of each type.
+
+        With free choice of type: the first idle slot, as each type.
+        """
+        return self._state.offers()
+
+    def offers_after(
+        self,
+        offers: Sequence[SlotView],
+        taken: SlotView,
+    ) -> list[SlotView]:
+        """Offers once one of them is taken: the next idle slot takes its place."""
+        return self._state.offers_after(offers, taken.index)
+
+    def status(self, slot: SlotView) -> Status:
+        """The stock status shown for a slot's type.
+
+        One draw a type and decision by Eq. 3.1, whatever status a dispatch will meet.
+        """
+        name = slot.gpu.name
+        if name not in self._statuses:
+            uniform = next(self._state.seen)
+            market = self._state.known.market
+            self._statuses[name] = market.status(slot.gpu, self._now_s, uniform)
+        return self._statuses[name]
+
+    def mean_s(self, job: Job, slot: SlotView) -> float:
+        """Mean execution time on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
+        return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:
-        """Least mean execution time over what can be provisioned now, seconds, by complexity - 1."""
-        state = self._state
-        if state.known.free_types:
-            return state.known.fastest_s
-        if len(state.idle) == 1:
-            return state.idle[0].gpu.mean_execution_s
-        return _least_by_level([slot.gpu for slot in state.idle])
+        """Least mean time of all that is offered now, seconds, by complexity - 1."""
+        if self._state.known.free_types:
+            return self._state.known.fastest_s
+        return _least_by_level([offer.gpu for offer in self.offers()])
 
 
 class Policy(Protocol):
-    """A scheduling policy: a function of a view. It answers with pairs (job, slot) and, if it likes, a Wake.
+    """A scheduling policy: a function of a view.
 
-    A job with several GPUs is paired with a tuple of as many slots. Slots may stay idle on purpose.
+    It answers with pairs (job, slot) and, if it likes, a Wake. A job with several GPUs
+    is paired with a tuple of as many slots. Slots may stay idle on purpose.
     """
 
     def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:

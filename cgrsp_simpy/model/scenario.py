@@ -83,11 +83,10 @@ class Scenario:
         """
         state = self.dispatch_state(seed)
         for index, end_s in (busy or {}).items():
-            state.busy[index] = (self.slots[index], end_s)
-            state.idle.remove(state.slots[index])
+            state.hold(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job)
-            state.waiting[job] = None
+            state.add(job)
         return state.view(now_s)
 
     def dispatch_state(self, seed: int) -> DispatchState:

@@ -1,4 +1,7 @@
-"""Scheduling policies: name -> factory, in the thesis's order, then ours; and policies from text such as "rh:reserve=2"."""
+"""Scheduling policies: name -> factory, in the thesis's order, then ours.
+
+And policies from text such as "rh:reserve=2".
+"""
 
 from __future__ import annotations
 
@@ -36,17 +39,20 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 # Where the thesis describes each; "ours" is not in it.
-SECTIONS = dict(zip(POLICIES, "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours".split()))
+_SECTIONS = "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours"
+SECTIONS = dict(zip(POLICIES, _SECTIONS.split()))
 
 
 def make_policy(policy: str | Policy) -> Policy:
-    """A policy from its text: "rh", "rh:reserve=2,gate=0.9" or "my_rules.py:youngest_first"; a callable is passed through.
+    """A policy from its text: "rh", "rh:reserve=2,gate=0.9" or "my_rules.py:youngest_first".
 
-    Raises InputError for an unknown name, parameter or file.
+    A callable is passed through. Raises InputError for an unknown name, parameter or
+    file.
     """
     if not isinstance(policy, str):
         if not callable(policy):
-            raise InputError(f"policy(={policy!r}) must be a name or a function of a view")
+            what = f"policy(={policy!r})"
+            raise InputError(f"{what} must be a name or a function of a view")
         return policy
     name, _, rest = policy.partition(":")
     if name.endswith(".py"):
@@ -56,7 +62,8 @@ def make_policy(policy: str | Policy) -> Policy:
 
 def _from_file(path: Path, name: str) -> Policy:
     module = _load(path)
-    own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    public = {key: value for key, value in vars(module).items() if key[0] != "_"}
+    own = [key for key, value in public.items() if callable(value)]
     check_one_of(f"function in {path}", name, own)
     return cast(Policy, getattr(module, name))
 
@@ -64,12 +71,14 @@ def _from_file(path: Path, name: str) -> Policy:
 def _load(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"policy file {str(path)!r} does not exist")
-    spec = importlib.util.spec_from_file_location(f"cgrsp_simpy_rules.{path.stem}", path)
+    name = f"cgrsp_simpy_rules.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"policy file {str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from None
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"policy file {str(path)!r} cannot be loaded: {why}") from None
     return module

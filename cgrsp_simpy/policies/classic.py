@@ -1,11 +1,12 @@
-"""The classic policies (thesis Sections 4.5.1 to 4.5.6), each an order and a placement."""
+"""The classic policies (thesis Sections 4.5.1 to 4.5.6): each an order and a place."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 
 from cgrsp_simpy.model.checks import check_fraction
-from cgrsp_simpy.model.decision import SlotView, View
+from cgrsp_simpy.model.decision import Assignment, SlotView, View
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.policies.rules import (
     STOCK_PENALTY,
@@ -21,7 +22,7 @@ from cgrsp_simpy.policies.rules import (
 __all__ = ["balanced", "edf", "fifo", "lcf", "random", "spt"]
 
 COST_WEIGHT = 0.3  # w_c of thesis Eq. 4.1
-STOCK_FACTOR = (1.0, 1.05, 1.15)  # sigma(s) at High, Medium, Low stock, thesis Section 4.5.4
+STOCK_FACTOR = (1.0, 1.05, 1.15)  # sigma(s) at High, Medium, Low, thesis Section 4.5.4
 
 
 def fifo() -> ListPolicy:
@@ -47,7 +48,12 @@ def lcf() -> ListPolicy:
 
 def least_effective_cost(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """Price x mean execution time x stock factor (thesis Section 4.5.4)."""
-    return min(offers, key=lambda slot: slot.gpu.price_usd_per_h * view.mean_s(job, slot) * STOCK_FACTOR[view.status(slot)])
+
+    def effective(slot: SlotView) -> float:
+        cost = slot.gpu.price_usd_per_h * view.mean_s(job, slot)
+        return cost * STOCK_FACTOR[view.status(slot)]
+
+    return min(offers, key=effective)
 
 
 def balanced(alpha: float = 0.8) -> ListPolicy:
@@ -55,12 +61,13 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     check_fraction("alpha", alpha)
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        types = view.known.gpus if view.known.free_types else view.known.fleet
-        slowest_s = max([gpu.mean_execution_s[job.complexity - 1] for gpu in types])
-        dearest_usd = max([gpu.price_usd_per_h for gpu in types]) or 1.0  # all free: any divisor will do
+        types, level = view.known.types, job.complexity - 1
+        slowest_s = max([gpu.mean_execution_s[level] for gpu in types])
+        dearest_usd = max([gpu.price_usd_per_h for gpu in types]) or 1.0  # all free
 
         def score(slot: SlotView) -> float:  # thesis Eq. 4.2
-            time, price = view.mean_s(job, slot) / slowest_s, slot.gpu.price_usd_per_h / dearest_usd
+            time = view.mean_s(job, slot) / slowest_s
+            price = slot.gpu.price_usd_per_h / dearest_usd
             return alpha * time + (1 - alpha) * price + STOCK_PENALTY[view.status(slot)]
 
         return min(offers, key=score)
@@ -68,16 +75,44 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     return ListPolicy(by_submission, place, "balanced")
 
 
-def random() -> ListPolicy:
+def random() -> AtRandom:
     """A random waiting job on a random idle slot, until one runs out."""
-    return ListPolicy(in_random_order, anywhere, "random")
+    return AtRandom()
+
+
+class AtRandom:
+    """The policy; each idle slot has the same chance, and so has each of its types."""
+
+    name = "random"
+
+    def __call__(self, view: View) -> list[Assignment]:
+        """The assignments at a view."""
+        answer: list[Assignment] = []
+        taken: list[int] = []  # places in the row of idle slots, ascending
+        for job in in_random_order(view):
+            if job.gpus > view.idle_count - len(taken):
+                break
+            slots = [anywhere(view, taken) for _ in range(job.gpus)]
+            answer.append((job, tuple(slots)))
+        return answer
 
 
 def in_random_order(view: View) -> Iterable[Job]:
     """As many waiting jobs as slots are idle, drawn without replacement."""
-    return view.rng.sample(view.queue, min(view.waiting, len(view.idle)))
+    most = min(view.waiting, view.idle_count)
+    places = view.rng.sample(range(view.waiting), most)
+    return [view.waiting_job(place) for place in places]
 
 
-def anywhere(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """A random slot."""
-    return view.rng.choice(offers)
+def anywhere(view: View, taken: list[int]) -> SlotView:
+    """A random slot that is not taken, as a random type of those that it may have."""
+    known = view.known
+    types = len(known.gpus) if known.free_types else 1
+    choices = (view.idle_count - len(taken)) * types
+    drawn = view.rng.choice(range(choices)) if choices > 1 else 0
+    place, gpu = divmod(drawn, types)
+    for other in taken:
+        place += other <= place
+    insort(taken, place)
+    slot = view.idle_slot(place)
+    return SlotView(slot.index, known.gpus[gpu]) if known.free_types else slot

@@ -1,8 +1,9 @@
-"""Policies that mix shortest-first with deadlines: SPT+Rescue, Adaptive, CADR and its ablation (thesis Sections 4.5.8 to 4.5.12).
+"""Policies that mix shortest-first with deadlines (thesis Sections 4.5.8 to 4.5.12).
 
-Each sorts the waiting jobs into tiers by deadline d_j, the clock t and e_j, the least mean execution time over the slots that
-are idle at the start of the decision. The tiers are written by rising deadline: (deadline before which the tier lies, rank,
-e for shortest-first or 0 for earliest deadline).
+SPT+Rescue, Adaptive, CADR and its ablation. Each sorts the waiting jobs into tiers by
+deadline d_j, the clock t and e_j, the least mean execution time over the slots that are
+idle at the start of the decision. The tiers are written by rising deadline: (deadline
+before which the tier lies, rank, e for shortest-first or 0 for earliest deadline).
 """
 
 from __future__ import annotations
@@ -15,24 +16,41 @@ from cgrsp_simpy.model.decision import SlotView, View
 from cgrsp_simpy.model.job import Job
 from cgrsp_simpy.model.market import Status
 from cgrsp_simpy.policies.classic import COST_WEIGHT
-from cgrsp_simpy.policies.rules import ListPolicy, Tier, Tiers, TiersOfLane, cheapest, fastest, fastest_idle_s, speed_cost_stock
+from cgrsp_simpy.policies.rules import (
+    ListPolicy,
+    Tier,
+    Tiers,
+    TiersOfClass,
+    cheapest,
+    fastest,
+    fastest_idle_s,
+    speed_cost_stock,
+)
 
 __all__ = ["adaptive", "cadr", "cadr_order_only", "spt_rescue"]
 
 
-def spt_rescue(threshold_s: float = 600.0, cost_weight: float = COST_WEIGHT) -> ListPolicy:
+def spt_rescue(
+    threshold_s: float = 600.0,
+    cost_weight: float = COST_WEIGHT,
+) -> ListPolicy:
     """Shortest first, but jobs of little laxity before all others, by deadline."""
     check_number("threshold_s", threshold_s)
     check_fraction("cost_weight", cost_weight)
 
-    def tiers(view: View) -> TiersOfLane:
-        urgent_s = view.now_s + threshold_s  # L_j = d_j - t - e_j < theta, thesis Eq. 4.3
+    def tiers(view: View) -> TiersOfClass:
+        urgent_s = view.now_s + threshold_s  # d_j - t - e_j < theta, thesis Eq. 4.3
         return lambda tight, e: ((urgent_s + e, 0, 0.0), (inf, 1, e))
 
-    return ListPolicy(Tiers(tiers, fastest_idle_s), speed_cost_stock(cost_weight), "spt-rescue")
+    order, place = Tiers(tiers, fastest_idle_s), speed_cost_stock(cost_weight)
+    return ListPolicy(order, place, "spt-rescue")
 
 
-def adaptive(threshold_s: float = 600.0, pressure: int = 10, wide_s: float = 28800.0) -> ListPolicy:
+def adaptive(
+    threshold_s: float = 600.0,
+    pressure: int = 10,
+    wide_s: float = 28800.0,
+) -> ListPolicy:
     """SPT+Rescue with doomed jobs last, and by deadline throughout while more than `pressure` jobs wait."""
     check_number("threshold_s", threshold_s)
     check_number("wide_s", wide_s)
@@ -41,9 +59,10 @@ def adaptive(threshold_s: float = 600.0, pressure: int = 10, wide_s: float = 288
     def threshold(view: View) -> float:
         return wide_s if view.waiting > pressure else threshold_s
 
-    def tiers(view: View) -> TiersOfLane:
-        now, critical_s = view.now_s, view.now_s + threshold(view)  # hopeless if L_j < 0, critical if L_j < theta_eff
-        return lambda tight, e: ((now + e, 2, 0.0), (critical_s + e, 0, 0.0), (inf, 1, e))
+    def tiers(view: View) -> TiersOfClass:
+        now, soon = view.now_s, view.now_s + threshold(view)
+        # hopeless if L_j < 0, critical if L_j < theta_eff
+        return lambda tight, e: ((now + e, 2, 0.0), (soon + e, 0, 0.0), (inf, 1, e))
 
     by_speed, by_speed_and_cost = speed_cost_stock(0.0), speed_cost_stock(COST_WEIGHT)
 
@@ -56,18 +75,22 @@ def adaptive(threshold_s: float = 600.0, pressure: int = 10, wide_s: float = 288
 
 
 def critical_ratio_tiers(critical_ratio: float) -> Tiers:
-    """At-risk jobs by deadline, then safe ones by execution time, then doomed ones, by CR_j = (d_j - t) / e_j."""
+    """At-risk jobs by deadline, then safe ones by time, then doomed ones.
+
+    By CR_j = (d_j - t) / e_j.
+    """
     check_number("critical_ratio", critical_ratio, least=1)
 
-    def tiers(view: View) -> TiersOfLane:
+    def tiers(view: View) -> TiersOfClass:
         now = view.now_s
 
-        def of_lane(tight: bool, e: float) -> Sequence[Tier]:
-            doomed = nextafter(now + e, inf)  # CR_j <= 1; the bound itself belongs to the tier
-            at_risk = nextafter(now + critical_ratio * e, inf)  # CR_j <= CR*, thesis Eq. 4.5
+        def of_class(tight: bool, e: float) -> Sequence[Tier]:
+            # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
+            doomed = nextafter(now + e, inf)
+            at_risk = nextafter(now + critical_ratio * e, inf)
             return (doomed, 2, 0.0), (at_risk, 0, 0.0), (inf, 1, e)
 
-        return of_lane
+        return of_class
 
     return Tiers(tiers, fastest_idle_s)
 
@@ -78,15 +101,20 @@ def cadr(critical_ratio: float = 3.0) -> ListPolicy:
 
 
 def cheapest_in_time(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """Of the slots not shown as Low (of all, if all are), the cheapest that meets the deadline; else the fastest."""
+    """The cheapest slot that meets the deadline; else the fastest.
+
+    Of those that are not shown as Low; of all, if all are.
+    """
     stocked = [slot for slot in offers if view.status(slot) != Status.LOW] or offers
-    in_time = [slot for slot in stocked if view.now_s + view.mean_s(job, slot) <= job.deadline_s]
+    now, due_s = view.now_s, job.deadline_s
+    in_time = [slot for slot in stocked if now + view.mean_s(job, slot) <= due_s]
     return cheapest(view, job, in_time) if in_time else fastest(view, job, offers)
 
 
 def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     """CADR's triage on the fastest idle slot, whatever its price and stock: what the order alone is worth.
 
-    Thesis Section 4.5.11, "the fastest-available-node rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
+    Thesis Section 4.5.11, "the fastest-available-node
+    rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
     return ListPolicy(critical_ratio_tiers(critical_ratio), fastest, "cadr-oo")

@@ -8,18 +8,26 @@ from math import inf
 from cgrsp_simpy.model.checks import check_number, check_whole
 from cgrsp_simpy.model.decision import SlotView, View
 from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.policies.rules import STOCK_PENALTY, ListPolicy, Tier, Tiers, TiersOfLane, fastest_of_all_s
+from cgrsp_simpy.policies.rules import (
+    STOCK_PENALTY,
+    ListPolicy,
+    Tier,
+    Tiers,
+    TiersOfClass,
+    fastest_of_all_s,
+)
 
 __all__ = ["rolling_horizon"]
 
-QOS_WEIGHT, COST_WEIGHT, WAIT_WEIGHT, MISS_WEIGHT = 0.5, 0.5, 1.0, 10.0  # w_qos, w_cost, alpha_1, alpha_2
+QOS_WEIGHT, COST_WEIGHT = 0.5, 0.5  # w_qos, w_cost
+WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 
 
 def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
     """Jobs that cannot wait for the next slot first; below saturation a reserve of idle slots is kept for tight jobs.
 
-    reserve: idle slots withheld from loose jobs; one slot at least is always left to them. gate: offered load from which
-    nothing is reserved.
+    reserve: idle slots withheld from loose jobs; one slot at least is always left to
+    them. gate: offered load from which nothing is reserved.
     """
     check_whole("reserve", reserve, least=0)
     check_number("gate", gate, least=0)
@@ -29,27 +37,29 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
         known = view.known
         return min(reserve, len(known.fleet) - 1) if known.offered_load < gate else 0
 
-    def tiers(view: View) -> TiersOfLane:
+    def tiers(view: View) -> TiersOfClass:
         now, free, eager = view.now_s, next_free_s(view), reserved(view) > 0
 
-        def of_lane(tight: bool, e: float) -> Sequence[Tier]:
+        def of_class(tight: bool, e: float) -> Sequence[Tier]:
             hopeless = (now + e, 3, 0.0)  # t + e_j > d_j
             if eager and tight:
                 return hopeless, (inf, 0, 0.0)
-            return hopeless, (free + e, 1, 0.0), (inf, 2, e)  # urgent if t_free + e_j > d_j, else normal
+            # urgent if t_free + e_j > d_j, else normal
+            return hopeless, (free + e, 1, 0.0), (inf, 2, e)
 
-        return of_lane
+        return of_class
 
-    return ListPolicy(Tiers(tiers, fastest_of_all_s, skipped=True), least_surrogate, "rh", reserved)
+    order = Tiers(tiers, fastest_of_all_s, skipped=True)
+    return ListPolicy(order, least_surrogate, "rh", reserved)
 
 
 def next_free_s(view: View) -> float:
-    """t_free: when the next busy slot is expected to end; one that is overdue counts as free now."""
-    return max(view.now_s, min(view.expected_ends_s, default=view.now_s))
+    """t_free: when the next busy slot is expected to end; now if none is, or overdue."""
+    return max(view.now_s, view.next_end_s or 0.0)
 
 
 def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The slot of least w_qos (alpha_1 w_j + alpha_2 (1 - delta_j)) + w_cost c_j + sp(s), starting now."""
+    """Least w_qos (alpha_1 w_j + alpha_2 (1 - delta_j)) + w_cost c_j + sp(s), now."""
     now, level = view.now_s, job.complexity - 1
     wait_s, left_s = now - job.submit_s, job.deadline_s - now
 
@@ -57,8 +67,8 @@ def least_surrogate(view: View, job: Job, offers: Sequence[SlotView]) -> SlotVie
         mean_s = slot.gpu.mean_execution_s[level]
         missed = mean_s > left_s
         cost_usd = mean_s * slot.gpu.price_usd_per_h / 3600
-        return (
-            QOS_WEIGHT * (WAIT_WEIGHT * wait_s + MISS_WEIGHT * missed) + COST_WEIGHT * cost_usd + STOCK_PENALTY[view.status(slot)]
-        )
+        qos = WAIT_WEIGHT * wait_s + MISS_WEIGHT * missed
+        penalty = STOCK_PENALTY[view.status(slot)]
+        return QOS_WEIGHT * qos + COST_WEIGHT * cost_usd + penalty
 
     return min(offers, key=score)

@@ -25,31 +25,41 @@ __all__ = [
 ]
 
 Order = Callable[[View], Iterable[Job]]
-"""From a view to waiting jobs, the next to run first; at least as many as there are idle slots, where as many wait."""
+"""From a view to waiting jobs, the next to run first.
+
+At least as many as there are idle slots, where as many wait.
+"""
 
 Place = Callable[[View, Job, Sequence[SlotView]], SlotView]
-"""From a view, a job and what can be provisioned (two choices or more) to one of these."""
+"""From a view, a job and what can be provisioned to one of these two offers or more."""
 
 Reserve = Callable[[View], int]
 """From a view to the number of idle slots that are withheld from loose jobs."""
 
-STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low stock, thesis Eq. 4.1 and 4.2
+STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 and 4.2
 
 
 class ListPolicy:
-    """Takes jobs in an order, puts each on the slot that a placement chooses, until slots or jobs run out.
+    """Takes jobs in an order, puts each where a placement says, while slots are idle.
 
-    A job of several GPUs that does not fit is not overtaken. name: for reports. reserve: a loose job starts only while more
-    slots than these are idle; else it is passed over.
+    A job of several GPUs that does not fit is not overtaken. name: for reports.
+    reserve: a loose job starts only while more slots than these are idle; else it is
+    passed over.
     """
 
-    def __init__(self, order: Order, place: Place, name: str = "list", reserve: Reserve | None = None) -> None:
+    def __init__(
+        self,
+        order: Order,
+        place: Place,
+        name: str = "list",
+        reserve: Reserve | None = None,
+    ) -> None:
         self.order, self.place, self.name, self.reserve = order, place, name, reserve
 
     def __call__(self, view: View) -> list[Assignment]:
         """The assignments at a view."""
         answer: list[Assignment] = []
-        offers, idle = view.offers(), len(view.idle)
+        offers, idle = view.offers(), view.idle_count
         withheld = self.reserve(view) if self.reserve else 0
         taken: SlotView | None = None
         for job in self.order(view):
@@ -60,8 +70,9 @@ class ListPolicy:
             slots = []
             for _ in range(job.gpus):
                 if taken is not None:
-                    offers = [offer for offer in offers if offer.index != taken.index]
-                taken = offers[0] if len(offers) == 1 else self.place(view, job, offers)
+                    offers = view.offers_after(offers, taken)
+                one = len(offers) == 1
+                taken = offers[0] if one else self.place(view, job, offers)
                 slots.append(taken)
             answer.append((job, tuple(slots)))
             idle -= job.gpus
@@ -75,49 +86,62 @@ class ListPolicy:
 
 def by_submission(view: View) -> Iterable[Job]:
     """First come, first served; as many jobs as slots are idle."""
-    return view.first(len(view.idle))
+    return view.first(view.idle_count)
 
 
 Tier = tuple[float, int, float]
-"""Deadline before which the tier lies, rank, seconds: jobs run by rank, then seconds, then deadline, then submission."""
+"""Deadline before which the tier lies, rank, seconds.
 
-TiersOfLane = Callable[[bool, float], Sequence[Tier]]
-"""From whether a lane is tight and its jobs' estimate e (seconds) to the lane's tiers by rising deadline, the last without end.
-A tier's seconds are e for shortest-first, 0 for earliest deadline."""
+Jobs run by rank, then seconds, then deadline, then submission.
+"""
+
+TiersOfClass = Callable[[bool, float], Sequence[Tier]]
+"""The tiers of a class of jobs by rising deadline, the last without end.
+
+From whether its jobs are tight, and their estimate e in seconds. A tier's seconds are e
+for shortest-first, 0 for earliest deadline.
+"""
 
 
 class Tiers:
-    """An order by tiers of deadline, worked out from the fronts of the lanes alone.
+    """An order by tiers of deadline, worked out from the fronts of the classes alone.
 
-    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1. skipped: whether the policy may pass
-    jobs over, and so needs more of them than slots are idle.
+    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1.
+    skipped: whether the policy may pass jobs over, and so needs more of them than slots
+    are idle.
     """
 
     def __init__(
-        self, tiers: Callable[[View], TiersOfLane], estimates: Callable[[View], Sequence[float]], skipped: bool = False
+        self,
+        tiers: Callable[[View], TiersOfClass],
+        estimates: Callable[[View], Sequence[float]],
+        skipped: bool = False,
     ) -> None:
         self.tiers, self.estimates, self.skipped = tiers, estimates, skipped
 
     def __call__(self, view: View) -> list[Job]:
-        """The first jobs of each tier of each lane, as many as slots are idle, in order."""
+        """The first jobs of each tier of each class, as many as slots are idle."""
         if view.waiting <= 1:
             return view.first(1)
-        most, estimates, tiers_of_lane = len(view.idle), self.estimates(view), self.tiers(view)
+        most, estimates = view.idle_count, self.estimates(view)
+        tiers_of_class = self.tiers(view)
         fronts: list[tuple[int, float, float, int, Job]] = []
-        for lane in view.lanes:
-            deadlines_s, jobs, first = lane.deadlines_s, lane.jobs, 0
+        for own in view.classes:
+            deadlines_s, jobs, first = own.deadlines_s, own.jobs, 0
             if not jobs:
                 continue
-            for before_s, rank, seconds in tiers_of_lane(lane.tight, estimates[lane.complexity - 1]):
+            tiers = tiers_of_class(own.tight, estimates[own.complexity - 1])
+            for before_s, rank, seconds in tiers:
                 if deadlines_s[first] >= before_s:
                     continue
                 last = deadlines_s[-1] < before_s
                 stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
                 if most == 1:
-                    fronts.append((rank, seconds, deadlines_s[first], jobs[first].id, jobs[first]))
+                    job = jobs[first]
+                    fronts.append((rank, seconds, job.deadline_s, job.id, job))
                 else:
                     front = jobs[first : min(first + most, stop)]
-                    fronts += [(rank, seconds, job.deadline_s, job.id, job) for job in front]
+                    fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]
                 if last:
                     break
                 first = stop
@@ -127,19 +151,19 @@ class Tiers:
         return [key[4] for key in fronts]
 
     def whole_queue(self, view: View) -> list[Job]:
-        """The order by its definition: all waiting jobs, sorted by each one's own tier."""
-        estimates, tiers_of_lane = self.estimates(view), self.tiers(view)
+        """The order by its definition: all waiting jobs, each by its own tier."""
+        estimates, tiers_of_class = self.estimates(view), self.tiers(view)
 
         def key(job: Job) -> tuple[int, float, float, int]:
-            tiers = tiers_of_lane(job.tight, estimates[job.complexity - 1])
-            rank, seconds = next((rank, seconds) for before_s, rank, seconds in tiers if job.deadline_s < before_s)
-            return rank, seconds, job.deadline_s, job.id
+            tiers = tiers_of_class(job.tight, estimates[job.complexity - 1])
+            own = next(tier for tier in tiers if job.deadline_s < tier[0])
+            return own[1], own[2], job.deadline_s, job.id
 
         return sorted(view.queue, key=key)
 
 
 def fastest_idle_s(view: View) -> Sequence[float]:
-    """e_j, the least mean execution time over the slots that are idle at the start of the decision."""
+    """e_j, the least mean execution time over the slots idle as the decision starts."""
     return view.fastest_s()
 
 
@@ -153,7 +177,7 @@ def reference_s(view: View) -> Sequence[float]:
     return view.known.gpus[0].mean_execution_s
 
 
-def _all_by_deadline(view: View) -> TiersOfLane:
+def _all_by_deadline(view: View) -> TiersOfClass:
     return _no_time
 
 
@@ -161,7 +185,7 @@ def _no_time(tight: bool, e: float) -> Sequence[Tier]:
     return ((inf, 0, 0.0),)
 
 
-def _all_by_time(view: View) -> TiersOfLane:
+def _all_by_time(view: View) -> TiersOfClass:
     return _own_time
 
 
@@ -173,7 +197,7 @@ by_deadline = Tiers(_all_by_deadline, reference_s)
 """Earliest deadline first; equal ones by submission."""
 
 shortest_first = Tiers(_all_by_time, reference_s)
-"""Shortest estimated processing time first, on the reference type; equal ones by deadline."""
+"""Shortest estimated time first, on the reference type; equal ones by deadline."""
 
 
 # ---- placements ----
@@ -191,25 +215,31 @@ def fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 
 def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """The least price per second; of equal ones the fastest."""
-    return min(offers, key=lambda slot: (slot.gpu.price_usd_per_h, view.mean_s(job, slot)))
+
+    def price_and_time(slot: SlotView) -> tuple[float, float]:
+        return slot.gpu.price_usd_per_h, view.mean_s(job, slot)
+
+    return min(offers, key=price_and_time)
 
 
 def stock_then_fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """High before Medium before Low stock, then the least mean execution time (thesis Section 4.5.3)."""
+    """High before Medium before Low stock, then the fastest (thesis Section 4.5.3)."""
     return min(offers, key=lambda slot: (view.status(slot), view.mean_s(job, slot)))
 
 
 def speed_cost_stock(cost_weight: float) -> Place:
-    """Score of speed and cost, each over the best idle one, and stock (thesis Eq. 4.1); the least wins."""
+    """Least score of stock, speed and cost over the best idle's (thesis Eq. 4.1)."""
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         level = job.complexity - 1
         fastest_s = min([slot.gpu.mean_execution_s[level] for slot in offers])
-        cheapest_usd = min([slot.gpu.price_usd_per_h for slot in offers]) or 1.0  # a free type: no ratio
+        cheapest_usd = min([slot.gpu.price_usd_per_h for slot in offers]) or 1.0  # free
 
         def score(slot: SlotView) -> float:
-            speed, cost = slot.gpu.mean_execution_s[level] / fastest_s, slot.gpu.price_usd_per_h / cheapest_usd
-            return (1 - cost_weight) * speed + cost_weight * cost + STOCK_PENALTY[view.status(slot)]
+            speed = slot.gpu.mean_execution_s[level] / fastest_s
+            cost = slot.gpu.price_usd_per_h / cheapest_usd
+            penalty = STOCK_PENALTY[view.status(slot)]
+            return (1 - cost_weight) * speed + cost_weight * cost + penalty
 
         return min(offers, key=score)
 

@@ -1,4 +1,4 @@
-"""Four of twenty published cells disagree with their reproduction, and they are one doubt rather than four.
+"""Nineteen of twenty published cells agree with their reproduction, yet a doubt is left: all ten waits are printed above ours.
 
 (Lecture 8: comparing honestly)
 """
@@ -82,10 +82,11 @@ for wait, miss in zip(waits, misses):
 print(f"{tally(found)}; of a perfect model {0.95 * len(found):.0f} would, on average")
 
 # %% [markdown]
-# Four of twenty differ: is the reproduction wrong, or the print? Look closer. The rows of SPT, SPT+Rescue and Adaptive are the
-# same to the last digit, in print and here. On these 30 days urgency changes no decision, so they are one policy. CADR meets the
-# same days, and its luck goes with SPT's; so does everybody's a little, and all ten waits are printed above ours. Twenty cells
-# are not twenty witnesses. And our own noise, which is in z beside that of the print, can be lessened by more seeds:
+# One of twenty differs, as it would from a perfect model. So all is well? Look closer. All ten waits are printed above ours, and
+# four of them by two standard errors. But these four are not four witnesses. The rows of SPT, SPT+Rescue and Adaptive are the
+# same to the last digit, in print and here: on these 30 days urgency changes no decision, so they are one policy. CADR meets the
+# same days, and its luck goes with SPT's; so does everybody's a little. And our own noise, which is in z beside that of the
+# print, can be lessened by more seeds:
 
 # %%
 by_day = {cell.column: runs.sample(cell.measure, 30)[0] for cell in cells if cell.part == "wait, min"}
@@ -99,11 +100,11 @@ for seeds in (100, 200, 300, 1000):
 print(f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is at most {LIMIT}")
 
 # %% [markdown]
-# SPT's verdict hangs on where we stop: at 300 seeds the cell agrees, at 1,000 it differs again. Whoever adds seeds until the
-# cell agrees, and stops there, proves nothing: fix their number before you look. CADR stays beyond the limit all the while. One
-# cell in twenty lies there by chance, but only one in two hundred beyond 2.8. More seeds of ours cannot settle it: what noise is
-# left in z is nearly all that of the 30 printed days. The honest report says so beside the cell, gives z and the number of
-# seeds, and does not turn the model's screws until the doubt vanishes.
+# SPT's verdict hangs on where we stop: at 30 seeds the cell agrees, at 100 it differs, at 300 it agrees, at 1,000 it differs
+# again. Whoever adds seeds until the cell agrees, and stops there, proves nothing: fix their number before you look. CADR
+# stays beyond the limit all the while. One cell in twenty lies there by chance, but only one in two hundred beyond 2.8. More
+# seeds of ours cannot settle it: what noise is left in z is nearly all that of the 30 printed days. The honest report says so
+# beside the cell, gives z and the number of seeds, and does not turn the model's screws until the doubt vanishes.
 
 # %%
 with cg.plots.styled("lecture"):

@@ -1,4 +1,4 @@
-"""An order by tiers looks only at the fronts of the lanes: it must be the order that sorting the whole queue gives."""
+"""An order by tiers looks only at the fronts of the classes: it must be the order that sorting the whole queue gives."""
 
 from itertools import product
 
@@ -39,7 +39,7 @@ def test_these_policies_have_an_order_by_tiers():
 @every_tiered
 @every_day
 @seeds
-def test_fronts_of_lanes_give_the_first_of_the_whole_queue_all_day(policy, day, seed):
+def test_fronts_of_classes_give_the_first_of_the_whole_queue_all_day(policy, day, seed):
     decide, decisions = cg.make_policy(policy), []
 
     def look_on(view):
@@ -103,7 +103,7 @@ def answer(policy, moment):
 @every_tiered
 @QUICK
 @given(moment=moments())
-def test_fronts_of_lanes_give_the_first_of_any_queue(policy, moment):
+def test_fronts_of_classes_give_the_first_of_any_queue(policy, moment):
     view, order = view_of(moment), cg.make_policy(policy).order
     most = len(view.idle)
     assert order(view)[:most] == order.whole_queue(view)[:most]
@@ -119,7 +119,7 @@ def test_answers_are_those_of_the_whole_queue_with_jobs_of_several_gpus(policy, 
 
 
 @every_tiered
-def test_a_lane_that_begins_with_jobs_of_several_gpus_hides_none_behind_them(policy):
+def test_a_class_that_begins_with_jobs_of_several_gpus_hides_none_behind_them(policy):
     scenario = cg.Scenario("gangs first", cg.PoissonWorkload(100, 1e-4), EXACT[:1] * 4, EXACT)
     queue = [cg.Job(id, 0.0, 28800.0 + id, gpus=3 if id < 3 else 1) for id in range(4)]
     moment = scenario, queue, {3: NOW_S + 50.0}

@@ -490,7 +490,9 @@ def busy_view():
     return views[0]
 
 
-@pytest.mark.parametrize("name", "now_s queue slots idle known rng lanes waiting mean_s offers anything".split())
+@pytest.mark.parametrize(
+    "name", "now_s queue slots idle idle_count next_end_s known rng classes waiting mean_s offers anything".split()
+)
 def test_a_view_is_read_only(name):
     with pytest.raises(AttributeError):
         setattr(busy_view(), name, None)
@@ -553,8 +555,8 @@ def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(p
     inner, dispatched = cg.make_policy(policy), set()
 
     def checked(view):
-        in_lanes = {job for lane in view.lanes for job in lane.jobs}
-        assert set(view.queue) == in_lanes and view.waiting == len(view.queue) == len(in_lanes)
+        in_classes = {job for own in view.classes for job in own.jobs}
+        assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(in_classes)
         assert all(job.submit_s <= view.now_s and job.id not in dispatched for job in view.queue)
         assert list(view.queue) == sorted(view.queue, key=lambda job: job.id) and view.first(2) == list(view.queue[:2])
         answer = list(inner(view))

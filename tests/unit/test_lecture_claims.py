@@ -282,6 +282,15 @@ def test_urgency_changes_no_decision_on_the_thirty_normal_days():
         assert all(other == spt for other in others)
 
 
+def test_all_ten_waits_of_the_eighth_lecture_are_printed_above_ours_and_one_cell_differs():
+    text = (FOLDER / "08_comparing.out").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if re.match(r"[A-Z]\S+ +\d\.\d +\d\.\d\d ", line)]
+    z = {row.split()[0]: float(row.split()[3]) for row in rows}
+    assert len(rows) == 10 and min(z.values()) > 0
+    assert [name for name in z if z[name] > 1.9] == ["SPT", "SPT+Rescue", "CADR", "Adaptive"]
+    assert [row.split()[0] for row in rows if row.endswith("differs")] == ["CADR"]
+
+
 def test_what_the_eighth_lecture_says_of_doubtful_cells():
     verdicts = {seeds: numbers(8, f"{seeds} seeds:") for seeds in (100, 200, 300, 1000)}  # SPT's ours, z, CADR's ours, z
     assert [spt_z <= 2.045 for _, spt_z, _, _ in verdicts.values()] == [False, False, True, False]

@@ -19,21 +19,22 @@ from cgrsp_simpy import waiting
 from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.stepping import Due, Step
-from cgrsp_simpy.experiments.compare import Comparison, compare
-from cgrsp_simpy.experiments.executors import WorkerError
-from cgrsp_simpy.experiments.month import THESIS_MIX, Month, month
-from cgrsp_simpy.experiments.replicate import simulate, step_through
-from cgrsp_simpy.experiments.sweep import Sweep, sweep
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import Policy, PolicyError, SlotView, View, Wake
-from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import CLOCKS, Clock, Market, Status
-from cgrsp_simpy.model.record import JobRecord, Run
-from cgrsp_simpy.model.scenario import Scenario, day, trace
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload
-from cgrsp_simpy.policies import POLICIES, ListPolicy, make_policy, rules
+from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import CLOCKS, Clock, Market, Status
+from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
+from cgrsp_simpy.rental.record import JobRecord, Run
+from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.view import Policy, SlotView, View
+from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.executors import WorkerError
+from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
+from cgrsp_simpy.studies.replicate import simulate, step_through
+from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 __version__ = version("cgrsp_simpy")
 

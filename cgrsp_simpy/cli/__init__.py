@@ -17,9 +17,9 @@ from typing import NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
 from cgrsp_simpy.cli.options import Answer
-from cgrsp_simpy.experiments.executors import WorkerError
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.studies.executors import WorkerError
 
 __all__ = ["main"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli.options import Answer, add_scenario, add_study, policies_of, scenario_of, seeds_of, workers_of
-from cgrsp_simpy.experiments.advice import hours, html_page, markdown, rows
-from cgrsp_simpy.experiments.advise import Advice, advise
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
+from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows
+from cgrsp_simpy.studies.advise import Advice, advise
 
 log = logging.getLogger(__name__)
 POLICIES = "fifo,spt,edf,rh,cadr,triage"

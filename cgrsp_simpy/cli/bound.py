@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 
-from cgrsp_simpy.analysis.bounds import OBJECTIVES, Bound, lower_bound
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of, seeds_of, workers_of
-from cgrsp_simpy.experiments.executors import as_they_come
-from cgrsp_simpy.experiments.study import interval, plain_mean
 from cgrsp_simpy.model.checks import check_number, check_one_of
-from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.study import interval, plain_mean
 
 UNITS = {"wait": "minutes of mean wait", "miss": "per cent missed", "tardiness": "minutes of mean tardiness"}
 MIX = "wait in minutes + missed in per cent + tardiness in minutes"

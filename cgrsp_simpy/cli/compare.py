@@ -15,9 +15,9 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
     workers_of,
 )
-from cgrsp_simpy.experiments.compare import compare
-from cgrsp_simpy.experiments.gaps import with_gaps
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.gaps import with_gaps
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,8 @@ from cgrsp_simpy.dag.setting import STATES, Setting, read_graph
 from cgrsp_simpy.dag.simulation import Simulation, simulate
 from cgrsp_simpy.dag.study import compare, figures_of
 from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.policies import make_policy
 
 DEFAULT = "round-robin,heft,annealing,random-search,rtgs,worl-rtgs"
 
@@ -115,9 +115,9 @@ def _solve(given: argparse.Namespace) -> Answer:
 def _run(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     check_watching(given)
-    problem, own = _setting(given).problem(given.seed), given.scheduler.partition(":")[0].endswith(".py")
-    if own:
-        scheduler: Any = make_policy(given.scheduler)
+    problem = _setting(given).problem(given.seed)
+    if in_file(given.scheduler):
+        scheduler: Any = from_file("scheduler", given.scheduler)
     else:
         scheduler = find(problem, given.scheduler, _budget(given), given.seed).plan
     schedule = watch(given, lambda listener: Simulation(problem, scheduler, listener))

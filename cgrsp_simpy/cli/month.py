@@ -6,9 +6,9 @@ import argparse
 from functools import partial
 
 from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, policies_of, workers_of
-from cgrsp_simpy.experiments.month import THESIS_MIX, month
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.scenario import day
+from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.studies.month import THESIS_MIX, month
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.experiments.study import Tidy, failures_told
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.model.market import CLOCKS
-from cgrsp_simpy.model.scenario import Scenario, day, trace
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.model.traces import FORMATS
-from cgrsp_simpy.model.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.rental.market import CLOCKS
+from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.traces import FORMATS
+from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.studies.study import Tidy, failures_told
 
 __all__ = [
     "Answer",

@@ -6,7 +6,7 @@ import argparse
 import inspect
 
 from cgrsp_simpy.cli.options import Answer
-from cgrsp_simpy.policies import POLICIES, SECTIONS
+from cgrsp_simpy.rental.policies import POLICIES, SECTIONS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

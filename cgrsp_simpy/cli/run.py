@@ -9,13 +9,13 @@ from tqdm import tqdm
 
 from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
-from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.experiments.replicate import label
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.job import Draws, Job
-from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.model.table import csv_text, json_text
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.simulation import Simulation
+from cgrsp_simpy.studies.replicate import label
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

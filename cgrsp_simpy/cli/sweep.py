@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, policies_of, seeds_of, workers_of
-from cgrsp_simpy.experiments.sweep import sweep
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.sweep import sweep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,9 +17,9 @@ from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, simulate
 from cgrsp_simpy.cluster.study import Comparison, Offered, compare
-from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = [
     "AGED",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from cgrsp_simpy.cluster.backfilling import Conservative, easy
 from cgrsp_simpy.cluster.batching import sbs
@@ -11,9 +10,7 @@ from cgrsp_simpy.cluster.hybrid import adaptive, hps
 from cgrsp_simpy.cluster.predictive import pbs
 from cgrsp_simpy.cluster.single import LeastAttained, fifo, fifo_skip, shortest, shortest_gpu, sjf
 from cgrsp_simpy.cluster.view import Scheduler
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.parameters import made
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.model.parameters import chosen
 
 __all__ = ["SCHEDULERS", "fifo", "make_scheduler"]
 
@@ -39,10 +36,4 @@ def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
 
     Raises InputError for an unknown name, parameter or file, or a value that a parameter cannot have.
     """
-    if not isinstance(scheduler, str):
-        if not callable(scheduler):
-            raise InputError(f"scheduler(={scheduler!r}) must be a name or a function of a view")
-        return scheduler
-    if scheduler.partition(":")[0].endswith(".py"):
-        return cast(Scheduler, make_policy(scheduler))
-    return made("scheduler", scheduler, SCHEDULERS)
+    return chosen("scheduler", scheduler, SCHEDULERS)

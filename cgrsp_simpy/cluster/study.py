@@ -15,10 +15,10 @@ from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import make_scheduler
 from cgrsp_simpy.cluster.simulation import check_columns, simulate
 from cgrsp_simpy.cluster.view import Scheduler
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import carried_out, check_picklable, check_seeds, label
-from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import check_one_of, entries_of, require
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import carried_out, check_picklable, check_seeds, label
+from cgrsp_simpy.studies.study import Row, Study
 
 __all__ = ["Comparison", "Offered", "compare"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from cgrsp_simpy.cluster.jobs import Cluster, Floats, Ints, Jobs
 from cgrsp_simpy.cluster.placement import Held, Nodes, Place, Placement
 from cgrsp_simpy.engine.claims import Claim, Part
-from cgrsp_simpy.model.decision import PlaceError
+from cgrsp_simpy.model.policy import PlaceError
 
 __all__ = ["Arrived", "ClusterState", "ClusterView", "Running", "Scheduler", "Starts", "gpus_told", "rows"]
 

@@ -24,8 +24,8 @@ from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.dag.study import Comparison, compare
 from cgrsp_simpy.dag.training import training_graph
-from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = [
     "ABLATED",

@@ -17,11 +17,11 @@ from cgrsp_simpy.dag.schedulers import check_scheduler, find
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import simulate
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import carried_out, check_seeds
-from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import entries_of, require
 from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import carried_out, check_seeds
+from cgrsp_simpy.studies.study import Row, Study
 
 __all__ = ["Comparison", "compare", "figures_of"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.engine.claims import Claim, Part
-from cgrsp_simpy.model.decision import PlaceError, Wake
+from cgrsp_simpy.model.policy import PlaceError, Wake
 
 __all__ = ["Answer", "InTurn", "Node", "Nodes", "OwnPolicy", "Ready"]
 

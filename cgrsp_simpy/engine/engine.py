@@ -22,7 +22,7 @@ import simpy
 from cgrsp_simpy.engine.claims import Claim, Held, Place, State
 from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
 from cgrsp_simpy.engine.instant import Bell, Patience, delay_until
-from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
+from cgrsp_simpy.model.policy import PlaceError, PolicyError, Wake
 
 __all__ = ["Engine"]
 

@@ -12,17 +12,18 @@ import numpy as np
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
-from cgrsp_simpy.experiments.compare import compare
-from cgrsp_simpy.experiments.replicate import simulate
-from cgrsp_simpy.model.decision import Assignment, Policy, PolicyError, View, Wake
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Market
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.scenario import Scenario, day
-from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.workload import JobList, LoggedWorkload, Workload
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.record import Run
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.view import Assignment, Policy, View
+from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, Workload
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import simulate
 
 __all__ = ["EXERCISES"]
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import batch_means, holm, mean, replications_needed
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
-from cgrsp_simpy.experiments.compare import compare
-from cgrsp_simpy.experiments.replicate import simulate
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.market import Market
-from cgrsp_simpy.model.scenario import Scenario, day
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import PoissonWorkload
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import PoissonWorkload
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import simulate
 
 __all__ = ["EXERCISES"]
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
@@ -16,6 +15,7 @@ from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, Found, Limits, Solution
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = [
     "COMPARED",

@@ -11,7 +11,7 @@ from typing import Any
 from cgrsp_simpy.engine.claims import Claim, Part
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.decision import PlaceError, Wake
+from cgrsp_simpy.model.policy import PlaceError, Wake
 
 __all__ = ["SCHEDULERS", "STEP_S", "Request", "RequestPolicy", "RequestState", "Stepped", "Waves", "fifo", "wsrpt"]
 

@@ -12,7 +12,7 @@ from cgrsp_simpy.hgsp.rules import Priority, decide
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.tasks import GpuSlot, Task, TaskView
 from cgrsp_simpy.model.checks import check_number
-from cgrsp_simpy.model.decision import Wake
+from cgrsp_simpy.model.policy import Wake
 
 __all__ = ["Answer", "Follow", "Online", "Replan", "TaskPolicy"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from cgrsp_simpy.hgsp.sagreedy import Assign, greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 from cgrsp_simpy.hgsp.simulation import execute, simulate
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.model.parameters import from_file, in_file
 
 __all__ = ["SCHEDULERS", "SEEDED", "Limits", "Solution", "own_policy", "scheduler_of", "solve"]
 
@@ -133,8 +133,7 @@ def own_policy(scheduler: str | TaskPolicy) -> TaskPolicy | None:
     """The policy that a function, or a text such as "own.py:function", stands for; None for another name."""
     if callable(scheduler):
         return scheduler
-    is_file = isinstance(scheduler, str) and scheduler.partition(":")[0].endswith(".py")
-    return cast(TaskPolicy, make_policy(scheduler)) if is_file else None
+    return from_file("scheduler", scheduler) if isinstance(scheduler, str) and in_file(scheduler) else None
 
 
 def scheduler_of(scheduler: str | TaskPolicy) -> Scheduler:

@@ -10,7 +10,7 @@ import numpy as np
 from cgrsp_simpy.engine.claims import Claim, Part
 from cgrsp_simpy.hgsp.instance import Gpu
 from cgrsp_simpy.hgsp.rules import Columns
-from cgrsp_simpy.model.decision import PlaceError
+from cgrsp_simpy.model.policy import PlaceError
 
 __all__ = ["GpuSlot", "Task", "TaskState", "TaskView"]
 

@@ -1,14 +1,17 @@
-"""Parameters from text: "rh:reserve=2,gate=0.9" becomes a name and keyword arguments."""
+"""Policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest" a function of a file."""
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
 
-__all__ = ["made", "parameters"]
+__all__ = ["chosen", "from_file", "in_file", "made", "parameters"]
 
 Made = TypeVar("Made")
 
@@ -18,6 +21,42 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
     float: (float, "a number"),
     str: (str, "a text"),
 }
+
+
+def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Made]]) -> Made:
+    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through.
+
+    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter or file, for a value that a
+    parameter cannot have, and for what is neither text nor function.
+    """
+    if not isinstance(given, str):
+        if not callable(given):
+            raise InputError(f"{what}(={given!r}) must be a name or a function of a view")
+        return given
+    return cast(Made, from_file(what, given)) if in_file(given) else made(what, given, factories)
+
+
+def in_file(text: str) -> bool:
+    """Whether a text names a function of a file."""
+    return text.partition(":")[0].endswith(".py")
+
+
+def from_file(what: str, text: str) -> Callable[..., Any]:
+    """The function that "own.py:oldest" names; raises InputError if there is none, or the file cannot be loaded."""
+    name, _, function = text.partition(":")
+    path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
+    if not path.is_file():
+        raise InputError(f"{what} file {name!r} does not exist")
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise InputError(f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}") from None
+    own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    check_one_of(f"function in {path}", function, own)
+    return cast(Callable[..., Any], getattr(module, function))
 
 
 def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> Made:

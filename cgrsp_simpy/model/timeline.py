@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["CLAIM", "PHASES", "VISIT", "Timeline"]
+__all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "timeline_of"]
 
 PHASES = ("provisioning", "executing")
 CLAIM = np.dtype([("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")])
@@ -38,3 +38,16 @@ class Timeline:
     def end_s(self) -> float:
         """When all have ended, seconds."""
         return float(max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0)))
+
+
+class Timed(Protocol):
+    """What a run of any model leaves."""
+
+    @property
+    def timeline(self) -> Timeline:
+        """The run as places and jobs."""
+
+
+def timeline_of(run: Timed | Timeline) -> Timeline:
+    """The timeline of a run, or the one given."""
+    return run if isinstance(run, Timeline) else run.timeline

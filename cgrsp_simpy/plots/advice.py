@@ -16,7 +16,7 @@ from cgrsp_simpy.plots.style import EXECUTING, IDLE, MISSED, STATUS, axes, looks
 
 __all__ = ["HOURS", "slot_hours", "trade_off"]
 
-HOURS = {  # of `analysis.metrics.slot_hours`: label and colour
+HOURS = {  # of `rental.metrics.slot_hours`: label and colour
     "service": ("service", EXECUTING),
     "provisioning_high": ("provisioning, High stock", STATUS[0]),
     "provisioning_medium": ("Medium", STATUS[1]),

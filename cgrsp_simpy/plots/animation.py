@@ -20,8 +20,8 @@ from matplotlib.text import Text
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.model.checks import check_number, check_whole, require
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.timeline import PHASES, Timeline
-from cgrsp_simpy.plots.data import Drawn, time_unit, timeline_of
+from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
+from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import PageWriter
@@ -95,7 +95,7 @@ class _Scene:
 
     def __init__(self, timeline: Timeline, top: Axes, bottom: Axes) -> None:
         self._policy, self._unit = timeline.policy, time_unit(timeline.end_s)
-        times_s, waiting = metrics.waiting(timeline)
+        times_s, waiting = metrics.queue_length(timeline)
         self._times_s, self._waiting = np.concatenate([[0.0], times_s]), np.concatenate([[0], waiting])
         colour = colour_of(timeline.policy) or "black"
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)

@@ -10,8 +10,8 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.model.timeline import Timed, Timeline
+from cgrsp_simpy.rental.record import Run
 
 __all__ = [
     "AXIS",
@@ -26,7 +26,6 @@ __all__ = [
     "replications",
     "runs_of",
     "time_unit",
-    "timeline_of",
 ]
 
 AXIS = {
@@ -46,15 +45,7 @@ AXIS = {
 }
 
 
-class Timed(Protocol):
-    """What a run of any model leaves."""
-
-    @property
-    def timeline(self) -> Timeline:
-        """The run as places and jobs."""
-
-
-Drawn = Run | Timed | Timeline
+Drawn = Timed | Timeline
 AnyRun = TypeVar("AnyRun", bound=Drawn)
 
 
@@ -117,11 +108,6 @@ def found(study: Study, metric: str, among: Iterable[str] | None = None) -> tupl
 def time_unit(span_s: float) -> tuple[float, str]:
     """Seconds in the unit in which so many seconds are best told, and its name."""
     return (3600.0, "h") if span_s >= 3 * 3600 else (60.0, "min") if span_s >= 600 else (1.0, "s")
-
-
-def timeline_of(run: Drawn) -> Timeline:
-    """The timeline of a run, or the one given."""
-    return run if isinstance(run, Timeline) else run.timeline
 
 
 def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:

@@ -15,13 +15,13 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.timeline import PHASES, Timeline
-from cgrsp_simpy.plots.data import Drawn, time_unit, timeline_of
+from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
+from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
+from cgrsp_simpy.rental.record import Run
 
 __all__ = ["gantt"]
 

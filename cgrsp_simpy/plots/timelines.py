@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.model.timeline import PHASES, Timeline
+from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.beside import Mark, label_marks
-from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit, timeline_of
+from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
 from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
@@ -38,7 +38,7 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
     unit, unit_name = time_unit(max(timeline.end_s for timeline in timelines))
     policies, drawn = [timeline.policy for timeline in timelines], []
     for timeline, name, look in zip(timelines, named(runs, policies), looks(policies)):
-        times_s, waiting = metrics.waiting(timeline)
+        times_s, waiting = metrics.queue_length(timeline)
         own = {"drawstyle": "steps-post", "color": look.colour, "linestyle": look.line, "label": name}
         times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]
         drawn += ax.plot(times, lengths, **merged(own, style, Line2D))

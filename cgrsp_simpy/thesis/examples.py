@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgrsp_simpy.model.decision import SlotView, View
-from cgrsp_simpy.model.gpu import GpuType, round_robin
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Clock, Market
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import JobList
-from cgrsp_simpy.policies.rules import ListPolicy, by_submission, cheapest, fastest
+from cgrsp_simpy.rental.gpu import GpuType, round_robin
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, cheapest, fastest
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.rental.workload import JobList
 
 __all__ = ["QOS_FIRST", "SEVEN_JOBS", "THREE_JOBS"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.thesis.published import PRINTED
 
 __all__ = [

@@ -15,15 +15,15 @@ import numpy as np
 import cgrsp_simpy
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.engine.simulation import run_once
-from cgrsp_simpy.model.decision import View
-from cgrsp_simpy.model.gpu import THESIS_GPUS
-from cgrsp_simpy.model.market import CLOCKS, Status
-from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.model.workload import JobList
-from cgrsp_simpy.policies import make_policy
-from cgrsp_simpy.policies.rules import fastest
+from cgrsp_simpy.rental.gpu import THESIS_GPUS
+from cgrsp_simpy.rental.market import CLOCKS, Status
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.policies.rules import fastest
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.simulation import run_once
+from cgrsp_simpy.rental.view import View
+from cgrsp_simpy.rental.workload import JobList
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.experiments import FIGURES, MONTH, NAMES, TABLES, Source
 from cgrsp_simpy.thesis.published import PRINTED

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgrsp_simpy.engine.simulation import run_once
-from cgrsp_simpy.model.market import Status
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.scenario import Scenario, day
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.record import Run
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.thesis.experiments import HECTIC, MONTH, NAMES, Measure, Source, average, pooled_d
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results

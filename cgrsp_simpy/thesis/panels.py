@@ -391,8 +391,9 @@ def _box(ax: Axes, x: float, y: float, width: float, text: str, colour: str, edg
 
 LEVELS = (
     ("model",),
-    ("engine", "policies", "analysis"),
-    ("experiments", "plots"),
+    ("engine", "analysis"),
+    ("rental",),
+    ("studies", "plots"),
     ("thesis", "waiting", "hgsp", "cluster", "dag"),
     ("cli",),
 )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.experiments.page import bullets, page, paragraph
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.studies.page import bullets, page, paragraph
+from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.thesis.experiments import TABLES, tables_of
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
 from cgrsp_simpy.thesis.notes import CANNOT, TABLE_NOTES

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
-from cgrsp_simpy.experiments.replicate import Runs, Wanted, replicate
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError
-from cgrsp_simpy.model.scenario import Scenario, day
+from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
+from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate
+from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
 __all__ = ["Results", "known_directory", "reproduce", "store_of"]

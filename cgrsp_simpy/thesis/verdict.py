@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from cgrsp_simpy.analysis.statistics import holm, paired_test
-from cgrsp_simpy.engine.simulation import run_once
-from cgrsp_simpy.model.gpu import THESIS_GPUS
-from cgrsp_simpy.model.record import Run
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.gpu import THESIS_GPUS
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.record import Run
+from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.thesis.experiments import (
     COUNTED,
     HECTIC,

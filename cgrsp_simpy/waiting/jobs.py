@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.scenario import Scenario
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["CHUNK", "Chunk", "ExponentialJobs", "JobSource", "ListedJobs", "scenario_jobs"]
@@ -113,10 +112,10 @@ class ListedJobs:
             yield Chunk(self.submit_s[part], self.run_s[part], self.cores[part], self.memory_gb[part])
 
 
-def scenario_jobs(scenario: Scenario, gpu: str, seed: int = 0) -> ListedJobs:
+def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
     """The jobs of a thesis scenario as run on one GPU type, each on one slot: its execution times with the jobs' own draws.
 
-    gpu: name of one of the scenario's types. Provisioning has no part in it: owned machines stand ready.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. Provisioning has no part in it: owned machines stand ready.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
 
 from cgrsp_simpy.engine.claims import Claim, Part
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.decision import Wake
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.model.parameters import chosen
+from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.waiting.resources import Arriving, Machines
 
 __all__ = ["ORDERS", "Line", "Order", "WaitingView", "first_come", "order_of", "shortest_first"]
@@ -85,7 +83,7 @@ def shortest_first(view: WaitingView) -> Iterator[tuple[Arriving, int]]:
             place += 1
 
 
-ORDERS: dict[str, Order] = {"fcfs": first_come, "sjf": shortest_first}
+ORDERS: dict[str, Callable[[], Order]] = {"fcfs": lambda: first_come, "sjf": lambda: shortest_first}
 
 
 def order_of(order: str | Order) -> Order:
@@ -93,10 +91,7 @@ def order_of(order: str | Order) -> Order:
 
     Raises InputError for an unknown name or file, or what is neither text nor function.
     """
-    if not isinstance(order, str) or order.partition(":")[0].endswith(".py"):
-        return cast(Order, make_policy(cast(Any, order)))
-    check_one_of("order", order, ORDERS)
-    return ORDERS[order]
+    return chosen("order", order, ORDERS)
 
 
 # ---- what is behind the view ----

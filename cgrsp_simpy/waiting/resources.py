@@ -11,7 +11,7 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.engine.claims import Part, Place, Pool, Slot
-from cgrsp_simpy.model.decision import PlaceError
+from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.waiting.machines import Room, Size
 
 __all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "WholeMachines", "WholePlan"]

@@ -11,8 +11,8 @@ import numpy as np
 from tqdm import tqdm
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.experiments.executors import as_they_come
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
 from cgrsp_simpy.waiting.outcome import Columns, Tally, in_order

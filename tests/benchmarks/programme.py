@@ -18,7 +18,7 @@ import time
 from skeleton import skeleton
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.experiments.month import THESIS_MIX
+from cgrsp_simpy.studies.month import THESIS_MIX
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES
 
 SEEDS = 3

@@ -330,7 +330,7 @@ def test_a_job_may_need_the_whole_fleet(policy):
 
 
 def test_rows_do_not_depend_on_the_workers(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.experiments.replicate.JOBS_PER_TASK", 300)  # several tasks
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)  # several tasks
     scenario, policies, seeds = cg.day("surge", jobs=50, tight_fraction=0.5), ["random", "rh", "cadr:critical_ratio=5"], range(5)
     here = cg.compare(scenario, policies, seeds).rows
     pairs = [(policy, seed) for policy in policies for seed in seeds]

@@ -13,16 +13,16 @@ PACKAGE = Path(cgrsp_simpy.__file__).parent
 MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 
 SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag"}
-BELOW_SCENARIOS = {"engine", "policies", "analysis", "model", "experiments"}
-BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"plots"}
+BELOW_SCENARIOS = {"engine", "analysis", "model", "studies", "plots"}
+BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental"}
 ARROWS = {
     "model": set(),
     "engine": {"model"},
-    "policies": {"model"},
     "analysis": {"model"},
-    "experiments": {"engine", "analysis", "policies", "model"},
-    "plots": {"model", "analysis"},
-    **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS | {"plots"}),
+    "rental": {"engine", "analysis", "model"},
+    "studies": {"rental", "engine", "analysis", "model"},
+    "plots": {"rental", "analysis", "model"},
+    **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
     "thesis": BELOW_THESIS | {"__init__"},
     "exercises": BELOW_THESIS | {"__init__"},
     "cli": BELOW_THESIS | {"thesis", "exercises", "__init__"},
@@ -86,16 +86,16 @@ def test_imports_follow_the_arrows(module, tree):
 @pytest.mark.parametrize(
     ("module", "source", "rooms"),
     [
-        ("policies/x.py", "from cgrsp_simpy.engine.claims import Slot", {"engine"}),
-        ("policies/x.py", "def f():\n    import cgrsp_simpy.engine.claims", {"engine"}),
-        ("policies/x.py", "from cgrsp_simpy import engine", {"engine"}),
-        ("policies/x.py", "from cgrsp_simpy import simulate", {"__init__"}),
-        ("policies/x.py", "import cgrsp_simpy as cg", {"__init__"}),
-        ("policies/x.py", "from ..engine import fleet", {"engine"}),
-        ("policies/x.py", "from .rules import Tiers", {"policies"}),
-        ("policies/x.py", "import_module('cgrsp_simpy.plots')", {"plots"}),
+        ("rental/x.py", "from cgrsp_simpy.engine.claims import Slot", {"engine"}),
+        ("rental/x.py", "def f():\n    import cgrsp_simpy.engine.claims", {"engine"}),
+        ("rental/x.py", "from cgrsp_simpy import engine", {"engine"}),
+        ("rental/x.py", "from cgrsp_simpy import simulate", {"__init__"}),
+        ("rental/x.py", "import cgrsp_simpy as cg", {"__init__"}),
+        ("rental/x.py", "from ..engine import fleet", {"engine"}),
+        ("rental/x.py", "from .rules import Tiers", {"rental"}),
+        ("rental/x.py", "import_module('cgrsp_simpy.plots')", {"plots"}),
         ("__init__.py", "from .cli import main", {"cli"}),
-        ("policies/x.py", "import numpy", set()),
+        ("rental/x.py", "import numpy", set()),
     ],
 )
 def test_an_import_is_seen_however_it_is_written(module, source, rooms):
@@ -104,7 +104,7 @@ def test_an_import_is_seen_however_it_is_written(module, source, rooms):
 
 @every_module
 def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
-    assert "simpy" not in outsiders(module, tree) or room_of(module) in {"engine", *SCENARIO_MODULES}
+    assert "simpy" not in outsiders(module, tree) or room_of(module) in {"engine", "rental", *SCENARIO_MODULES}
 
 
 @every_module

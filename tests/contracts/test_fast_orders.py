@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.policies.rules import Tiers
+from cgrsp_simpy.rental.policies.rules import Tiers
 
 QUICK = settings(max_examples=40)
 DAYS = {"quiet": None, "normal": None, "hectic": 300, "surge": 300}  # jobs; None for the day's own number

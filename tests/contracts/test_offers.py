@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.model.decision import View
+from cgrsp_simpy.rental.simulation import Simulation
+from cgrsp_simpy.rental.view import View
 
 every_policy = pytest.mark.parametrize("policy", [*cg.POLICIES, "rh:reserve=2,gate=100"])
 

@@ -12,7 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import waiting
+from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.cluster import simulation as cluster_simulation
 from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
@@ -25,7 +25,6 @@ from cgrsp_simpy.dag.heft import heft
 from cgrsp_simpy.dag.listing import round_robin
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp import simulation as hgsp_simulation
 from cgrsp_simpy.hgsp.generate import Level
@@ -35,7 +34,8 @@ from cgrsp_simpy.hgsp.rules import atc
 from cgrsp_simpy.hgsp.simulation import Uncertainty
 from cgrsp_simpy.hgsp.solve import solve
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.waiting import simulation as waiting_simulation
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ListedJobs
@@ -191,7 +191,7 @@ def last_of_each_instant(seen):
 
 
 def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
-    times_s, lengths = waiting(seen.timeline)
+    times_s, lengths = queue_length(seen.timeline)
     for step in last_of_each_instant(seen):
         assert lengths[np.searchsorted(times_s, step.time_s, side="right") - 1] == len(step.waiting)
 

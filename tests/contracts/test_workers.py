@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.experiments import replicate as module
-from cgrsp_simpy.experiments.replicate import Wanted, replicate
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.studies import replicate as module
+from cgrsp_simpy.studies.replicate import Wanted, replicate
+from cgrsp_simpy.studies.store import Store
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 JOBS = 60  # of a task, at least

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.bounds import OBJECTIVES, Bound, lower_bound
 from cgrsp_simpy.cli import bound as verb
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Clock, Market
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import DeadlineClasses, JobList, PoissonWorkload
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)

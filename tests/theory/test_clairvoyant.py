@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Clock, Market
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
-from cgrsp_simpy.model.workload import JobList
+from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import JobList
 
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 1.0)
 CERTAIN = Market(Clock(((0, 1.0),)), delay_s=((10.0, 10.0),) * 3)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 
-from cgrsp_simpy.analysis import bounds as day_bounds
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp import bounds
@@ -24,7 +23,8 @@ from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, solve
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.scenario import day
+from cgrsp_simpy.rental import bounds as day_bounds
+from cgrsp_simpy.rental.scenario import day
 
 ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt"
 needs_orlib = pytest.mark.skipif(not ORLIB.is_dir(), reason="the instances are not here")

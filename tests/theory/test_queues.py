@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average, utilisation
-from cgrsp_simpy.model.workload import DAYS
+from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average
+from cgrsp_simpy.rental.metrics import utilisation
+from cgrsp_simpy.rental.workload import DAYS
 
 MOST = 4  # standard errors
 RUNS, JOBS, WARM_UP = 20, 4000, 800  # replications, jobs in each, jobs dropped from its start

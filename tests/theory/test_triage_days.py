@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.bounds import lower_bound
 from cgrsp_simpy.analysis.statistics import mean as statistics_mean
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.rental.bounds import lower_bound
 
 LOSES = Path(__file__).parents[2] / "scenarios" / "where_triage_loses.py"
 FRESH = range(5000, 5200)  # the rules and their numbers were chosen on seeds below 1000

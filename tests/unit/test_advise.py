@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import slot_hours
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.experiments.advice import html_page, markdown, paragraph_of, rows
-from cgrsp_simpy.experiments.advise import Advice, advise, variant
-from cgrsp_simpy.experiments.gaps import with_gaps
-from cgrsp_simpy.experiments.recommend import Option, cheapest, recommended
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.studies.advice import html_page, markdown, paragraph_of, rows
+from cgrsp_simpy.studies.advise import Advice, advise, variant
+from cgrsp_simpy.studies.gaps import with_gaps
+from cgrsp_simpy.studies.recommend import Option, cheapest, recommended
 
 LOG = Path(__file__).resolve().parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
 DAY = cg.day("hectic", jobs=60)

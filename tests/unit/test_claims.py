@@ -12,10 +12,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.metrics import utilisation
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 from cgrsp_simpy.plots.style import EXECUTING, IDLE
+from cgrsp_simpy.rental.metrics import utilisation
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from cgrsp_simpy.cluster.simulation import Simulation, simulate
 from cgrsp_simpy.cluster.study import Offered, compare
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.policy import PolicyError
 
 TWO_NODES = Cluster((4, 4))
 

@@ -20,7 +20,7 @@ from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import Simulation, simulate
 from cgrsp_simpy.engine.claims import claims_table
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.policy import PolicyError
 
 
 def fork(reading="exclusive", unit=(), memory=(10, 4), bandwidth=1.0):

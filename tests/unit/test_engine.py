@@ -12,9 +12,9 @@ import simpy
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.claims import Slot
 from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.engine.simulation import Simulation, run_once
-from cgrsp_simpy.model.job import Draws
-from cgrsp_simpy.policies.rules import by_deadline, by_submission, first_idle
+from cgrsp_simpy.rental.job import Draws
+from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
+from cgrsp_simpy.rental.simulation import Simulation, run_once
 
 # Types of which every status, delay and service time is certain: A is always High, B always Low.
 A = cg.GpuType("A", 3.60, (60, 100), 1.0)  # USD 0.001 a second

@@ -9,7 +9,7 @@ import simpy
 
 from cgrsp_simpy.engine.claims import Pool, Slot, claims_table
 from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.model.decision import PlaceError, PolicyError, Wake
+from cgrsp_simpy.model.policy import PlaceError, PolicyError, Wake
 
 
 class Bench:

@@ -17,7 +17,7 @@ from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment, weighted_tardiness
 from cgrsp_simpy.hgsp.simulation import execute, simulate
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.policy import PolicyError
 
 ORLIB = Path(__file__).parents[3] / "shared" / "data" / "orlib_wt" / "wt40.txt"
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)

@@ -31,7 +31,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignmen
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, execute, simulate
 from cgrsp_simpy.hgsp.solve import SCHEDULERS, Limits, solve
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError
+from cgrsp_simpy.model.policy import PolicyError
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--level", "tasks3", "--tasks", "12"]

@@ -28,10 +28,10 @@ import cgrsp_simpy as cg
 from cgrsp_simpy import plots
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.model.record import RECORD, Run, Totals
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
 from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, POLICY, PROVISIONING, STYLE, colour_of, line_of, looks, marker_of
+from cgrsp_simpy.rental.record import RECORD, Run, Totals
 from cgrsp_simpy.thesis.verdict import Judged
 
 TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]  # thesis Table 5.2

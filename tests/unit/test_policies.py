@@ -6,7 +6,7 @@ from math import inf, nextafter
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.policies.rules import by_deadline, cheapest, fastest
+from cgrsp_simpy.rental.policies.rules import by_deadline, cheapest, fastest
 
 # Stock that is certain: beta_g = 1 is always shown High, 1e-9 Medium, 0 Low.
 HIGH, MEDIUM, LOW = 1.0, 1e-9, 0.0

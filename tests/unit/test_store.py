@@ -22,14 +22,14 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.experiments import replicate, store
-from cgrsp_simpy.experiments.store import Store
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.market import Clock, Market
-from cgrsp_simpy.model.record import Totals
-from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.model.workload import DeadlineClasses, PoissonWorkload
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.record import Totals
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
+from cgrsp_simpy.studies import replicate, store
+from cgrsp_simpy.studies.store import Store
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
@@ -60,7 +60,7 @@ each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 @pytest.fixture(autouse=True)
 def many_tasks(monkeypatch):
     """Each study is cut into several tasks, and so into several files."""
-    monkeypatch.setattr("cgrsp_simpy.experiments.replicate.JOBS_PER_TASK", 20)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
 
 
 @pytest.fixture
@@ -569,7 +569,7 @@ def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):
 
 def test_a_class_of_ones_own_is_told_by_its_code(folder, runs):
     text = (
-        "from cgrsp_simpy.model.workload import PoissonWorkload\n\nFACTOR = 1\n\nclass Mine(PoissonWorkload):\n"
+        "from cgrsp_simpy.rental.workload import PoissonWorkload\n\nFACTOR = 1\n\nclass Mine(PoissonWorkload):\n"
         "    def generate(self, seed, service):\n        return super().generate(seed + FACTOR, service)\n"
     )
 

@@ -21,9 +21,9 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.experiments import replicate
-from cgrsp_simpy.experiments.month import days_of
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.studies import replicate
+from cgrsp_simpy.studies.month import days_of
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
@@ -475,7 +475,7 @@ def test_a_precision_with_one_run_that_does_not_fail_goes_on(policies):
 
 
 def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
-    monkeypatch.setattr("cgrsp_simpy.experiments.compare.MOST_SEEDS", 20)
+    monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", 20)
     with pytest.raises(cg.InputError, match=r"'wait_min': 0.001.* is not reached with 20 seeds"):
         cg.compare(busy, ["fifo"], range(3), precision=0.001)
     assert main("compare --day quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2

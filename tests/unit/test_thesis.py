@@ -250,7 +250,7 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
         calls.append((scenario, cg.experiments.replicate.label(policy), seed))
         return real(cg.day("quiet"), policy, seed, records=False)
 
-    monkeypatch.setattr("cgrsp_simpy.experiments.replicate.run_once", counting)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.run_once", counting)
     measures = [(cell.measure, 2) for id in ("5.2", "5.3", "5.4", "5.7", "5.9") for cell in TABLES[id].cells]
     reproduce(measures)
     # eleven policies on the hectic day, seven on three other fleets, four other critical ratios
@@ -350,7 +350,7 @@ def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch
     first = run(line, capsys)
     files = {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
     assert {"report.md", "report.html", "cells.csv", "configuration.json", "manifest.json"} <= set(files)
-    monkeypatch.delattr("cgrsp_simpy.experiments.replicate.run_once")  # nothing is run again
+    monkeypatch.delattr("cgrsp_simpy.studies.replicate.run_once")  # nothing is run again
     assert run(line, capsys)[1] == first[1]
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
     status, _, err = run(line.replace("5.9", "5.8"), capsys)

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.policies.triage import law_of, overrun_s, scarcity_left_s
+from cgrsp_simpy.rental.policies.triage import law_of, overrun_s, scarcity_left_s
 
 HOUR = 3600.0
 PEAK_S, END_S = 6 * HOUR, 10 * HOUR  # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.decision import PolicyError, Wake
+from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.waiting import Case, ExponentialJobs, ListedJobs, Simulation, Size, follow, simulate, waiting_policy
 
 PAIR = (Size("four", 4, 16.0, 0.0), Size("two", 2, 8.0, 0.0))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
-from cgrsp_simpy.model.workload import DeadlineClasses, LoggedWorkload
+from cgrsp_simpy.rental.workload import DeadlineClasses, LoggedWorkload
 
 __all__ = ["FORMATS", "read_log"]
 

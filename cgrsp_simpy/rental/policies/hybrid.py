@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from math import inf, nextafter
 
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
-from cgrsp_simpy.model.decision import SlotView, View
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Status
-from cgrsp_simpy.policies.classic import COST_WEIGHT
-from cgrsp_simpy.policies.rules import (
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.policies.classic import COST_WEIGHT
+from cgrsp_simpy.rental.policies.rules import (
     ListPolicy,
     Tier,
     Tiers,
@@ -26,6 +25,7 @@ from cgrsp_simpy.policies.rules import (
     fastest_idle_s,
     speed_cost_stock,
 )
+from cgrsp_simpy.rental.view import SlotView, View
 
 __all__ = ["adaptive", "cadr", "cadr_order_only", "spt_rescue"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.market import Status
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
+from cgrsp_simpy.rental.market import Status
 
 if TYPE_CHECKING:
     import pandas
 
-    from cgrsp_simpy.model.scenario import Scenario
+    from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = ["KINDS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
 

@@ -23,10 +23,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.experiments.identity import digest
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.record import Totals
+from cgrsp_simpy.rental.record import Totals
+from cgrsp_simpy.studies.identity import digest
 
 __all__ = ["Outcome", "Store", "source_digest"]
 

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.analysis.bounds import OBJECTIVES, Weights
 from cgrsp_simpy.model.checks import check_one_of, check_whole, require
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Draws, Job
-from cgrsp_simpy.model.market import Clock, Market, Status
-from cgrsp_simpy.model.record import JobRecord, Totals, figures
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.market import Clock, Market, Status
+from cgrsp_simpy.rental.record import JobRecord, Totals, figures
+from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 

@@ -6,11 +6,11 @@ import html
 from math import isnan
 from typing import Any
 
-from cgrsp_simpy.analysis.metrics import slot_hours
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.experiments.advise import Advice, variant
-from cgrsp_simpy.experiments.page import page, paragraph
-from cgrsp_simpy.experiments.recommend import EQUAL_MISSES, FIGURES, SLACK, Option, cheapest, recommended
+from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.studies.advise import Advice, variant
+from cgrsp_simpy.studies.page import page, paragraph
+from cgrsp_simpy.studies.recommend import EQUAL_MISSES, FIGURES, SLACK, Option, cheapest, recommended
 
 __all__ = ["hours", "html_page", "markdown", "paragraph_of", "rows"]
 

@@ -10,12 +10,12 @@ import simpy
 from cgrsp_simpy.engine.claims import Slot
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.engine.processes import Setting, source
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.job import Draws, Job
-from cgrsp_simpy.model.record import Recorder, Run
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.processes import Setting, source
+from cgrsp_simpy.rental.record import Recorder, Run
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.view import Policy
 
 __all__ = ["Simulation", "run_once"]
 

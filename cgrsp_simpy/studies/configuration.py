@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.experiments.identity import Identity
-from cgrsp_simpy.experiments.store import Store
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.studies.identity import Identity
+from cgrsp_simpy.studies.store import Store
 
 __all__ = ["open_store"]
 

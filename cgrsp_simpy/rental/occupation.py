@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 from scipy.special import ndtri
 
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.service import Service
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.service import Service
 
 __all__ = ["Laws"]
 

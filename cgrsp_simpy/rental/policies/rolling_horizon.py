@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from math import inf
 
 from cgrsp_simpy.model.checks import check_number, check_whole
-from cgrsp_simpy.model.decision import SlotView, View
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.policies.rules import (
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.policies.rules import (
     STOCK_PENALTY,
     ListPolicy,
     Tier,
@@ -16,6 +15,7 @@ from cgrsp_simpy.policies.rules import (
     TiersOfClass,
     fastest_of_all_s,
 )
+from cgrsp_simpy.rental.view import SlotView, View
 
 __all__ = ["rolling_horizon"]
 

@@ -10,44 +10,22 @@ from functools import cached_property
 from math import inf
 from operator import attrgetter
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import Market, Status
+from cgrsp_simpy.model.policy import PlaceError, Wake
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Market, Status
 
 __all__ = [
     "Assignment",
     "DispatchState",
     "JobClass",
     "Known",
-    "PlaceError",
     "Policy",
-    "PolicyError",
     "SlotView",
     "View",
-    "Wake",
 ]
-
-
-class PolicyError(RuntimeError):
-    """A policy answered what cannot be carried out, or brought the run to a halt."""
-
-
-class PlaceError(ValueError):
-    """Why an assignment cannot be carried out.
-
-    In words that follow "sent job 7 to": "slot 9, which is no slot of the fleet".
-    """
-
-
-class Wake(NamedTuple):
-    """An answer beside the assignments: decide again at this time at the latest.
-
-    at_s: seconds, later than now.
-    """
-
-    at_s: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

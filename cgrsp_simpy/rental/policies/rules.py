@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
-from cgrsp_simpy.model.decision import Assignment, SlotView, View
-from cgrsp_simpy.model.job import Job
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 __all__ = [
     "ListPolicy",

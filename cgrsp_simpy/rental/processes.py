@@ -10,9 +10,9 @@ import simpy
 
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.instant import delay_until
-from cgrsp_simpy.model.job import Draws, Job
-from cgrsp_simpy.model.market import Market
-from cgrsp_simpy.model.record import Recorder
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.record import Recorder
 
 __all__ = ["Setting", "job_process", "source"]
 

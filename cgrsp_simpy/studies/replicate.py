@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.engine.simulation import Simulation, run_once
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.experiments.executors import WorkerError, as_they_come
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.record import Run, Totals, figures
-from cgrsp_simpy.model.scenario import Scenario, foreign_part
-from cgrsp_simpy.policies import make_policy
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.record import Run, Totals, figures
+from cgrsp_simpy.rental.scenario import Scenario, foreign_part
+from cgrsp_simpy.rental.simulation import Simulation, run_once
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.executors import WorkerError, as_they_come
+from cgrsp_simpy.studies.store import Store
 
 __all__ = [
     "Runs",

@@ -6,9 +6,8 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 
 from cgrsp_simpy.model.checks import check_fraction
-from cgrsp_simpy.model.decision import Assignment, SlotView, View
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.policies.rules import (
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.policies.rules import (
     STOCK_PENALTY,
     ListPolicy,
     by_deadline,
@@ -18,6 +17,7 @@ from cgrsp_simpy.policies.rules import (
     speed_cost_stock,
     stock_then_fastest,
 )
+from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 __all__ = ["balanced", "edf", "fifo", "lcf", "random", "spt"]
 

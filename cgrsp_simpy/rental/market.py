@@ -8,7 +8,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from cgrsp_simpy.model.checks import check_number, entries_of, require
-from cgrsp_simpy.model.gpu import GpuType
+from cgrsp_simpy.rental.gpu import GpuType
 
 __all__ = ["CLOCKS", "HIGH", "LOW", "MEDIUM", "Clock", "Market", "Status"]
 

@@ -10,15 +10,15 @@ from random import Random
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
-from cgrsp_simpy.model.decision import DispatchState, Known, View
-from cgrsp_simpy.model.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.model.job import Job, check_job
-from cgrsp_simpy.model.market import CLOCKS, Clock, Market
-from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
-from cgrsp_simpy.model.traces import read_log
-from cgrsp_simpy.model.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.job import Job, check_job
+from cgrsp_simpy.rental.market import CLOCKS, Clock, Market
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.traces import read_log
+from cgrsp_simpy.rental.view import DispatchState, Known, View
+from cgrsp_simpy.rental.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
 
 __all__ = ["Scenario", "day", "foreign_part", "trace"]
 
@@ -151,7 +151,7 @@ def trace(
     clock: str = "calibrated",
     strict: bool = False,
 ) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.model.traces.read_log` tells what it may hold.
+    """A scenario from a log of real jobs; `cgrsp_simpy.rental.traces.read_log` tells what it may hold.
 
     A log with timestamps sets the hour of day at which the run starts. The other arguments are those of `day`.
     """

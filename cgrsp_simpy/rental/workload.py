@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_shares, check_whole, entries_of, require
-from cgrsp_simpy.model.job import Draws, Job, check_job
-from cgrsp_simpy.model.service import Service
 from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental.job import Draws, Job, check_job
+from cgrsp_simpy.rental.service import Service
 
 __all__ = ["DAYS", "DeadlineClasses", "JobList", "LoggedWorkload", "PoissonWorkload", "Workload"]
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.experiments.compare import PRECISION_FIGURES, Comparison
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import Wanted, check_policies, check_seeds, checked_scenario, replicate
-from cgrsp_simpy.experiments.study import SHOWN, Row, Tidy, failures_told, interval
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.compare import PRECISION_FIGURES, Comparison
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_scenario, replicate
+from cgrsp_simpy.studies.study import SHOWN, Row, Tidy, failures_told, interval
 
 __all__ = ["Sweep", "sweep"]
 

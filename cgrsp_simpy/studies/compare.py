@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import Wanted, check_policies, check_seeds, replicate, simulate
-from cgrsp_simpy.experiments.store import Store
-from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.record import Run
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.rental.record import Run
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, replicate, simulate
+from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.study import Row, Study
 
 __all__ = ["Comparison", "compare"]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
-from cgrsp_simpy.experiments.compare import Comparison
-from cgrsp_simpy.experiments.gaps import bounds_of
-from cgrsp_simpy.experiments.recommend import FIGURES, Option
-from cgrsp_simpy.experiments.sweep import Sweep, sweep
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.gpu import round_robin
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.rental.gpu import round_robin
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.gaps import bounds_of
+from cgrsp_simpy.studies.recommend import FIGURES, Option
+from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 __all__ = ["Advice", "Option", "advise", "variant"]
 

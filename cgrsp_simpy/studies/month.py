@@ -10,16 +10,16 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.experiments.configuration import open_store
-from cgrsp_simpy.experiments.replicate import Runs, Wanted, check_policies, check_seeds, checked_scenario, replicate, simulate
-from cgrsp_simpy.experiments.store import Store
-from cgrsp_simpy.experiments.study import Row, Study
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
-from cgrsp_simpy.model.decision import Policy
-from cgrsp_simpy.model.record import Run, figures
-from cgrsp_simpy.model.scenario import Scenario, day
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.rental.record import Run, figures
+from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import Runs, Wanted, check_policies, check_seeds, checked_scenario, replicate, simulate
+from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.study import Row, Study
 
 __all__ = ["THESIS_MIX", "Day", "Month", "day_rows", "days_of", "month", "month_rows", "wanted_days"]
 

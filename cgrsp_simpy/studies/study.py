@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
-from cgrsp_simpy.experiments.store import Store
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.table import aligned, csv_text, json_text, or_none, to_pandas, write_csv
+from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import replace
 
-from cgrsp_simpy.analysis.bounds import lower_bound
-from cgrsp_simpy.experiments.compare import Comparison
-from cgrsp_simpy.experiments.executors import as_they_come
-from cgrsp_simpy.model.scenario import Scenario
+from cgrsp_simpy.rental.bounds import lower_bound
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = ["bounds_of", "with_gaps"]
 

@@ -40,11 +40,12 @@ from math import inf
 from typing import NamedTuple
 
 from cgrsp_simpy.model.checks import check_bool, check_number
-from cgrsp_simpy.model.decision import Assignment, JobClass, Known, SlotView, View, Wake
-from cgrsp_simpy.model.gpu import GpuType
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.market import HIGH, LOW, MEDIUM, Market
-from cgrsp_simpy.policies.rules import Tier
+from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market
+from cgrsp_simpy.rental.policies.rules import Tier
+from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
 __all__ = ["triage"]
 

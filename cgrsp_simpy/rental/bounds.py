@@ -39,12 +39,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import csr_array, vstack
 
-from cgrsp_simpy.analysis.occupation import Laws
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
-from cgrsp_simpy.model.job import Job
-from cgrsp_simpy.model.scenario import Scenario
-from cgrsp_simpy.model.workload import LoggedWorkload
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.occupation import Laws
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.workload import LoggedWorkload
 
 __all__ = ["OBJECTIVES", "Bound", "Weights", "lower_bound"]
 

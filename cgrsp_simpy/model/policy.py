@@ -1,0 +1,27 @@
+"""What a policy of any model may answer beside its assignments, and what is wrong with an answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["PlaceError", "PolicyError", "Wake"]
+
+
+class PolicyError(RuntimeError):
+    """A policy answered what cannot be carried out, or brought the run to a halt."""
+
+
+class PlaceError(ValueError):
+    """Why an assignment cannot be carried out.
+
+    In words that follow "sent job 7 to": "slot 9, which is no slot of the fleet".
+    """
+
+
+class Wake(NamedTuple):
+    """An answer beside the assignments: decide again at this time at the latest.
+
+    at_s: seconds, later than now.
+    """
+
+    at_s: float

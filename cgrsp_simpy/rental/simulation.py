@@ -72,5 +72,5 @@ class Simulation:
         self.engine.check_done()
         kept = self.recorder.close()
         name, recorder = policy_name(self.policy), self.recorder
-        held_s, decisions = tuple(self.state.held_s), self.engine.decisions
+        held_s, decisions = tuple(self.state.held_s), self.engine.dispatcher.decisions
         return Run(self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs)

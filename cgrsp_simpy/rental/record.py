@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.market import Status
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["KINDS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
+__all__ = ["GAPS", "KINDS", "METRICS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -57,6 +58,22 @@ _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "
 _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+
+
+METRICS = {
+    "jobs": Metric("jobs", better=""),
+    "completed": Metric("completed jobs", better="more"),
+    "wait_min": Metric("mean wait", "min"),
+    "miss_pct": Metric("missed deadlines", "%"),
+    "tight_miss_pct": Metric("missed tight deadlines", "%"),
+    "loose_miss_pct": Metric("missed loose deadlines", "%"),
+    "tardiness_min": Metric("mean tardiness", "min"),
+    "cost_usd": Metric("cost", "USD"),
+    "utilisation_pct": Metric("slot time held", "%", "more"),
+    "makespan_h": Metric("last completion", "h"),
+}
+"""The figures of `Run.summary`."""
+GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
 
 
 class Kinds(NamedTuple):

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.job import Job, check_job
+from cgrsp_simpy.rental.job import Draws, Job, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, Market
+from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.record import METRICS, Run, Totals, figures
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
 
-__all__ = ["Scenario", "day", "foreign_part", "trace"]
+__all__ = ["Scenario", "day", "trace"]
 
 
 @dataclass(frozen=True)
-class Scenario:
-    """Everything that a run depends on, but the policy and the seed.
+class Scenario(Model[Run]):
+    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy and the seed.
 
     slots: the type of each slot; C_max is their number. gpus: the types that can be rented; the first is the reference of
     estimates. free_types: whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3 in words;
@@ -39,6 +44,22 @@ class Scenario:
     free_types: bool = False
     market: Market = field(default_factory=Market)
     service: Service = field(default_factory=Service)
+
+    metrics = METRICS
+    shown = (
+        "wait_min",
+        "miss_pct",
+        "tight_miss_pct",
+        "tardiness_min",
+        "cost_usd",
+        "utilisation_pct",
+        "wait_gap_min",
+        "miss_gap_pct",
+    )
+    tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+    precise = "wait_min"
+    policies = POLICIES
+    compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", tuple(self.slots))
@@ -69,6 +90,63 @@ class Scenario:
 
         object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
         object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
+
+    # ---- as a model ----
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.workload.jobs
+
+    def draw(self, seed: int) -> list[tuple[Job, Draws]]:
+        """The jobs of a seed with their draws."""
+        return list(self.workload.generate(seed, self.service))
+
+    def simulation(
+        self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Listener | None = None
+    ) -> Simulation:
+        """A run that has been set up and not let go; see `Model.simulation`."""
+        return Simulation(self, policy, seed, drawn, records, listener)
+
+    def outcome(self, run: Run) -> list[float]:
+        """The sums of a run."""
+        return list(astuple(run.totals))
+
+    def figures(self, outcome: Sequence[float]) -> dict[str, Any]:
+        """The figures of `Run.summary`, from the sums of a run."""
+        sums = Totals(*outcome)  # type: ignore[arg-type]
+        return {**figures(sums, self.jobs, len(self.slots) * sums.end_s), "makespan_h": sums.end_s / 3600}
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """The scenario with other parameters.
+
+        Parameters
+        ----------
+        **parameters
+            Of the scenario (slots: a number or a list of types; free_types), of its workload (jobs, rate_per_s), of its
+            deadlines (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or "printed".
+        """
+        own, changed = dict(parameters), self
+        if "slots" in own:
+            own["slots"] = round_robin(own["slots"], self.gpus)
+        if "clock" in own:
+            clock = own.pop("clock")
+            check_one_of("clock", clock, CLOCKS)
+            changed = replace(changed, market=replace(self.market, clock=CLOCKS[clock]))
+        parts: dict[str, Any] = {"deadlines": getattr(self.workload, "deadlines", None), "workload": self.workload, "": self}
+        names = {part: [item.name for item in fields(held) if item.init] for part, held in parts.items() if held is not None}
+        for name, value in own.items():
+            check_one_of("parameter of the scenario", name, ["clock", *(each for known in names.values() for each in known)])
+            if name in names[""]:
+                changed = replace(changed, **{name: value})
+            elif name in names["workload"]:
+                changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
+            else:
+                deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
+                changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
+        return changed
+
+    # ---- what policies see ----
 
     def known(self) -> Known:
         """What an operator of this scenario knows by experience."""
@@ -166,26 +244,6 @@ def _started(clock: Clock, log: LoggedWorkload) -> Clock:
 
 
 # ---- TOML ----
-
-
-def foreign_part(scenario: Scenario) -> object | None:
-    """The first part of a scenario, itself included, that is of another class than this package's."""
-    workload = scenario.workload
-    inner = [getattr(workload, "deadlines", None), *getattr(workload, "listed", ())]
-    parts = [
-        scenario,
-        workload,
-        *inner,
-        scenario.service,
-        scenario.market,
-        scenario.market.clock,
-        *scenario.slots,
-        *scenario.gpus,
-    ]
-    return next((part for part in parts if part is not None and type(part) not in _OWN), None)
-
-
-_OWN = (Scenario, PoissonWorkload, LoggedWorkload, JobList, Job, DeadlineClasses, Service, Market, Clock, GpuType)
 
 
 def _tables(scenario: Scenario) -> dict[str, Any]:

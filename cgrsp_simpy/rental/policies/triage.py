@@ -43,7 +43,7 @@ from cgrsp_simpy.model.checks import check_bool, check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market
+from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Clock, Market
 from cgrsp_simpy.rental.policies.rules import Tier
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -84,27 +84,50 @@ def triage(
 
 
 class Law(NamedTuple):
-    """A type while the clock's multiplier lasts.
+    """A type in a band of the clock.
 
-    low: chance of Low stock. delay_s: mean provisioning delay. enough: number of
-    waiting jobs from which a slot of it shortens the wait, as long as the better slots
-    of the fleet are busy.
+    low: chance of Low stock. delay_s: mean provisioning delay. work_s: mean execution
+    time of the jobs that come. enough: number of waiting jobs from which a slot of it
+    shortens the wait, as long as the better slots of the fleet are busy. end_h: hour of
+    day from which Low stock is no longer possible; None: it is always, or never.
+    later_s: mean time for which a job sent from then on holds a slot.
     """
 
     low: float
     delay_s: float
+    work_s: float
     enough: float
+    end_h: float | None
+    later_s: float
+
+    def left_s(self, hour: float) -> float:
+        """For how long Low stock stays possible: 0, up to the end, or for ever."""
+        if self.low <= ROUNDING:
+            return 0.0
+        return inf if self.end_h is None else (self.end_h - hour) % 24 * 3600
 
 
 def law_of(known: Known, gpu: GpuType, time_s: float) -> Law:
-    """The law of a type at a time."""
-    own_s = occupation_s(known, gpu, time_s)
+    """The law of a type in the band of a time."""
+    own_s, work_s = occupation_s(known, gpu, time_s), mean_work_s(known, gpu)
     held_s = {each: occupation_s(known, each, time_s) for each in known.types}
     better = [(s, known.types[each]) for each, s in held_s.items() if s < own_s]
     rate_per_s = sum(slots / each_s for each_s, slots in better)
     enough = (own_s - min(better)[0]) * rate_per_s if better else 0.0
-    low = known.market.probabilities(gpu, time_s)[LOW]
-    return Law(low, own_s - mean_work_s(known, gpu), enough)
+    low, end_h, later_s = known.market.probabilities(gpu, time_s)[LOW], None, own_s
+    for start_h, after_s in bands_to_come(known.market.clock, time_s):
+        if known.market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
+            end_h, later_s = start_h, occupation_s(known, gpu, after_s)
+            break
+    return Law(low, own_s - work_s, work_s, enough, end_h, later_s)
+
+
+def bands_to_come(clock: Clock, now_s: float) -> list[tuple[float, float]]:
+    """The start of each band of the clock, hour of day; and a time in it, seconds."""
+    hour = clock.start_h + now_s / 3600
+    left_h = sorted(((start_h - hour) % 24, start_h) for start_h, _ in clock.bands)
+    # a second later: the start itself is rounded
+    return [(start_h, now_s + left * 3600 + 1) for left, start_h in left_h]
 
 
 def mean_work_s(known: Known, gpu: GpuType) -> float:
@@ -119,21 +142,6 @@ def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
     delays = zip(chances, ranges)
     delay_s = sum(chance * (least + most) / 2 for chance, (least, most) in delays)
     return mean_work_s(known, gpu) + delay_s
-
-
-def scarcity_left_s(market: Market, gpu: GpuType, now_s: float) -> float:
-    """For how long Low stock of a type stays possible.
-
-    0, up to the start of a band of the clock, or for ever.
-    """
-    if market.probabilities(gpu, now_s)[LOW] <= ROUNDING:
-        return 0.0
-    hour, bands = market.clock.start_h + now_s / 3600, market.clock.bands
-    for left_s in sorted((start_h - hour) % 24 * 3600 for start_h, _ in bands):
-        after_s = now_s + left_s + 1  # a second later: the start itself is rounded
-        if market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
-            return left_s
-    return inf
 
 
 def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float:
@@ -189,7 +197,7 @@ class Prospect(NamedTuple):
 
     left_s: for how long it stays scarce. passing: whether a waiting job is due after
     that. for_tight, for_all: whether its slots are open to tight jobs that are not
-    doomed, and to the others.
+    doomed, and to the others; those of a type that is not scarce are.
     """
 
     law: Law
@@ -198,9 +206,10 @@ class Prospect(NamedTuple):
     for_tight: bool
     for_all: bool
 
-    def open_to(self, tight: bool) -> bool:
-        """Whether its slots serve any job of a class."""
-        return not self.left_s or self.for_all or (tight and self.for_tight)
+    @property
+    def open_to_tight(self) -> bool:
+        """Whether its slots are open to some tight jobs."""
+        return self.for_tight or self.for_all
 
     @property
     def takes_tight(self) -> bool:
@@ -232,7 +241,7 @@ class Triage:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
-        self._laws: dict[tuple[str, float], Law] = {}
+        self._laws: dict[tuple[str, int], Law] = {}  # by type and band of the clock
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
@@ -254,7 +263,7 @@ class Triage:
     def _law(self, known: Known, gpu: GpuType, time_s: float) -> Law:
         if known is not self._known:
             self._known, self._laws = known, {}
-        key = gpu.name, known.market.clock.multiplier(time_s)
+        key = gpu.name, known.market.clock.band(time_s)
         if key not in self._laws:
             self._laws[key] = law_of(known, gpu, time_s)
         return self._laws[key]
@@ -270,12 +279,15 @@ class Triage:
         return {name: self._prospect(view, gpu, left) for name, gpu in types.items()}
 
     def _prospect(self, view: View, gpu: GpuType, left: Left) -> Prospect:
-        law = self._law(view.known, gpu, view.now_s)
-        left_s = scarcity_left_s(view.known.market, gpu, view.now_s)
-        few, passing = self.gate * law.enough, view.now_s + left_s < left.last_s
+        known, now_s = view.known, view.now_s
+        law = self._law(known, gpu, now_s)
+        left_s = law.left_s(known.market.clock.start_h + now_s / 3600)
+        if not left_s:
+            return Prospect(law, 0.0, passing=False, for_tight=True, for_all=True)
+        few, passing = self.gate * law.enough, now_s + left_s < left.last_s
         for_all = left.number >= few
         if for_all and self.closing:
-            for_all = not costly(view, gpu, law.low, left_s, left.number)
+            for_all = not costly(known, law, left_s, left.number)
         return Prospect(law, left_s, passing, left.tight >= few, for_all)
 
     def _next(
@@ -286,13 +298,14 @@ class Triage:
         left: Left,
     ) -> tuple[Job | None, tuple[SlotView, ...]]:
         """The job that goes next, with its slots; None if all are held."""
-        plentiful = [one for one in offers if not prospects[one.gpu.name].left_s]
-        for choice in (offers, plentiful):  # what a scarce slot would hold may go there
-            best = min(self._pairs(view, choice, prospects, left), default=None)
-            if best is not None:
-                job, slot = best[-2:]
-                return job, together(view, job, slot, offers, prospects)
-        return None, ()
+        pairs = self._pairs(view, offers, prospects, left)
+        if not pairs:  # what a scarce slot would hold may go to another
+            others = [one for one in offers if not prospects[one.gpu.name].left_s]
+            pairs = self._pairs(view, others, prospects, left)
+        if not pairs:
+            return None, ()
+        job, slot = min(pairs)[-2:]
+        return job, together(view, job, slot, offers, prospects)
 
     def _pairs(
         self,
@@ -300,25 +313,28 @@ class Triage:
         offers: Sequence[SlotView],
         prospects: Prospects,
         left: Left,
-    ) -> Iterator[Pair]:
+    ) -> list[Pair]:
         """The first job of each tier of each class, on the best slot for the class."""
-        known, served, contested = view.known, {}, False
+        known, now_s = view.known, view.now_s
         delays_s = known.market.delay_s
         margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
-        for tight in (True, False):
-            served[tight] = [o for o in offers if prospects[o.gpu.name].open_to(tight)]
-        if not known.free_types:
-            contested = any(prospects[offer.gpu.name].takes_tight for offer in offers)
+        chances = [(offer, prospects[offer.gpu.name]) for offer in offers]
+        for_all = [offer for offer, prospect in chances if prospect.for_all]
+        for_tight = [o for o, prospect in chances if prospect.open_to_tight]
+        contested = not known.free_types and any([p.takes_tight for _, p in chances])
+        pairs: list[Pair] = []
         for own in left.classes:
-            if not served[own.tight]:
+            served = for_tight if own.tight else for_all
+            if not served:
                 continue
             level, margin = own.complexity - 1, margin_s if own.tight else 0.0
-            offer = least_held(served[own.tight], level, prospects, margin)
-            ready_s = view.now_s + offer.gpu.mean_execution_s[level]
+            offer = least_held(served, level, prospects, margin)
+            ready_s = now_s + offer.gpu.mean_execution_s[level]
             prospect, e = prospects[offer.gpu.name], known.fastest_s[level]
             tiers = self._tiers(own.tight, e, ready_s, margin_s, prospect, contested)
             for rank, key, job in fronts(own, tiers, left):
-                yield rank, key, job.deadline_s, job.id, job, offer
+                pairs.append((rank, key, job.deadline_s, job.id, job, offer))
+        return pairs
 
     def _tiers(
         self,
@@ -353,19 +369,17 @@ class Triage:
         return (ready_s, 3, key), (safe_s, 2, key), (inf, 1, key)
 
 
-def costly(view: View, gpu: GpuType, low: float, left_s: float, waiting: int) -> bool:
+def costly(known: Known, law: Law, left_s: float, waiting: int) -> bool:
     """Whether a dispatch on a scarce type costs the others more than it spares its job.
 
     It goes h earlier than after the scarcity. Each of the others is delayed, over all
     slots, by the time for which the slot is then expected to be missing, less the time
     that the job would have taken then.
     """
-    known = view.known
-    if not 0 < left_s < inf:
+    if left_s == inf:
         return False
-    missing_s = overrun_s(known.market, low, mean_work_s(known, gpu), left_s)
-    later_s = occupation_s(known, gpu, view.now_s + left_s + 1)
-    return waiting * (missing_s - later_s) / len(known.fleet) > left_s
+    missing_s = overrun_s(known.market, law.low, law.work_s, left_s)
+    return waiting * (missing_s - law.later_s) / len(known.fleet) > left_s
 
 
 def least_held(
@@ -393,14 +407,15 @@ def fronts(
     left: Left,
 ) -> Iterator[tuple[int, float, Job]]:
     """Rank and key of each tier of a class that is served, and its first job left."""
-    first, most = 0, len(own.jobs)
+    first, deadlines_s = 0, own.deadlines_s
     for before_s, rank, key in tiers:
-        last = before_s > own.deadlines_s[-1]
-        stop = most if last else bisect_left(own.deadlines_s, before_s, first)
-        if rank != HELD and first < stop:
-            job = left.front(own, first, stop)
-            if job is not None:
-                yield rank, key, job
+        if deadlines_s[first] >= before_s:
+            continue
+        last = deadlines_s[-1] < before_s
+        stop = len(deadlines_s) if last else bisect_left(deadlines_s, before_s, first)
+        job = left.front(own, first, stop) if rank != HELD else None
+        if job is not None:
+            yield rank, key, job
         if last:
             break
         first = stop

@@ -35,7 +35,7 @@ last.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -107,6 +107,10 @@ class Law(NamedTuple):
         return inf if self.end_h is None else (self.end_h - hour) % 24 * 3600
 
 
+Laws = dict[str, Law]
+"""Laws by the name of the type."""
+
+
 def law_of(known: Known, gpu: GpuType, time_s: float) -> Law:
     """The law of a type in the band of a time."""
     own_s, work_s = occupation_s(known, gpu, time_s), mean_work_s(known, gpu)
@@ -167,11 +171,10 @@ class Left:
     """
 
     def __init__(self, view: View) -> None:
-        self.number, self.tight, self.last_s = view.waiting, 0, -inf
         self.classes = [own for own in view.classes if own.jobs]
-        for own in self.classes:
-            self.tight += len(own.jobs) * own.tight
-            self.last_s = max(self.last_s, own.deadlines_s[-1])
+        self.number = view.waiting
+        self.tight = sum([len(own.jobs) for own in self.classes if own.tight])
+        self.last_s = max([own.deadlines_s[-1] for own in self.classes], default=-inf)
         self._taken: set[Job] = set()
         self._passed: dict[tuple[JobClass, int], int] = {}
 
@@ -193,32 +196,20 @@ class Left:
 
 
 class Prospect(NamedTuple):
-    """A type at a decision.
+    """An offer at a decision.
 
-    left_s: for how long it stays scarce. passing: whether a waiting job is due after
-    that. for_tight, for_all: whether its slots are open to tight jobs that are not
-    doomed, and to the others; those of a type that is not scarce are.
+    left_s: for how long its type stays scarce. passing: whether a waiting job is due
+    after that. for_tight, for_all: whether it is open to tight jobs that are not
+    doomed, and to the others; where its type is not scarce, it is.
     """
 
+    slot: SlotView
     law: Law
     left_s: float
     passing: bool
     for_tight: bool
     for_all: bool
 
-    @property
-    def open_to_tight(self) -> bool:
-        """Whether its slots are open to some tight jobs."""
-        return self.for_tight or self.for_all
-
-    @property
-    def takes_tight(self) -> bool:
-        """Whether its type is scarce and its slots are open to tight jobs."""
-        return self.left_s > 0 and self.for_tight
-
-
-Prospects = dict[str, Prospect]
-"""Prospects by the name of the type."""
 
 Pair = tuple[int, float, float, int, Job, SlotView]
 """Rank, key, deadline, id; job, and the slot that it would take."""
@@ -241,17 +232,19 @@ class Triage:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
-        self._laws: dict[tuple[str, int], Law] = {}  # by type and band of the clock
+        self._laws: dict[int, Laws] = {}  # by band of the clock
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
         answer: list[Assignment | Wake] = []
-        offers, left = view.offers(), Left(view)
+        offers, left, laws = view.offers(), Left(view), self._laws_at(view)
         while offers and left.number:
-            prospects = self._prospects(view, offers, left)
-            job, slots = self._next(view, offers, prospects, left)
+            prospects = self._prospects(view, offers, laws, left)
+            job, slots = self._next(view, prospects, left)
+            if job is not None and job.gpus > 1:
+                slots = together(view, job, slots[0], offers, laws)
             if job is None or len(slots) < job.gpus:  # all held, or no room for it
-                if any(0 < prospect.left_s < inf for prospect in prospects.values()):
+                if any(0 < prospect.left_s < inf for prospect in prospects):
                     answer.append(Wake(view.now_s + WAKE_S))
                 break
             answer.append((job, slots))
@@ -260,80 +253,79 @@ class Triage:
                 offers = view.offers_after(offers, slot)
         return answer
 
-    def _law(self, known: Known, gpu: GpuType, time_s: float) -> Law:
+    def _laws_at(self, view: View) -> Laws:
+        known, now_s = view.known, view.now_s
         if known is not self._known:
             self._known, self._laws = known, {}
-        key = gpu.name, known.market.clock.band(time_s)
-        if key not in self._laws:
-            self._laws[key] = law_of(known, gpu, time_s)
-        return self._laws[key]
+        band = known.market.clock.band(now_s)
+        if band not in self._laws:
+            laws = {gpu.name: law_of(known, gpu, now_s) for gpu in known.types}
+            self._laws[band] = laws
+        return self._laws[band]
 
     def _prospects(
         self,
         view: View,
-        offers: Iterable[SlotView],
+        offers: Sequence[SlotView],
+        laws: Laws,
         left: Left,
-    ) -> Prospects:
-        """For the jobs that are left."""
-        types = {offer.gpu.name: offer.gpu for offer in offers}
-        return {name: self._prospect(view, gpu, left) for name, gpu in types.items()}
-
-    def _prospect(self, view: View, gpu: GpuType, left: Left) -> Prospect:
-        known, now_s = view.known, view.now_s
-        law = self._law(known, gpu, now_s)
-        left_s = law.left_s(known.market.clock.start_h + now_s / 3600)
-        if not left_s:
-            return Prospect(law, 0.0, passing=False, for_tight=True, for_all=True)
-        few, passing = self.gate * law.enough, now_s + left_s < left.last_s
-        for_all = left.number >= few
-        if for_all and self.closing:
-            for_all = not costly(known, law, left_s, left.number)
-        return Prospect(law, left_s, passing, left.tight >= few, for_all)
+    ) -> list[Prospect]:
+        """Of each offer, for the jobs that are left."""
+        known, now_s, prospects = view.known, view.now_s, []
+        hour = known.market.clock.start_h + now_s / 3600
+        for offer in offers:
+            law = laws[offer.gpu.name]
+            left_s, passing, for_tight, for_all = law.left_s(hour), False, True, True
+            if left_s:
+                few, passing = self.gate * law.enough, now_s + left_s < left.last_s
+                for_tight, for_all = left.tight >= few, left.number >= few
+                if for_all and self.closing:
+                    for_all = not costly(known, law, left_s, left.number)
+            prospects.append(Prospect(offer, law, left_s, passing, for_tight, for_all))
+        return prospects
 
     def _next(
         self,
         view: View,
-        offers: Sequence[SlotView],
-        prospects: Prospects,
+        prospects: list[Prospect],
         left: Left,
     ) -> tuple[Job | None, tuple[SlotView, ...]]:
-        """The job that goes next, with its slots; None if all are held."""
-        pairs = self._pairs(view, offers, prospects, left)
+        """The job that goes next, with its slot; None if all are held."""
+        pairs = self._pairs(view, prospects, left)
         if not pairs:  # what a scarce slot would hold may go to another
-            others = [one for one in offers if not prospects[one.gpu.name].left_s]
-            pairs = self._pairs(view, others, prospects, left)
+            plentiful = [prospect for prospect in prospects if not prospect.left_s]
+            pairs = self._pairs(view, plentiful, left)
         if not pairs:
             return None, ()
-        job, slot = min(pairs)[-2:]
-        return job, together(view, job, slot, offers, prospects)
+        *_, job, slot = min(pairs)
+        return job, (slot,)
 
     def _pairs(
         self,
         view: View,
-        offers: Sequence[SlotView],
-        prospects: Prospects,
+        prospects: list[Prospect],
         left: Left,
     ) -> list[Pair]:
         """The first job of each tier of each class, on the best slot for the class."""
         known, now_s = view.known, view.now_s
         delays_s = known.market.delay_s
         margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
-        chances = [(offer, prospects[offer.gpu.name]) for offer in offers]
-        for_all = [offer for offer, prospect in chances if prospect.for_all]
-        for_tight = [o for o, prospect in chances if prospect.open_to_tight]
-        contested = not known.free_types and any([p.takes_tight for _, p in chances])
+        for_all = [each for each in prospects if each.for_all]
+        for_tight = [each for each in prospects if each.for_tight or each.for_all]
+        scarce = [each for each in for_tight if each.left_s and each.for_tight]
+        contested = bool(scarce) and not known.free_types
         pairs: list[Pair] = []
         for own in left.classes:
             served = for_tight if own.tight else for_all
             if not served:
                 continue
             level, margin = own.complexity - 1, margin_s if own.tight else 0.0
-            offer = least_held(served, level, prospects, margin)
-            ready_s = now_s + offer.gpu.mean_execution_s[level]
-            prospect, e = prospects[offer.gpu.name], known.fastest_s[level]
-            tiers = self._tiers(own.tight, e, ready_s, margin_s, prospect, contested)
+            best = least_held(served, level, margin)
+            ready_s = now_s + best.slot.gpu.mean_execution_s[level]
+            e = known.fastest_s[level]
+            tiers = self._tiers(own.tight, e, ready_s, margin_s, best, contested)
             for rank, key, job in fronts(own, tiers, left):
-                pairs.append((rank, key, job.deadline_s, job.id, job, offer))
+                pairs.append((rank, key, job.deadline_s, job.id, job, best.slot))
         return pairs
 
     def _tiers(
@@ -364,8 +356,6 @@ class Triage:
             lost = (1 if prospect.passing else 3) if prospect.for_all else HELD
             served = 0 if prospect.for_tight else HELD
             return (ready_s, lost, key), (later_s, served, key), (inf, HELD, key)
-        if not prospect.for_all:
-            return ()
         return (ready_s, 3, key), (safe_s, 2, key), (inf, 1, key)
 
 
@@ -383,22 +373,21 @@ def costly(known: Known, law: Law, left_s: float, waiting: int) -> bool:
 
 
 def least_held(
-    offers: Sequence[SlotView],
+    prospects: Sequence[Prospect],
     level: int,
-    prospects: Prospects,
     margin_s: float,
-) -> SlotView:
-    """The slot that a job of complexity `level` + 1 will hold for the least mean time.
+) -> Prospect:
+    """Whose slot a job of complexity `level` + 1 will hold for the least mean time.
 
     A scarce one counts margin_s more.
     """
 
-    def held_s(offer: SlotView) -> float:
-        prospect = prospects[offer.gpu.name]
-        own_s = prospect.law.delay_s + offer.gpu.mean_execution_s[level]
+    def held_s(prospect: Prospect) -> float:
+        mean_s = prospect.slot.gpu.mean_execution_s[level]
+        own_s = prospect.law.delay_s + mean_s
         return own_s + (margin_s if prospect.left_s else 0.0)
 
-    return min(offers, key=held_s) if len(offers) > 1 else offers[0]
+    return min(prospects, key=held_s) if len(prospects) > 1 else prospects[0]
 
 
 def fronts(
@@ -426,7 +415,7 @@ def together(
     job: Job,
     chosen: SlotView,
     offers: Sequence[SlotView],
-    prospects: Prospects,
+    laws: Laws,
 ) -> tuple[SlotView, ...]:
     """The chosen slot, and for a job of several GPUs others of least delay, if idle."""
     slots = [chosen]
@@ -434,5 +423,5 @@ def together(
         offers = view.offers_after(offers, slots[-1])
         if not offers:
             break
-        slots.append(min(offers, key=lambda slot: prospects[slot.gpu.name].law.delay_s))
+        slots.append(min(offers, key=lambda slot: laws[slot.gpu.name].delay_s))
     return tuple(slots)

@@ -43,7 +43,7 @@ from cgrsp_simpy.model.checks import check_bool, check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Clock, Market
+from cgrsp_simpy.rental.market import LOW, Clock, Market
 from cgrsp_simpy.rental.policies.rules import Tier
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -233,6 +233,7 @@ class Triage:
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
         self._laws: dict[int, Laws] = {}  # by band of the clock
+        self._safe_s = 0.0  # the laxity that makes a job safe
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
@@ -257,6 +258,8 @@ class Triage:
         known, now_s = view.known, view.now_s
         if known is not self._known:
             self._known, self._laws = known, {}
+            high, medium, _ = known.market.delay_s
+            self._safe_s = max(high[1], medium[1]) if self.margin else 0.0
         band = known.market.clock.band(now_s)
         if band not in self._laws:
             laws = {gpu.name: law_of(known, gpu, now_s) for gpu in known.types}
@@ -308,8 +311,6 @@ class Triage:
     ) -> list[Pair]:
         """The first job of each tier of each class, on the best slot for the class."""
         known, now_s = view.known, view.now_s
-        delays_s = known.market.delay_s
-        margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
         for_all = [each for each in prospects if each.for_all]
         for_tight = [each for each in prospects if each.for_tight or each.for_all]
         scarce = [each for each in for_tight if each.left_s and each.for_tight]
@@ -319,11 +320,11 @@ class Triage:
             served = for_tight if own.tight else for_all
             if not served:
                 continue
-            level, margin = own.complexity - 1, margin_s if own.tight else 0.0
-            best = least_held(served, level, margin)
+            level = own.complexity - 1
+            best = least_held(served, level, self._safe_s if own.tight else 0.0)
             ready_s = now_s + best.slot.gpu.mean_execution_s[level]
             e = known.fastest_s[level]
-            tiers = self._tiers(own.tight, e, ready_s, margin_s, best, contested)
+            tiers = self._tiers(own.tight, e, ready_s, best, contested)
             for rank, key, job in fronts(own, tiers, left):
                 pairs.append((rank, key, job.deadline_s, job.id, job, best.slot))
         return pairs
@@ -333,7 +334,6 @@ class Triage:
         tight: bool,
         e: float,
         ready_s: float,
-        margin_s: float,
         prospect: Prospect,
         contested: bool,
     ) -> Sequence[Tier]:
@@ -342,11 +342,11 @@ class Triage:
         e: its least mean time, seconds. ready_s: when a job would end without delay.
         contested: whether a scarce slot would serve tight jobs, too.
         """
-        doomed, safe_s = (ready_s, 3, e), ready_s + margin_s
+        doomed, safe_s = (ready_s, 3, e), ready_s + self._safe_s
         if not prospect.left_s:
             if tight and contested:
                 return doomed, (inf, 0, 0.0)
-            urgent_s = ready_s + max(margin_s, self.urgent_s)
+            urgent_s = ready_s + max(self._safe_s, self.urgent_s)
             return doomed, (safe_s, 2, e), (urgent_s, 0, 0.0), (inf, 1, e)
         key = 0.0 if self.scarce_edf and prospect.passing else e
         if tight:

@@ -275,6 +275,8 @@ class DispatchState:
 
     def offers_after(self, offers: Sequence[SlotView], taken: int) -> list[SlotView]:
         """Offers once a slot of them is taken: the next idle one takes its place."""
+        if len(self.idle) == 1:
+            return []
         alike = self.idle if self.known.free_types else self._alike[taken]
         place = bisect_right(alike, taken)
         next_one = alike[place : place + 1]

@@ -89,7 +89,7 @@ class Law(NamedTuple):
     low: chance of Low stock. delay_s: mean provisioning delay. work_s: mean execution
     time of the jobs that come. enough: number of waiting jobs from which a slot of it
     shortens the wait, as long as the better slots of the fleet are busy. end_h: hour of
-    day from which Low stock is no longer possible; None: it is always, or never.
+    day at which the next band without Low stock begins; None: there is no such band.
     later_s: mean time for which a job sent from then on holds a slot.
     """
 

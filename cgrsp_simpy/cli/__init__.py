@@ -69,6 +69,10 @@ def _carried_out(given: argparse.Namespace) -> int:
         print(text, flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
+    except MemoryError as error:
+        return _failed(f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2)
+    except (OverflowError, RecursionError) as error:
+        return _failed(f"cgrsp {given.verb}: a number is too large for this: {error}", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
         return 0

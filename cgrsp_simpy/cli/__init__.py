@@ -17,7 +17,22 @@ from importlib.metadata import version
 from typing import Any, NoReturn, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
+from cgrsp_simpy.cli import (
+    advise,
+    bound,
+    cluster,
+    compare,
+    dag,
+    hgsp,
+    lectures,
+    month,
+    policies,
+    run,
+    sweep,
+    thesis,
+    verify,
+    waiting,
+)
 from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
@@ -32,6 +47,7 @@ VERBS = {
     "run": run,
     "bound": bound,
     "advise": advise,
+    "verify": verify,
     "policies": policies,
     "thesis": thesis,
     "waiting": waiting,
@@ -60,6 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         verb = verbs.add_parser(name, help=help_line.replace("%", "%%"), description=help_line)
         module.add_arguments(verb)
     given = parser.parse_args(arguments)
+    given.parse, given.verbs = parser.parse_args, VERBS
     _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves

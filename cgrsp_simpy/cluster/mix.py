@@ -80,6 +80,12 @@ class Mix:
         pairs = [(width, share / len(widths)) for widths, share in zip(self.gpus, self.gpu_shares) for width in widths]
         return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
 
+    def check_fit(self, cluster: Cluster) -> None:
+        """Raise InputError if there are jobs that a cluster cannot run, even when it is empty."""
+        widest = max(width for width, share in zip(*self.width_shares) if share > 0)
+        allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
+        require(cluster.holds(widest), "widest job of the mix", widest, allowed)
+
 
 def least_gpu_hours(mix: Mix) -> float:
     """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at the lower ends of their classes.
@@ -134,9 +140,8 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     check_whole("jobs", jobs, least=1)
     check_number("load", load, above=0)
     check_whole("seed", seed, least=0)
+    mix.check_fit(cluster)
     widths, shares = mix.width_shares
-    widest = max(width for width, share in zip(widths, shares) if share > 0)
-    require(cluster.holds(widest), "widest job of the mix", widest, f"at most {cluster.gpus} GPUs, those of the cluster")
     gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)
     arrival_s = gap_s * np.cumsum(stream(seed, "arrivals").exponential(size=jobs))
     gpus = stream(seed, "gpus").choice(widths, jobs, p=shares)

@@ -13,11 +13,12 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Simulation, simulate
-from cgrsp_simpy.cluster.study import Offered, compare
-from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.cluster.simulation import Simulation
+from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import step_through
 
 TWO_NODES = Cluster((4, 4))
 
@@ -178,7 +179,7 @@ def own(tmp_path):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
-    study = compare(Offered(jobs=60), ["fifo", own, widest_first], range(2), executor=workers)
+    study = compare(Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers)
     by_name = defaultdict(list)
     for row in study.rows:
         by_name[row["policy"]].append(row["wait_s"])
@@ -186,9 +187,9 @@ def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
     assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
 
 
-def test_a_function_that_no_other_process_can_import_is_refused():
-    with pytest.raises(InputError, match="cannot be sent to another process"):
-        compare(Offered(jobs=20), ["fifo", lambda view: None], range(2), executor=2)
+def test_a_function_without_a_name_runs_in_other_processes_as_well():
+    found = compare(Setting(Offered(jobs=20)), [widest_first, lambda view: widest_first(view)], range(2), executor=2)
+    assert found.values("<lambda>", "wait_s") == found.values("widest_first", "wait_s")
 
 
 @pytest.mark.parametrize("action", [("run", "--scheduler"), ("compare", "--seeds", "2", "--schedulers")])
@@ -269,9 +270,9 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     )
     assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--nodes", "1x8"]) == 0
     told = capsys.readouterr().out
-    assert "killed                               2.00" in told and "longer than their estimates" not in told
-    assert "makespan_s                         200.00" in told
-    rows = compare(Offered(Mix(), 40), ["fifo"], range(2), kill_at_limit=True).rows
+    figures = dict(line.split() for line in told.split("\n\n")[0].splitlines()[1:])
+    assert (figures["killed"], figures["makespan_s"]) == ("2.00", "200.00") and "longer than their estimates" not in told
+    rows = compare(Setting(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
     assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
 
 
@@ -317,7 +318,7 @@ def test_a_listing_speaks_of_gpus_limits_and_nodes():
 
 def test_a_run_is_walked_through_step_by_step():
     jobs = jobs_of((0, 6, 10), (1, 4, 5))
-    walk = list(steps(lambda listener: Simulation(jobs, TWO_NODES, make_scheduler("fifo"), listener=listener)))
+    walk = list(step_through(Setting(jobs, TWO_NODES), "fifo"))
     started = str(walk[2]).splitlines()
     assert started[1:] == [
         "            queue: -",

@@ -34,7 +34,20 @@ Process = Generator[simpy.Event, Any, None]
 class Outcome:
     """What became of jobs; columns of shape (jobs,) in their order.
 
-    start_s, finish_s: seconds. places: nodes of each job, and its GPUs on them. killed: whether a job was ended at its limit.
+    Attributes
+    ----------
+    jobs : Jobs
+        What was to be done.
+    cluster : Cluster
+        Where.
+    scheduler : str
+        Its name.
+    start_s, finish_s : array
+        When each job started and ended, seconds.
+    places : tuple of Place
+        Nodes of each job, and its GPUs on them.
+    killed : array of bool
+        Whether a job was ended at its limit.
     """
 
     jobs: Jobs
@@ -57,7 +70,10 @@ class Outcome:
 
     @cached_property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """What held the GPUs: one row a job and node, by start; a structured array of CLAIM. place: the node. amount: GPUs."""
+        """What held the GPUs, a structured array of CLAIM: one row a job and node, by start.
+
+        In the column place stands the node, in amount the GPUs, in from_s and to_s seconds.
+        """
         by_start = np.argsort(self.start_s, kind="stable").tolist()
         return np.array(
             [

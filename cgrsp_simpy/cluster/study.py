@@ -13,7 +13,7 @@ from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, Simulation
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.model import Model
 
 __all__ = ["Offered", "Setting", "simulate"]
@@ -52,6 +52,7 @@ class Offered:
         return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
 
     def __post_init__(self) -> None:
+        require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
         check_whole("jobs", self.jobs, least=1)
         check_number("load", self.load, above=0)
 
@@ -100,6 +101,8 @@ class Setting(Model[Outcome]):
     noun = "scheduler"
 
     def __post_init__(self) -> None:
+        require(isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs")
+        require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
         check_bool("kill_at_limit", self.kill_at_limit)
@@ -194,23 +197,14 @@ def simulate(
     kill_at_limit: bool = False,
     listener: Listener | None = None,
 ) -> Outcome:
-    """Simulate jobs that are there, until the last of them ends; short for a run of `Setting`.
+    """Simulate jobs that are there, until the last of them ends: a run of their `Setting`.
 
     Parameters
     ----------
-    jobs : Jobs
-        In order of arrival.
-    cluster : Cluster
-        The nodes and their GPUs.
-    scheduler : str or callable
-        A name with parameters ("hps:monotone=true"), a function in a file ("own.py:widest_first"), or a
-        function of a ClusterView.
-    placement : str or callable
+    jobs, cluster, placement, kill_at_limit
         As of `Setting`.
-    kill_at_limit : bool
-        End a job that has run for its estimate, as Slurm does.
-    listener : callable, optional
-        Called with each Event of the run.
+    scheduler, listener
+        As of `cg.simulate`.
 
     Returns
     -------

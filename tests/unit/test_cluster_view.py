@@ -1,6 +1,8 @@
 """What a scheduler of a cluster sees and what it may answer; limits that kill; claims, timeline and listing of a run."""
 
 import gc
+import subprocess
+import sys
 import types
 from collections import defaultdict
 
@@ -19,6 +21,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import step_through
+from cgrsp_simpy.studies.sweep import sweep
 
 TWO_NODES = Cluster((4, 4))
 
@@ -205,6 +208,64 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
     error = capsys.readouterr().err.strip()
     assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
     assert "\n" not in error
+
+
+# ---- placements of one's own ----
+
+
+def last_fit(size, free):
+    """As much room as there is."""
+    return -free
+
+
+def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
+    spread, own = (Setting(Offered(jobs=40), placement=each) for each in ("spread", last_fit))
+    expected = compare(spread, ["fifo"], range(2)).rows
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with scenario\.placement"):
+        compare(spread, ["fifo"], range(2), out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("source", "a log", r"source\(='a log'\) must be an Offered, or Jobs"),
+        ("mix", "wide", r"mix\(='wide'\) must be a Mix"),
+        ("cluster", "8x8", r"cluster\(='8x8'\) must be a Cluster"),
+        ("cluster", TWO_NODES, r"widest job of the mix\(=32\) must be at most 8 GPUs"),
+        ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
+        ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
+        ("lod", 1.0, "unknown parameter 'lod'"),
+        ("load", 0.0, r"load\(=0.0\) must be a number > 0"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
+    with pytest.raises(InputError, match=message):
+        sweep({name: [wrong]}, ["fifo"], range(2), Setting())
+
+
+def test_a_sweep_varies_the_mix_and_the_cluster():
+    """Each point holds the figures of the setting that is meant."""
+    found = sweep(
+        {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]}, ["easy"], range(2), Setting()
+    )
+    assert len(found.studies) == 4
+    meant = Setting(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
+    expected = [{"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)]
+    assert found.at(load=1.0, cluster=Cluster((4,) * 16)).rows == expected
+
+
+# ---- names for scripts ----
+
+
+def test_the_names_are_there_and_load_nothing_heavy():
+    code = (
+        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__ if not hasattr(cluster, name)],"
+        " {'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "set()"]
 
 
 # ---- reservations ----

@@ -237,11 +237,6 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
 def course(outcome: Outcome) -> dict[str, Floats]:
     """Time courses of a run: values that hold from each time to the next.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        The run.
-
     Returns
     -------
     dict

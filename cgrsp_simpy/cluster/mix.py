@@ -173,11 +173,6 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     seed : int
         At least 0.
 
-    Returns
-    -------
-    Jobs
-        In order of arrival.
-
     Raises
     ------
     InputError

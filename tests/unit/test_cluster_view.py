@@ -256,6 +256,15 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
     assert found.at(load=1.0, cluster=Cluster((4,) * 16)).rows == expected
 
 
+def test_a_sweep_varies_a_switch_of_a_scheduler():
+    setting = Setting(Offered(jobs=200, load=1.2))
+    found = sweep({"hps:monotone": [False, True]}, ["hps"], range(2), setting)
+    for monotone in (False, True):
+        meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
+        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(meant.policies[0], "wait_s")
+    assert len({tuple(study.values("hps", "wait_s")) for study in found.studies}) == 2
+
+
 # ---- names for scripts ----
 
 

@@ -1,9 +1,11 @@
 """Readers of logs of clusters into `Jobs`: Gavel's Philly traces, pods of Alibaba's openb cluster, the Standard Workload Format.
 
-All readers: a gzipped file is told by its content. Time 0 is the first arrival. What was read, what was
-left out and the load on the cluster are logged as information, in one line. What a log does not tell of its
-jobs (work, family, user) is not made up from what happened to them: the column is None, and the schedulers
-that look at it refuse the log. The user is None unless the log tells two users apart at least.
+All readers: a gzipped file is told by its content. Time 0 is the first arrival. `cluster` is what the jobs are to run on; a job
+that is too wide for it is refused, or left out with skip_wide. strict: refuse bad lines and a file that is out of order, which
+are otherwise left out, or sorted, with a logged warning. What was read, what was left out and the load on the cluster are logged
+as information, in one line. What a log does not tell of its jobs (work, family, user) is not made up from what happened to
+them: the column is None, and the schedulers that look at it refuse the log. The user is None unless the log tells two users apart
+at least. Raises InputError with the file's name, and the line where there is one.
 """
 
 from __future__ import annotations
@@ -42,41 +44,12 @@ def read_philly(
     skip_wide: bool = False,
     strict: bool = False,
 ) -> Jobs:
-    """Read a Philly trace in the format of Gavel: lines of seven fields, with tabs between them.
+    """Read a Philly trace in the format of Gavel (Narayanan et al. (2020), OSDI): lines of seven fields, with tabs between them.
 
-    Used are the job type, the number of steps, the arrival in seconds and the GPUs. The trace holds steps,
-    not seconds: a job's duration is its steps over steps_per_s of its type, whatever its GPUs. The defaults
-    are ours, not measured; that jobs of different types take equally long on average is assumed, and how
-    long is a choice (see STEPS_PER_S). Iterations are the steps, the family is the model without its batch
-    size, all jobs are training, no user is told, and estimates are exact.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, gzipped or not.
-    cluster : Cluster
-        What the jobs are to run on.
-    steps_per_s : mapping
-        Job type -> steps per second, > 0.
-    skip_wide : bool
-        Leave out jobs that are too wide for the cluster, which are refused otherwise.
-    strict : bool
-        Refuse bad lines and a file that is out of order, which are left out, or sorted, with a logged
-        warning otherwise.
-
-    Returns
-    -------
-    Jobs
-        In order of arrival.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
-
-    References
-    ----------
-    Narayanan et al. (2020), OSDI.
+    Used are the job type, the number of steps, the arrival in seconds and the GPUs. The trace holds steps, not seconds: a job's
+    duration is its steps over steps_per_s of its type, whatever its GPUs. The defaults are ours, not measured; that jobs of
+    different types take equally long on average is assumed, and how long is a choice (see STEPS_PER_S). Iterations are the
+    steps, the family is the model without its batch size, all jobs are training, no user is told, and estimates are exact.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -84,39 +57,25 @@ def read_philly(
 
 
 def read_openb(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False, strict: bool = False) -> Jobs:
-    """Read a list of pods of Alibaba's trace of 2023 (cluster-trace-gpu-v2023), a CSV file.
+    """Read a list of pods of Alibaba's trace of 2023 (cluster-trace-gpu-v2023; Weng et al. (2023), USENIX ATC), a CSV file.
 
-    A pod arrives at creation_time and runs from scheduled_time to deletion_time; one that was never
-    scheduled asked for GPUs all the same, and is taken to run from creation_time. A pod that asks for a
-    share of a GPU (gpu_milli below 1000) takes the whole GPU, for GPUs are not shared here. Left out, and
-    counted: pods without GPU, and those of no time. Ours, for the trace tells no more: latency-sensitive
-    pods (qos LS) are inference, all others training; pods with equal demands (CPU, memory, GPUs) are one
+    A pod arrives at creation_time and runs from scheduled_time to deletion_time; one that was never scheduled asked for GPUs all
+    the same, and is taken to run from creation_time. A pod that asks for a share of a GPU (gpu_milli below 1000) takes the whole
+    GPU, for GPUs are not shared here. Left out, and counted: pods without GPU, and those of no time. Ours, for the trace tells no
+    more: latency-sensitive pods (qos LS) are inference, all others training; pods with equal demands (CPU, memory, GPUs) are one
     family; estimates are exact. Neither work nor user is told.
-
-    Parameters, returns and errors are those of `read_philly`.
-
-    References
-    ----------
-    Weng et al. (2023), USENIX ATC.
     """
     return _read(path, openb, cluster, skip_wide, strict)
 
 
 def read_swf(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False, strict: bool = False) -> Jobs:
-    """Read a log in the Standard Workload Format, version 2.2; a processor is taken for a GPU.
+    """Read a log in the Standard Workload Format, version 2.2 (Parallel Workloads Archive); a processor is taken for a GPU.
 
-    GPUs are the allocated processors, else the requested ones; the estimate is the requested time, else the
-    run time; family is the application. Left out, and counted: parts of checkpointed jobs (status 2 to 4;
-    the format lists these jobs whole as well), jobs cancelled before they ran, and jobs without run time (or
-    of 0 s), submit time or processors. All others held their processors, whatever their status. Ours: all
-    jobs are training. Work is not told, and the run time does not stand in for it, for no scheduler knows it
-    beforehand.
-
-    Parameters, returns and errors are those of `read_philly`.
-
-    References
-    ----------
-    Parallel Workloads Archive.
+    GPUs are the allocated processors, else the requested ones; the estimate is the requested time, else the run time; family is
+    the application. Left out, and counted: parts of checkpointed jobs (status 2 to 4; the format lists these jobs whole as well),
+    jobs cancelled before they ran, and jobs without run time (or of 0 s), submit time or processors. All others held their
+    processors, whatever their status. Ours: all jobs are training. Work is not told, and the run time does not stand in for it,
+    for no scheduler knows it beforehand.
     """
     return _read(path, swf, cluster, skip_wide, strict)
 

@@ -80,7 +80,7 @@ def _warn_of_left_out(setting: Setting) -> None:
     lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
     if lacks:
         told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
-        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.name, told)
+        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.offered, told)
 
 
 def _more(outcome: Outcome) -> tuple[str, dict[str, Any]]:

@@ -8,14 +8,14 @@ Run it as: python scenarios/easy_or_hps.py PATH
 import sys
 
 from cgrsp_simpy.cluster.jobs import Cluster
-from cgrsp_simpy.cluster.logs import read_philly
+from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.schedulers import make_scheduler
 from cgrsp_simpy.cluster.simulation import simulate
 
 if __name__ == "__main__":
     cluster = Cluster((8,) * 20)
-    jobs = read_philly(sys.argv[1], cluster)
+    jobs = read_jobs(sys.argv[1], "philly", cluster)
     print(f"{jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {cluster.gpus} GPUs on {len(cluster.sizes)} nodes\n")
     print(f"{'':20}{'mean wait, h':>14}{'95 %, h':>10}{'longest, h':>12}{'starved, %':>12}{'used, %':>10}{'fragmented, %':>15}")
     for name in ("fifo", "easy", "conservative", "hps", "hps:monotone=true"):

@@ -9,24 +9,35 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    READING,
+    Answer,
+    add_gallery,
+    add_reading,
+    add_study,
+    answer,
+    gallery_of,
+    policies_of,
+    reading_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.cluster import table
-from cgrsp_simpy.cluster.jobs import Cluster, Jobs
-from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
-from cgrsp_simpy.cluster.metrics import by_class, metrics
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
+from cgrsp_simpy.cluster.metrics import by, by_class, metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, Simulation, lacking
 from cgrsp_simpy.cluster.study import Offered, Source, compare
+from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
-FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
-ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
-
 COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
 OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
 
@@ -47,6 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--scheduler", default="fifo", metavar="S", help="as in compare (default: %(default)s)")
     one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     one.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
+    one.add_argument("--swf", metavar="FILE", help="write the schedule into FILE, in the Standard Workload Format")
+    one.add_argument(
+        "--by", metavar="COLUMN", help="waits by the values of a column of the log, such as user, not by class of job"
+    )
     for action in (every, one):
         _add_source(action)
     add_watching(one)
@@ -62,12 +77,10 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log")
     group.add_argument("--overestimate", type=float, metavar="F", help="users say up to 1 + F times the duration (default: 0)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
-    group.add_argument("--trace-format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the file's name)")
     group.add_argument("--skip-wide", action="store_true", help="leave out jobs wider than the cluster instead of refusing them")
-    group.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
-    group.add_argument(
-        "--nodes", default="8x8", metavar="NxG", help="nodes x GPUs, several kinds as 4x8,2x4 (default: %(default)s)"
-    )
+    add_reading(group)
+    nodes = "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells, else 8x8)"
+    group.add_argument("--nodes", metavar="NxG", help=nodes)
     group.add_argument("--placement", default="best", metavar="NAME", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)")
     group.add_argument("--kill-at-limit", action="store_true", help="end a job that has run for its estimate, as Slurm does")
 
@@ -88,33 +101,32 @@ def _cluster(text: str) -> Cluster:
     return Cluster(tuple(sizes))
 
 
-def _source(given: argparse.Namespace, cluster: Cluster) -> Source:
+def _offered(given: argparse.Namespace) -> tuple[Source, Cluster]:
+    """The jobs, and the cluster that they are to run on."""
     if given.jobs is not None:
         check_whole("--jobs", given.jobs, least=1)
+    cluster = PAPER_CLUSTER if given.nodes is None else _cluster(given.nodes)
     if given.trace is None:
-        for name in ("trace_format", "skip_wide", "strict"):
+        for name in (*READING, "skip_wide"):
             require(not getattr(given, name), f"--{name.replace('_', '-')}", getattr(given, name), "given with --trace")
         own = {"load": given.load, "jobs": given.jobs}
         mix = Mix() if given.overestimate is None else Mix(overestimate=given.overestimate)
-        return Offered(mix, **{name: value for name, value in own.items() if value is not None})
+        return Offered(mix, **{name: value for name, value in own.items() if value is not None}), cluster
     for name in ("load", "overestimate"):
         require(getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace")
-    read = FORMATS[_format(given)]
-    jobs = read(given.trace, cluster, skip_wide=given.skip_wide, strict=given.strict)
-    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
-
-
-def _format(given: argparse.Namespace) -> str:
-    name = given.trace_format or ENDINGS.get(Path(given.trace.removesuffix(".gz")).suffix)
-    if name is None:
-        raise InputError(f"{given.trace}: what it is cannot be told by its name; --trace-format is one of {', '.join(FORMATS)}")
-    check_one_of("--trace-format", name, FORMATS)
-    return str(name)
+    found = read_log(given.trace, given.trace_format, **reading_of(given))
+    if given.nodes is None and (told := cluster_of(found)):
+        log.info(
+            "%s: its header tells %d processors on %d nodes, which are taken for GPUs", given.trace, told.gpus, len(told.sizes)
+        )
+        cluster = told
+    jobs = jobs_of(found, cluster, skip_wide=given.skip_wide)
+    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name), cluster
 
 
 def _compare(given: argparse.Namespace) -> Answer:
-    cluster = _cluster(given.nodes)
-    source, seeds = _source(given, cluster), seeds_of(given)
+    seeds = seeds_of(given)
+    source, cluster = _offered(given)
     if isinstance(source, Jobs):
         seeds = range(1)  # a log has no luck
     schedulers = _compared(source) if given.schedulers is None else policies_of(given.schedulers)
@@ -135,26 +147,28 @@ def _compared(source: Source) -> list[str]:
 
 
 def _run(given: argparse.Namespace) -> Answer:
-    cluster, scheduler = _cluster(given.nodes), make_scheduler(given.scheduler)
+    scheduler = make_scheduler(given.scheduler)
     check_one_of("placement", given.placement, PLACEMENTS)
     check_whole("--seed", given.seed, least=0)
     check_watching(given)
-    source = _source(given, cluster)
+    source, cluster = _offered(given)
     jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, given.seed)
     placement, killed = PLACEMENTS[given.placement], given.kill_at_limit
     outcome = watch(given, lambda listener: Simulation(jobs, cluster, scheduler, placement, killed, listener))
     draw(given, outcome)
+    classes = by_class(outcome) if given.by is None else by(outcome, given.by)
+    if given.swf is not None:
+        write_whole(Path(given.swf), schedule_text(outcome).encode())
     if given.format == "csv":
         return Answer(csv_text(_rows(outcome)).rstrip("\n"))
     figures = metrics(outcome)
     if given.format == "json":
         named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
+        return Answer(json_text({**named, "summary": figures, "classes": classes}))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
     lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
     if jobs.underestimated and not given.kill_at_limit:
         lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
-    classes = by_class(outcome)
     return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
 
 
@@ -163,10 +177,11 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, outcome.start_s, outcome.finish_s)
     names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
     rows = zip(zip(*(column.tolist() for column in columns)), outcome.places)
-    return [
+    told = [
         {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
         for number, (row, place) in enumerate(rows)
     ]
+    return [{**row, **jobs.tags.of(number, row)} for number, row in enumerate(told)]
 
 
 def _table(given: argparse.Namespace) -> Answer:

@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_trials(action)
     add_simulation(seen, jobs=FEW)
     add_watching(seen)
+    seen.add_argument("--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user")
     run.add_argument(
         "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV); none: keep none (default)"
     )
@@ -178,6 +179,8 @@ def _watched(given: argparse.Namespace) -> Answer:
     case = simulated(given, listed(source_of(given), given.seed), policy)
     outcome = watch(given, lambda listener: Simulation(case, given.seed, listener, keep=True))
     draw(given, outcome)
+    if given.by is not None:
+        return _by(given, outcome)
     if given.format == "csv":
         return Answer(csv_text(_records([outcome])).rstrip("\n"))
     figures = {**outcome.figures, "servers": float(given.servers)}
@@ -187,6 +190,17 @@ def _watched(given: argparse.Namespace) -> Answer:
     if given.format == "json":
         return Answer(json_text(shown))
     return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
+
+
+def _by(given: argparse.Namespace, outcome: Outcome) -> Answer:
+    """A row for each value of a column of the log."""
+    rows = outcome.by(given.by)
+    if given.format == "json":
+        return Answer(json_text({"rows": rows}))
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    cells = [[str(row["value"]), *(f"{value:,.6g}" for value in list(row.values())[2:])] for row in rows]
+    return Answer("\n".join(aligned([[given.by, *list(rows[0])[2:]], *cells])))
 
 
 def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Mean]:
@@ -209,7 +223,9 @@ def _records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         assert done is not None
         columns = (done.place + 1, *done.jobs, done.start_s, done.wait_s, done.on_demand.astype(int))
         names = ("job", *done.jobs._fields, "start_s", "wait_s", "on_demand")
-        rows += [{"seed": outcome.seed, **dict(zip(names, row))} for row in zip(*(column.tolist() for column in columns))]
+        for place, row in enumerate(zip(*(column.tolist() for column in columns))):
+            told = {"seed": outcome.seed, **dict(zip(names, row))}
+            rows.append({**told, **outcome.tags.of(place, told)})
     return rows
 
 

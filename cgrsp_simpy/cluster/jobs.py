@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
 __all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
@@ -58,6 +59,7 @@ class Jobs:
     arrival_s, duration_s: seconds; a job holds its GPUs for its duration. gpus: whole numbers >= 1. estimate_s: what a scheduler
     is told of the duration. kind: index into KINDS. What a log may not tell, None then: iterations, the work that is known before
     a job runs, for the efficiency of PBS and SBS; family, user: whole numbers >= 0 that tell model families and users apart.
+    tags: of jobs of a log, its own ids and all other columns, as texts.
 
     Raises InputError, naming column and job (numbered from 1 in the order given), for what is not allowed. Jobs are put in order
     of arrival, those that arrive together in the order given.
@@ -72,6 +74,7 @@ class Jobs:
     family: Ints | None = field(repr=False)
     user: Ints | None = field(repr=False)
     name: str = "jobs"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -84,6 +87,7 @@ class Jobs:
         order = np.argsort(self.arrival_s, kind="stable")
         for column in self.columns:
             object.__setattr__(self, column, getattr(self, column)[order])
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _check(self, column: str, values: npt.NDArray[Any]) -> None:
         require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},), one a job")
@@ -129,10 +133,10 @@ class Jobs:
         """Some of the jobs."""
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
-        return Jobs(**columns, name=name)
+        return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
-COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")
+COLUMNS = tuple(each.name for each in fields(Jobs) if each.name not in ("name", "tags"))
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:

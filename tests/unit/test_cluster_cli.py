@@ -151,7 +151,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--trace", "none.trace"), "none.trace"),
         (
             ("run", "--trace", "jobs.txt"),
-            "jobs.txt: what it is cannot be told by its name; --trace-format is one of philly, openb, swf",
+            "jobs.txt: No such file or directory",
         ),
         (("figures", "--only", "nope"), "unknown figure 'nope'"),
     ],

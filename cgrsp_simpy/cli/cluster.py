@@ -12,10 +12,12 @@ from typing import Any
 from cgrsp_simpy.cli.options import (
     READING,
     Answer,
+    add_by,
     add_gallery,
     add_reading,
     add_study,
     answer,
+    by_answer,
     gallery_of,
     policies_of,
     reading_of,
@@ -59,9 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     one.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
     one.add_argument("--swf", metavar="FILE", help="write the schedule into FILE, in the Standard Workload Format")
-    one.add_argument(
-        "--by", metavar="COLUMN", help="waits by the values of a column of the log, such as user, not by class of job"
-    )
+    add_by(one)
     for action in (every, one):
         _add_source(action)
     add_watching(one)
@@ -156,19 +156,22 @@ def _run(given: argparse.Namespace) -> Answer:
     placement, killed = PLACEMENTS[given.placement], given.kill_at_limit
     outcome = watch(given, lambda listener: Simulation(jobs, cluster, scheduler, placement, killed, listener))
     draw(given, outcome)
-    classes = by_class(outcome) if given.by is None else by(outcome, given.by)
+    rows = None if given.by is None else by(outcome, given.by)
     if given.swf is not None:
         write_whole(Path(given.swf), schedule_text(outcome).encode())
+    if rows is not None:
+        return by_answer(rows, given)
     if given.format == "csv":
         return Answer(csv_text(_rows(outcome)).rstrip("\n"))
     figures = metrics(outcome)
     if given.format == "json":
         named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        return Answer(json_text({**named, "summary": figures, "classes": classes}))
+        return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
     lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
     lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
     if jobs.underestimated and not given.kill_at_limit:
         lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
+    classes = by_class(outcome)
     return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
 
 

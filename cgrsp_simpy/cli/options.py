@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
@@ -21,12 +21,14 @@ from cgrsp_simpy.studies.study import Tidy, failures_told
 __all__ = [
     "READING",
     "Answer",
+    "add_by",
     "add_gallery",
     "add_policies",
     "add_reading",
     "add_scenario",
     "add_study",
     "answer",
+    "by_answer",
     "gallery_of",
     "policies_of",
     "reading_of",
@@ -137,6 +139,21 @@ def _columns(text: str | None) -> dict[str, str]:
     if not all(name and column for name, _, column in parts) or len({name for name, _, _ in parts}) < len(parts):
         raise InputError(f"--columns(={text!r}) must be names with columns of the file, such as submit=created,service=seconds")
     return {name.strip(): column.strip() for name, _, column in parts}
+
+
+def add_by(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for figures by the values of a column of a log."""
+    parser.add_argument("--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user")
+
+
+def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
+    """Rows by the values of a column of a log, in the format asked for."""
+    if given.format == "json":
+        return Answer(json_text({"by": given.by, "rows": [{name: row[name] for name in list(row)[1:]} for row in rows]}))
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    cells = [["-" if value != value else f"{value:,.6g}" for value in list(row.values())[2:]] for row in rows]
+    return Answer("\n".join(aligned([[given.by, *list(rows[0])[2:]], *([row["value"], *own] for row, own in zip(rows, cells))])))
 
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:

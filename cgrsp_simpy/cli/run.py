@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tqdm import tqdm
 
-from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of
+from cgrsp_simpy.cli.options import Answer, add_by, add_scenario, by_answer, scenario_of
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import csv_text, json_text
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "csv", "json"), default="table", help="figures as table or json, or records as csv"
     )
+    add_by(parser)
     add_watching(parser)
 
 
@@ -37,6 +38,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_watching(given)
     run = watch(given, lambda listener: Simulation(scenario, policy, given.seed, _jobs(scenario, given), True, listener))
     draw(given, run)
+    if given.by is not None:
+        return by_answer(run.by(given.by), given)
     if given.format == "csv":
         return Answer(csv_text(run.rows()).rstrip("\n"))
     figures = run.summary()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.cli.options import Answer, gallery_of, workers_of
+from cgrsp_simpy.cli.options import Answer, add_by, by_answer, gallery_of, workers_of
 from cgrsp_simpy.cli.waiting_options import (
     add_figures,
     add_model,
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_trials(action)
     add_simulation(seen, jobs=FEW)
     add_watching(seen)
-    seen.add_argument("--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user")
+    add_by(seen)
     run.add_argument(
         "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV); none: keep none (default)"
     )
@@ -180,7 +180,7 @@ def _watched(given: argparse.Namespace) -> Answer:
     outcome = watch(given, lambda listener: Simulation(case, given.seed, listener, keep=True))
     draw(given, outcome)
     if given.by is not None:
-        return _by(given, outcome)
+        return by_answer(outcome.by(given.by), given)
     if given.format == "csv":
         return Answer(csv_text(_records([outcome])).rstrip("\n"))
     figures = {**outcome.figures, "servers": float(given.servers)}
@@ -190,17 +190,6 @@ def _watched(given: argparse.Namespace) -> Answer:
     if given.format == "json":
         return Answer(json_text(shown))
     return Answer("\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items()))
-
-
-def _by(given: argparse.Namespace, outcome: Outcome) -> Answer:
-    """A row for each value of a column of the log."""
-    rows = outcome.by(given.by)
-    if given.format == "json":
-        return Answer(json_text({"rows": rows}))
-    if given.format == "csv":
-        return Answer(csv_text(rows).rstrip("\n"))
-    cells = [[str(row["value"]), *(f"{value:,.6g}" for value in list(row.values())[2:])] for row in rows]
-    return Answer("\n".join(aligned([[given.by, *list(rows[0])[2:]], *cells])))
 
 
 def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Mean]:

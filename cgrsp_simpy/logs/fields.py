@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.reading import timestamp
 
 __all__ = ["MOST", "TEXT", "TIME", "Array", "Clock", "Field", "Floats", "of_unix", "seconds_between"]
@@ -136,10 +137,15 @@ def seconds_between(start: Any, times: Array) -> Floats:
 
 
 def of_unix(times: Array, submit: Array) -> Array:
-    """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times; else as they are."""
+    """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times; else as they are.
+
+    Raises InputError for an earliest submission that is neither, such as one in milliseconds.
+    """
     if submit.dtype.kind == "M" or not len(submit) or np.isnan(submit).all() or times.dtype.kind == "M":
         return times
-    if not EPOCH_S[0] <= np.nanmin(submit) < EPOCH_S[1]:
+    first_s = float(np.nanmin(submit))
+    require(first_s < EPOCH_S[1], "earliest submission", first_s, "seconds, or a Unix time in seconds")  # not in milliseconds
+    if first_s < EPOCH_S[0]:
         return times
     micro = np.round(np.nan_to_num(times) * 1e6).astype(np.int64).astype("datetime64[us]")
     return np.where(np.isnan(times), np.datetime64("NaT", "us"), micro)

@@ -68,7 +68,7 @@ CSV = Format(
 
 
 def _unsuccessful(status: str) -> str | None:
-    return None if status == "SUCCEED" else f"predict_status {status}"
+    return None if status == "SUCCEED" else f"predict_status {' '.join(status.split())[:50]}"
 
 
 GENTD26 = Format(

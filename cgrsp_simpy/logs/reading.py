@@ -153,7 +153,7 @@ def _check_names(line: int, format: Format, fields: Sequence[Field], names: list
     """The columns that are needed are there."""
     for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
         if not set(choices) & set(names):
-            told = f"(columns: {', '.join(names)[:200]})"
+            told = f"(columns: {', '.join(names)[:200]!r})"
             raise InputError(f"line {line}: no column {' or '.join(choices)} {told}{_hint(format, names)}")
 
 
@@ -255,9 +255,10 @@ def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]]
     found.lines += [lines[row] for row in rest]
     found.numbers.append({name: values[kept] for name, values in made.columns.items()})
     seen = found.seen
-    for name, told in {**texts, **{name: cells[place] for name, place in found.others.items()}}.items():
-        kept_texts = ("" if told[row] == format.none else told[row] for row in rest)
-        found.texts.setdefault(name, []).extend(seen.setdefault(text, text) for text in kept_texts)
+    kept_as_text = {name: texts[name] for name in found.taken if name in texts}
+    for name, told in {**kept_as_text, **{name: cells[place] for name, place in found.others.items()}}.items():
+        some = ("" if told[row] == format.none else told[row] for row in rest)
+        found.texts.setdefault(name, []).extend(seen.setdefault(text, text) for text in some)
 
 
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
@@ -276,12 +277,13 @@ def _is_none(values: Array) -> Array:
 def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
     bad = tuple(sorted(found.bad))
-    if bad:
-        what = f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed([f'line {each.line}: {each.what}' for each in bad])}"
-        note(log, path, strict, what, "left out")
+    told = listed([f"line {each.line}: {each.what}" for each in bad])
     report = Report(found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()})
-    if not found.lines:
-        raise InputError(f"no usable job (bad rows: {len(bad)}; left out: {str(report) or 'none'})")
+    if not found.lines and not (bad and strict):
+        counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
+        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{told}")
+    if bad:
+        note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {told}", "left out")
     columns = {name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]}
     found.numbers.clear()
     line = np.array(found.lines, dtype=np.int64)

@@ -347,7 +347,7 @@ def test_a_log_out_of_order_is_sorted_with_a_note_or_refused(log_of, caplog):
     ("text", "said"),
     [
         ("", "log.csv: the file is empty"),
-        ("TIMESTAMP,ContextTokens\n", "line 1: no column GeneratedTokens (columns: TIMESTAMP, ContextTokens)"),
+        ("TIMESTAMP,ContextTokens\n", "line 1: no column GeneratedTokens (columns: 'TIMESTAMP, ContextTokens')"),
         (HEAD, "log.csv: no usable job (bad rows: 0; left out: none)"),
         (b"\xff\xfe\x00", "log.csv: not a text file in UTF-8"),
         (HEAD + GOOD + '"', "log.csv: line 4: not CSV (unexpected end of data)"),

@@ -354,12 +354,12 @@ FILES = [
         r"line 6: not a row of the format swf, .* \(2 fields, not 18\)",
     ),
     ("log.swf", CSV_HEAD.encode(), {}, "line 1: not a row of the format swf"),  # another format's file
-    ("log.csv", (HEAD + line()).encode(), {}, r"line 1: no column submit_s or timestamp or time \(columns: ; Version: 2.2\)"),
+    ("log.csv", (HEAD + line()).encode(), {}, r"line 1: no column submit_s or timestamp or time \(columns: '; Version: 2.2'\)"),
     (
         "log.csv",
         b"\n\ntime,runtime\n1,2\n",
         {},
-        r"line 3: no column service_s or wallclock_runtime_sec \(columns: time, runtime\)",
+        r"line 3: no column service_s or wallclock_runtime_sec \(columns: 'time, runtime'\)",
     ),
     ("log.csv", b"\n\n", {}, "the file is empty"),
     ("log.csv", CSV_HEAD.encode(), {}, "no usable job"),  # a header and nothing else

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, seconds_between
-from cgrsp_simpy.logs.format import Format, Raw
+from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 from cgrsp_simpy.logs.text import Rows, faults_of, opened
@@ -193,27 +193,27 @@ def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> N
     only = (_place(found, where[0]), where[1]) if where else None
     rows = iter(found.rows)
     while part := list(islice(rows, ROWS)):
-        lines: list[int] = []
-        good: list[list[str]] = []
+        good: list[tuple[int, list[str]]] = []
         for line, cells in part:
-            if isinstance(cells, str):
-                found.count += 1
-                found.bad.append(Fault(line, cells))
-                continue
-            # a field that is the last of a row may be cut off
-            mine = cells[group] if group is not None and len(cells) > group + 1 else ""
-            if only is not None and (cells[only[0]] if len(cells) > only[0] + 1 else "") != only[1]:
+            if isinstance(cells, list) and only is not None and _cell(cells, only[0]) != only[1]:
                 continue
             found.count += 1
-            if len(cells) != found.width:
-                found.bad.append(Fault(line, f"{len(cells)} fields, not {found.width}", mine))
+            if isinstance(cells, str):
+                found.bad.append(Fault(line, cells))
+            elif len(cells) != found.width:
+                fault = f"{len(cells)} fields, not {found.width}"
+                found.bad.append(Fault(line, fault, "" if group is None else _cell(cells, group)))
             elif skip is not None and (reason := skip[1](cells[skip[0]])):
                 found.left_out.setdefault(reason, []).append(line)
             else:
-                lines.append(line)
-                good.append(cells)
+                good.append((line, cells))
         if good:
-            _take(found, format, lines, good, group)
+            _take(found, format, [line for line, _ in good], [cells for _, cells in good], group)
+
+
+def _cell(cells: list[str], place: int) -> str:
+    """A cell of a row; "" if it is the last, or beyond, for a row may be cut off there."""
+    return cells[place] if len(cells) > place + 1 else ""
 
 
 def _place(found: _Found, column: str) -> int:
@@ -226,27 +226,12 @@ def _place(found: _Found, column: str) -> int:
 def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]], group: int | None) -> None:
     """Put the usable rows of some with those found before."""
     cells = list(zip(*rows))
-    faults: dict[int, str] = {}
-    numbers: dict[str, Array] = {}
-    texts: dict[str, Sequence[str]] = {each.name: [""] * len(rows) for each in format.fields if each.kind == TEXT}
-    for name, (each, column, place) in found.taken.items():
-        if each.kind == TEXT:
-            texts[name] = cells[place]
-            continue
-        read = found.clock.times if each.kind == TIME else Field.numbers
-        numbers[name], wrong = read(each, column, cells[place])
-        faults = {**wrong, **faults}
-    made = format.made(Raw(numbers, texts, len(rows)))
-    for mask, name, allowed in made.bad:
-        _, column, place = found.taken.get(name, (None, name, -1))
-        for row in np.flatnonzero(mask).tolist():
-            faults.setdefault(row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}")
+    made, faults = _made(found, format, cells)
     found.bad += [Fault(lines[row], what, rows[row][group] if group is not None else "") for row, what in sorted(faults.items())]
     kept = np.ones(len(rows), dtype=bool)
     kept[list(faults)] = False
     for reason, out in (*made.left_out, *_untimed(made.columns)):
-        out = out & kept
-        for row in np.flatnonzero(out).tolist():
+        for row in np.flatnonzero(out & kept).tolist():
             found.left_out.setdefault(reason, []).append(lines[row])
         kept &= ~out
     rest = np.flatnonzero(kept).tolist()
@@ -254,11 +239,31 @@ def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]]
         return
     found.lines += [lines[row] for row in rest]
     found.numbers.append({name: values[kept] for name, values in made.columns.items()})
-    seen = found.seen
-    kept_as_text = {name: texts[name] for name in found.taken if name in texts}
-    for name, told in {**kept_as_text, **{name: cells[place] for name, place in found.others.items()}}.items():
-        some = ("" if told[row] == format.none else told[row] for row in rest)
-        found.texts.setdefault(name, []).extend(seen.setdefault(text, text) for text in some)
+    texts = {name: place for name, (each, _, place) in found.taken.items() if each.kind == TEXT} | found.others
+    for name, place in texts.items():
+        some = ("" if cells[place][row] == format.none else cells[place][row] for row in rest)
+        found.texts.setdefault(name, []).extend(found.seen.setdefault(text, text) for text in some)
+
+
+def _made(found: _Found, format: Format, cells: Sequence[Sequence[str]]) -> tuple[Made, dict[int, str]]:
+    """The columns of a log from the cells of some rows, column by column, and what is wrong with the bad ones of these."""
+    count = len(cells[0])
+    faults: dict[int, str] = {}
+    numbers: dict[str, Array] = {}
+    texts: dict[str, Sequence[str]] = {each.name: [""] * count for each in format.fields if each.kind == TEXT}
+    for name, (each, column, place) in found.taken.items():
+        if each.kind == TEXT:
+            texts[name] = cells[place]
+            continue
+        read = found.clock.times if each.kind == TIME else Field.numbers
+        numbers[name], wrong = read(each, column, cells[place])
+        faults = {**wrong, **faults}
+    made = format.made(Raw(numbers, texts, count))
+    for mask, name, allowed in made.bad:
+        for row in np.flatnonzero(mask).tolist():
+            _, column, place = found.taken[name]
+            faults.setdefault(row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}")
+    return made, faults
 
 
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:

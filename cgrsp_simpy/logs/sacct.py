@@ -15,6 +15,7 @@ __all__ = ["SACCT"]
 NONE = ("", "Unknown", "None")
 GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}  # Slurm's plain number is MB
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
+TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
@@ -63,8 +64,8 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 
 def _made(raw: Raw) -> Made:
     """A job takes what was allocated, where nothing was what it asked for; it ran from its start to its end."""
-    asked = [had or wanted for had, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])]
-    resources, odd = _asked(asked)
+    had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
+    resources, odd = _asked([allocated or wanted for allocated, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])])
     start, end = raw.numbers["start"], raw.numbers["end"]
     service_s = seconds_between(start, end)
     cancelled = np.array([state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool)
@@ -74,7 +75,8 @@ def _made(raw: Raw) -> Made:
         left_out=(("cancelled before it ran", cancelled & ~(service_s > 0)),),
         bad=(
             (service_s < 0, "end", "at or after Start"),
-            (odd, "AllocTRES", "like cpu=8,mem=64G,node=1,gres/gpu=2, as must ReqTRES"),
+            (odd & had, "AllocTRES", TRES),
+            (odd & ~had, "ReqTRES", TRES),
         ),
     )
 

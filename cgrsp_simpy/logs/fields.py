@@ -66,7 +66,7 @@ class Field:
             ok &= values == np.floor(values)
         for row in np.flatnonzero(~ok & ~none).tolist():
             faults.setdefault(row, f"{column}(={texts[row][:50]!r}) must be {self.allowed}")
-        values[none] = np.nan
+        values[none | ~ok] = np.nan
         return values * self.unit, faults
 
     def _one_by_one(self, column: str, texts: Sequence[str], faults: Faults) -> tuple[Floats, npt.NDArray[np.bool_]]:

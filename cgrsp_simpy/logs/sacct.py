@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from cgrsp_simpy.logs.fields import TEXT, TIME, Field, Floats, seconds_between
+from cgrsp_simpy.logs.fields import MOST, TEXT, TIME, Field, Floats, seconds_between
 from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.text import pipe_rows
 
@@ -14,6 +14,7 @@ __all__ = ["SACCT"]
 
 NONE = ("", "Unknown", "None")
 GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}  # Slurm's plain number is MB
+COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
@@ -34,29 +35,27 @@ def _amount(text: str, unit: dict[str, float]) -> float:
     return float(match[1]) * unit.get(match[2], np.nan) if match else np.nan
 
 
-def _gpus(tres: dict[str, str]) -> str:
+def _gpus(tres: dict[str, str]) -> float:
     """GPUs of all types; Slurm may tell their sum, their types, or both."""
     if "gres/gpu" in tres:
-        return tres["gres/gpu"]
-    typed = [count for name, count in tres.items() if name.startswith("gres/gpu:")]
-    return str(sum(map(float, typed))) if all(AMOUNT.fullmatch(count) for count in typed) else "?"
+        return _amount(tres["gres/gpu"], COUNT)
+    return sum(_amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:"))
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
     """GPUs, cores, memory and nodes of each job, and whether a text is none of the kind."""
     columns = {name: np.full(len(texts), np.nan) for name in ("gpus", "cores", "memory_gb", "nodes")}
     bad = np.zeros(len(texts), dtype=bool)
-    plain = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
     for row, text in enumerate(texts):
         if text and not all(map(ENTRY.fullmatch, text.split(","))):
             bad[row] = True
             continue
         tres = _resources(text)
-        found = {"gpus": _amount(_gpus(tres), plain)}
-        found |= {name: _amount(tres[key], plain) for name, key in (("cores", "cpu"), ("nodes", "node")) if key in tres}
+        found = {"gpus": _gpus(tres)}
+        found |= {name: _amount(tres[key], COUNT) for name, key in (("cores", "cpu"), ("nodes", "node")) if key in tres}
         if "mem" in tres:
             found["memory_gb"] = _amount(tres["mem"], GB_PER)
-        bad[row] = any(np.isnan(value) for value in found.values())
+        bad[row] = any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
         for name, value in found.items():
             columns[name][row] = value
     return columns, bad

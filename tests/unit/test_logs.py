@@ -385,6 +385,21 @@ def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
         assert said in err and str(path) in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["gres/gpu:a=9999999999999999999K", "gres/gpu=1.5", "gres/gpu:a=many", "mem=1e9G", "cpu"])
+def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(file, text):
+    found = read_log(
+        file(SACCT + SACCT.splitlines()[1].replace("cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", text) + "\n"), "sacct"
+    )
+    [fault] = found.report.bad
+    assert fault.line == 11 and fault.what.startswith(f"AllocTRES(={text!r}) must be like cpu=8")
+
+
+def test_a_number_out_of_range_spoils_no_other_column(file):
+    bad = "1 0 -1 5 1e300 -1 1e300 1 9 1e300 1 1 1 1 1 1 -1 -1\n"
+    found = read_log(file(bad + bad.replace("1e300", "2").replace("1 0", "2 0"), "log.swf"))
+    assert found["cores"].tolist() == [2] and len(found.report.bad) == 1
+
+
 def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
     found = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
     assert found.tags["job_id"] == ("a", "d") and [fault.line for fault in found.report.bad] == [3, 4]

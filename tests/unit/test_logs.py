@@ -593,3 +593,5 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(file,
     path = file("submit_s,service_s,who\n0,5,a\n1,6,b\n")
     first = cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out")
     assert cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out").rows == first.rows
+    with pytest.raises(InputError, match="use another directory"):
+        cg.compare(cg.trace(file("submit_s,service_s,who\n0,5,a\n1,6,c\n")), ["fifo"], range(2), out=tmp_path / "out")

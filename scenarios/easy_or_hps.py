@@ -11,7 +11,7 @@ import cgrsp_simpy as cg
 
 if __name__ == "__main__":
     cluster = cg.cluster.Cluster((8,) * 20)
-    jobs = cg.cluster.read_philly(sys.argv[1], cluster)
+    jobs = cg.cluster.read_jobs(sys.argv[1], "philly", cluster)
     print(f"{jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {cluster.gpus} GPUs on {len(cluster.sizes)} nodes\n")
     print(f"{'':20}{'mean wait, h':>14}{'95 %, h':>10}{'longest, h':>12}{'starved, %':>12}{'used, %':>10}{'fragmented, %':>15}")
     for name in ("fifo", "easy", "conservative", "hps", "hps:monotone=true"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.cli.options import Answer, gallery_of, workers_of
+from cgrsp_simpy.cli.options import Answer, add_by, by_answer, gallery_of, workers_of
 from cgrsp_simpy.cli.waiting_options import (
     add_figures,
     add_model,
@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_trials(action)
     add_simulation(seen, jobs=FEW)
     add_watching(seen)
+    add_by(seen)
     run.add_argument(
         "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV); none: keep none (default)"
     )
@@ -178,6 +179,8 @@ def _watched(given: argparse.Namespace) -> Answer:
     case = simulated(given, listed(source_of(given), given.seed), policy)
     outcome = watch(given, lambda listener: Simulation(case, given.seed, listener, keep=True))
     draw(given, outcome)
+    if given.by is not None:
+        return by_answer(outcome.by(given.by), given)
     if given.format == "csv":
         return Answer(csv_text(_records([outcome])).rstrip("\n"))
     figures = {**outcome.figures, "servers": float(given.servers)}
@@ -209,7 +212,9 @@ def _records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         assert done is not None
         columns = (done.place + 1, *done.jobs, done.start_s, done.wait_s, done.on_demand.astype(int))
         names = ("job", *done.jobs._fields, "start_s", "wait_s", "on_demand")
-        rows += [{"seed": outcome.seed, **dict(zip(names, row))} for row in zip(*(column.tolist() for column in columns))]
+        for place, row in enumerate(zip(*(column.tolist() for column in columns))):
+            told = {"seed": outcome.seed, **dict(zip(names, row))}
+            rows.append({**told, **outcome.tags.of(place, told)})
     return rows
 
 

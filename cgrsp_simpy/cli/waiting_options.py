@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.options import add_gallery
+from cgrsp_simpy.cli.options import READING, add_gallery, add_reading, reading_of
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
-from cgrsp_simpy.waiting.log_formats import LOG_FORMATS
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, read_sizes
 from cgrsp_simpy.waiting.policies import (
@@ -62,9 +61,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_trace(parser: argparse.ArgumentParser) -> None:
     """Add the options that put a log, and its machines, in the place of generated jobs."""
     group = parser.add_argument_group("a log of batch jobs in place of --rate and --service")
-    group.add_argument("--trace", metavar="FILE", help="Standard Workload Format or CSV, plain or gzipped")
-    group.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(LOG_FORMATS)} (default: by the file's name)")
-    group.add_argument("--strict", action="store_true", help="refuse a log with bad lines or out of order")
+    group.add_argument("--trace", metavar="FILE", help="a log of jobs, plain or gzipped")
+    add_reading(group)
     group.add_argument("--machine-cores", type=int, metavar="N", help=f"of a fixed machine (default: {MACHINE_CORES})")
     group.add_argument("--machine-memory", type=float, metavar="GB", help="of a fixed machine (default: 4 GB a core)")
     group.add_argument(
@@ -101,8 +99,7 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
     """Add the options of the figures."""
     add_gallery(parser, "figures/waiting")
     parser.add_argument("--trace", metavar="FILE", help="a log for Figures 15 to 22 in place of generated jobs")
-    parser.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(LOG_FORMATS)} (default: by the file's name)")
-    parser.add_argument("--strict", action="store_true", help="refuse a log with bad lines or out of order")
+    add_reading(parser)
 
 
 def policies_of(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
@@ -150,14 +147,14 @@ def source_of(given: argparse.Namespace) -> JobSource:
 
 def check_without_trace(given: argparse.Namespace) -> None:
     """The options that are for a log alone are left out."""
-    for option in ("trace_format", "strict", "prices", "whole", "machine_cores", "machine_memory"):
+    for option in (*READING, "prices", "whole", "machine_cores", "machine_memory"):
         value = getattr(given, option)
         require(value is None or value is False, f"--{option.replace('_', '-')}", value, "given with --trace")
 
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
     """The jobs of a log, which is summed up on stderr."""
-    jobs = read_jobs(given.trace, given.trace_format, strict=given.strict).jobs
+    jobs = read_jobs(given.trace, given.trace_format, **reading_of(given)).jobs
     log.info("%s: %s", given.trace, describe(jobs))
     return jobs
 
@@ -185,6 +182,8 @@ def simulated(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy)
 
 def listed(source: JobSource, seed: int) -> ListedJobs:
     """The jobs of a seed as all that there are."""
+    if isinstance(source, ListedJobs):
+        return source
     submit_s, run_s, cores, memory_gb = (np.concatenate(column) for column in zip(*source.chunks(seed)))
     return ListedJobs(submit_s, run_s, cores, memory_gb)
 

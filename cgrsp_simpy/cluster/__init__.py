@@ -12,7 +12,7 @@ cited as cluster-schedulers.txt.
 """
 
 from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.logs import STEPS_PER_S, read_openb, read_philly, read_swf
+from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_jobs, schedule_text
 from cgrsp_simpy.cluster.metrics import (
     GPU_CLASSES,
     METRICS,
@@ -37,7 +37,6 @@ __all__ = [
     "PAPER_CLUSTER",
     "PLACEMENTS",
     "SCHEDULERS",
-    "STEPS_PER_S",
     "Arrived",
     "Cluster",
     "ClusterView",
@@ -51,14 +50,15 @@ __all__ = [
     "Scheduler",
     "Setting",
     "by_class",
+    "cluster_of",
     "course",
     "fragmentation",
     "generate",
     "jain",
+    "jobs_of",
     "make_scheduler",
     "metrics",
-    "read_openb",
-    "read_philly",
-    "read_swf",
+    "read_jobs",
+    "schedule_text",
     "simulate",
 ]

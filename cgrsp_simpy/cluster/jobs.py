@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
 __all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
@@ -80,6 +81,8 @@ class Jobs:
         Numbers >= 0 that tell model families and users apart; None: not told.
     name : str
         For tables and messages.
+    tags : Tags
+        Of jobs of a log, its own ids and all other columns, as texts.
 
     Raises
     ------
@@ -96,6 +99,7 @@ class Jobs:
     family: Ints | None = field(repr=False)
     user: Ints | None = field(repr=False)
     name: str = "jobs"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -108,6 +112,7 @@ class Jobs:
         order = np.argsort(self.arrival_s, kind="stable")
         for column in self.columns:
             object.__setattr__(self, column, getattr(self, column)[order])
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _check(self, column: str, values: npt.NDArray[Any]) -> None:
         require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},), one a job")
@@ -153,10 +158,10 @@ class Jobs:
         """Some of the jobs."""
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
-        return Jobs(**columns, name=name)
+        return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
-COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")
+COLUMNS = tuple(each.name for each in fields(Jobs) if each.name not in ("name", "tags"))
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:

@@ -19,7 +19,7 @@ from cgrsp_simpy.model.model import Metric
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.simulation import Outcome
 
-__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by_class", "course", "fragmentation", "jain", "metrics"]
+__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by", "by_class", "course", "fragmentation", "jain", "metrics"]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
@@ -169,11 +169,23 @@ def by_class(outcome: Outcome) -> list[dict[str, str | float]]:
     """
     width = np.searchsorted(list(GPU_CLASSES.values()), outcome.jobs.gpus)
     rows: list[dict[str, str | float]] = []
-    for by, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
+    for kind, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
         for number, name in enumerate(names):
             if (chosen := index == number).any():
-                rows.append({"by": by, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
+                rows.append({"by": kind, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
     return rows
+
+
+def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
+    """What became of the jobs of each value of a log's column: by, value, jobs, gpu_hours, and waits as in `by_class`.
+
+    Raises InputError for a column that the log does not have.
+    """
+    gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
+    return [
+        {"by": tag, "value": value, "jobs": int(chosen.sum()), "gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
+        for value, chosen in outcome.jobs.tags.groups(tag).items()
+    ]
 
 
 def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.waiting.claims import timeline_of
@@ -152,6 +153,37 @@ class Outcome:
     def means(self) -> dict[str, Mean]:
         """The same with 95 % intervals from batch means, for a single long run."""
         return {name: _batched(values) for name, values in self._by_batch().items()}
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+
+        by, value: the column and its value. jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the jobs.
+        core_hours, on_demand_core_hours: cores times running time, of all and of those on demand.
+
+        Raises InputError for a column that the log does not have, or where the jobs were not kept.
+        """
+        require(self.jobs is not None, "jobs", None, "kept: simulate(case, keep=True)")
+        assert self.jobs is not None
+        done = self.jobs
+        core_h = done.jobs.cores * done.jobs.run_s / 3600
+        return [
+            {
+                "by": tag,
+                "value": value,
+                "jobs": int(chosen.sum()),
+                "wait_s": float(done.wait_s[chosen].mean()),
+                "service_s": float(done.jobs.run_s[chosen].mean()),
+                "on_demand_fraction": float(done.on_demand[chosen].mean()),
+                "core_hours": float(core_h[chosen].sum()),
+                "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
+            }
+            for value, chosen in self.tags.groups(tag).items()
+        ]
+
+    @property
+    def tags(self) -> Tags:
+        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        return self.case.jobs.tags if isinstance(self.case.jobs, ListedJobs) else Tags()
 
     def _by_batch(self) -> dict[str, npt.NDArray[np.float64]]:
         found = self.tally.figures(self.case.fixed_per_h, self.case.prices)

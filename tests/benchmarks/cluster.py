@@ -19,7 +19,7 @@ import numpy as np
 import simpy
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.logs import read_philly, read_swf
+from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.study import Setting, simulate
@@ -143,6 +143,6 @@ if __name__ == "__main__":
     tell(generate(mix, given.jobs, given.load, PAPER_CLUSTER), PAPER_CLUSTER, SCHEDULERS, given.repeats)
     if given.trace:
         cluster = Cluster((8,) * 20)
-        tell((read_swf if ".swf" in given.trace else read_philly)(given.trace, cluster), cluster, SCHEDULERS, given.repeats)
+        tell(read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats)
     for cluster in (Cluster((256,)), Cluster((1,) * 256)):
         tell(wide(), cluster, ("fifo", "easy", "conservative"), 2)

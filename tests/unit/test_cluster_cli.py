@@ -145,7 +145,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("compare", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
         (("sweep", "load=0.5,0.9", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
         (("sweep", "kill_at_limit=2"), "kill_at_limit(=2) must be true or false"),
-        (("run", "--load", "0"), "load(=0.0) must be a number > 0"),
+        (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
         (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
         (("run", "--overestimate", "-1"), "overestimate(=-1.0) must be a number >= 0"),
         (("run", "--strict"), "--strict(=True) must be given with --trace"),
@@ -155,7 +155,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--trace", "none.trace"), "none.trace"),
         (
             ("run", "--trace", "jobs.txt"),
-            "jobs.txt: what it is cannot be told by its name; --trace-format is one of philly, openb, swf",
+            "jobs.txt: No such file or directory",
         ),
         (("figures", "--only", "nope"), "unknown figure 'nope'"),
     ],

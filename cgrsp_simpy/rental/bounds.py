@@ -135,12 +135,12 @@ class _Program:
         self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(jobs)  # of seconds of wait, misses, seconds of tardiness
         self.alone = [_Group(job.submit_s, job.deadline_s, job.complexity - 1) for job in jobs]
         middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
-        clock = scenario.market.clock
-        instants_s = {clock.multiplier(middle): middle for middle in middle_s}
+        market = scenario.market
+        instants_s = {market.moment(middle): middle for middle in middle_s}
         values = list(instants_s)
 
         def law(step: int) -> int:
-            return values.index(clock.multiplier((step + 0.5) * self.step_s))
+            return values.index(market.moment((step + 0.5) * self.step_s))
 
         self.laws = Laws(scenario, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
+from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
 from cgrsp_simpy.rental.market import Status
 
 if TYPE_CHECKING:
@@ -22,7 +24,18 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["KINDS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
+__all__ = [
+    "KINDS",
+    "RECORD",
+    "ClassTotals",
+    "JobRecord",
+    "Kinds",
+    "Recorder",
+    "Run",
+    "Totals",
+    "by_class",
+    "figures",
+]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -30,9 +43,10 @@ STATUS_NAMES = [status.name.title() for status in Status]
 class JobRecord(NamedTuple):
     """A job, and what happened to it. Times in seconds from the start of the run.
 
-    job, submit_s, ..., weight: as in Job. slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job
-    on several slots, the first; `Run.claims` has all). status: the stock status met at dispatch (0 High, 1 Medium, 2 Low).
-    delay_s, service_s: realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+    job, submit_s, ..., deadline_class: as in Job. slot, gpu: index of the slot and of its type
+    among the scenario's `gpus` (of a job on several slots, the first; `Run.claims` has all).
+    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
+    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
     """
 
     job: int
@@ -42,6 +56,7 @@ class JobRecord(NamedTuple):
     tight: bool
     gpus: int
     weight: float
+    deadline_class: int
     dispatch_s: float
     start_s: float
     finish_s: float
@@ -53,7 +68,8 @@ class JobRecord(NamedTuple):
     cost_usd: float
 
 
-_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "i4", "gpu": "i4", "status": "i1"}
+_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
+_WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
@@ -69,14 +85,28 @@ class Kinds(NamedTuple):
 
 KINDS = {
     "complexity": Kinds("complexity", 1, ("complexity 1", "complexity 2", "complexity 3")),
-    "class": Kinds("tight", 0, ("loose deadline", "tight deadline")),
+    "class": Kinds("deadline_class", 0, ()),  # the scenario has the names
     "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
 
 
+class ClassTotals(NamedTuple):
+    """Sums over the records of a deadline class. Times in seconds."""
+
+    name: str
+    completed: int = 0
+    missed: int = 0
+    wait_s: float = 0.0
+    tardiness_s: float = 0.0
+
+
 @dataclass
 class Totals:
-    """Sums over records, from which the figures of a run follow. Times in seconds."""
+    """Sums over records, from which the figures of a run follow. Times in seconds.
+
+    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness. weighted: whether
+    there can be jobs of another weight than 1. by_class: by deadline class, in order of index.
+    """
 
     completed: int = 0
     tight: int = 0
@@ -87,24 +117,63 @@ class Totals:
     cost_usd: float = 0.0
     held_s: float = 0.0
     end_s: float = 0.0
+    weight: float = 0.0
+    weighted_tardiness_s: float = 0.0
+    weighted: bool = False
+    by_class: tuple[ClassTotals, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.by_class = tuple(ClassTotals(*each) for each in self.by_class)  # lists, from JSON
+
+    @classmethod
+    def of(cls, classes: Iterable[DeadlineClass]) -> Totals:
+        """Nothing yet, of jobs of these classes."""
+        listed = list(classes)
+        weighted = any(each.weight != 1 for each in listed)
+        return cls(weighted=weighted, by_class=tuple(ClassTotals(each.name) for each in listed))
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])  # tardiness, thesis Eq. 3.6
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
+        wait_s = jobs["start_s"] - jobs["submit_s"]  # thesis Eq. 3.7
         self.completed += len(missed)
         self.tight += int(jobs["tight"].sum())
         self.missed += int(missed.sum())
         self.tight_missed += int(jobs["tight"][missed].sum())
-        self.wait_s += float((jobs["start_s"] - jobs["submit_s"]).sum())  # thesis Eq. 3.7
+        self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
         self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
+        self.weight += float(jobs["weight"].sum())
+        self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
+        if self.by_class:
+            self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
+
+    def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
+        number = len(self.by_class)
+        allowed = f"an index up to {number - 1}, of {', '.join(own.name for own in self.by_class)}"
+        require(index.max() < number, "deadline_class of a job", int(index.max()), allowed)
+        more = [np.bincount(index, each, number).tolist() for each in (None, *values)]
+        self.by_class = tuple(
+            ClassTotals(own.name, own[1] + jobs, own[2] + int(missed), own[3] + wait, own[4] + late)
+            for own, jobs, missed, wait, late in zip(self.by_class, *more)
+        )
 
     def __add__(self, later: Totals) -> Totals:
-        """The sums of two runs, one after the other."""
-        return Totals(*(mine + other for mine, other in zip(astuple(self), astuple(later))))
+        """The sums of two runs, one after the other; classes of the same name are one."""
+        sums = {
+            item.name: getattr(self, item.name) + getattr(later, item.name)
+            for item in fields(self)
+            if item.name not in ("weighted", "by_class")
+        }
+        by_name: dict[str, ClassTotals] = {}
+        for own in (*self.by_class, *later.by_class):
+            before = by_name.get(own.name, ClassTotals(own.name))
+            by_name[own.name] = ClassTotals(own.name, *map(add, before[1:], own[1:]))
+        weighted = self.weighted or later.weighted
+        return Totals(**sums, weighted=weighted, by_class=tuple(by_name.values()))
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
@@ -112,26 +181,61 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
     jobs: number submitted. capacity_s: slots x seconds in which they could be held.
     """
-    loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
     number = sums.completed or math.nan  # of no jobs there is no mean
+    weighted_min = sums.weighted_tardiness_s / (sums.weight or math.nan) / 60
     return {
         "jobs": jobs,
         "completed": sums.completed,
         "wait_min": sums.wait_s / number / 60,
         "miss_pct": _percent(sums.missed, sums.completed),
-        "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
-        "loose_miss_pct": _percent(loose_missed, loose),
+        **_class_figures(sums),
         "tardiness_min": sums.tardiness_s / number / 60,
+        **({"weighted_tardiness_min": weighted_min} if sums.weighted else {}),
         "cost_usd": sums.cost_usd,
         "utilisation_pct": _percent(sums.held_s, capacity_s),
     }
 
 
+def _class_figures(sums: Totals) -> dict[str, float]:
+    """Of the thesis's two classes the share of misses; of others what `by_class` has, by name."""
+    if tuple(own.name for own in sums.by_class) in ((), TWO):
+        loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+        return {
+            "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
+            "loose_miss_pct": _percent(loose_missed, loose),
+        }
+    found: dict[str, float] = {}
+    for name, own in by_class(sums).items():
+        del own["jobs"]
+        found |= {f"{name}_{figure}": value for figure, value in own.items()}
+    return found
+
+
+def by_class(sums: Totals) -> dict[str, dict[str, float]]:
+    """Figures by deadline class and name, units in the names; NaN for a class without jobs.
+
+    Returns
+    -------
+    dict
+        Name of the class -> jobs (completed), wait_min, miss_pct and tardiness_min (means).
+    """
+    found = {}
+    for own in sums.by_class:
+        number = own.completed or math.nan
+        found[own.name] = {
+            "jobs": own.completed,
+            "wait_min": own.wait_s / number / 60,
+            "miss_pct": _percent(own.missed, own.completed),
+            "tardiness_min": own.tardiness_s / number / 60,
+        }
+    return found
+
+
 class Recorder:
     """Takes the records of a run as they come; sums them block by block, and keeps them if asked to."""
 
-    def __init__(self, keep: bool) -> None:
-        self.totals = Totals()
+    def __init__(self, keep: bool, classes: Iterable[DeadlineClass]) -> None:
+        self.totals = Totals.of(classes)
         self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
         self.gangs: dict[int, list[tuple[int, int]]] = {}  # slot and type of each place of a job on several, by its id
@@ -223,6 +327,8 @@ class Run:
         """The kinds of the jobs, by their ids. by: complexity, class (of the deadline) or status (the stock met at dispatch)."""
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
+        if by == "class":
+            names = tuple(f"{each.name} deadline" for each in self.scenario.workload.classes)
         values, last = self.jobs[column].astype(int) - first, len(names) - 1
         if values.max(initial=0) > last:
             names = (*names[:-1], f"{names[-1]} and more")
@@ -231,26 +337,46 @@ class Run:
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.
 
-        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct, tight_miss_pct, loose_miss_pct: share of all,
-        tight and loose jobs that end after their deadline (NaN where there are none). tardiness_min: mean over all jobs
-        (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots, provisioning included, up to the
-        last completion. makespan_h: time of the last completion.
+        Returns
+        -------
+        dict
+            jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
+            tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end after
+            their deadline (NaN where there are none). tardiness_min: mean over all jobs
+            (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots,
+            provisioning included, up to the last completion. makespan_h: time of the last
+            completion.
+
+            With other deadline classes than tight and loose, instead of those two figures for
+            each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
+            classes have weights other than 1: weighted_tardiness_min, sum of weight x tardiness
+            over sum of weights.
         """
         end_s = self.totals.end_s
         capacity_s = len(self.slot_held_s) * end_s
         return {**figures(self.totals, self.scenario.workload.jobs, capacity_s), "makespan_h": end_s / 3600}
 
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""
+        return by_class(self.totals)
+
     def rows(self) -> list[dict[str, Any]]:
-        """The records as dicts, with the names of GPU type and status in place of their numbers.
+        """The records as dicts, with names in place of the numbers of class, GPU type and status.
 
         slots: the indices of all slots of the job, as text with spaces between.
         """
         gpus = [gpu.name for gpu in self.scenario.gpus]
+        classes = [each.name for each in self.scenario.workload.classes]
         rows = []
         for values in self.jobs.tolist():
             row = dict(zip(JobRecord._fields, values))
             slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
-            names = {"gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]], "slots": " ".join(map(str, slots))}
+            names = {
+                "deadline_class": classes[row["deadline_class"]],
+                "gpu": gpus[row["gpu"]],
+                "status": STATUS_NAMES[row["status"]],
+                "slots": " ".join(map(str, slots)),
+            }
             rows.append({**row, **names})
         return rows
 

@@ -12,13 +12,22 @@ from typing import Any
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.job import Job, check_job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, Market
+from cgrsp_simpy.rental.job import Job, check_class, check_job
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
-from cgrsp_simpy.rental.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
+from cgrsp_simpy.rental.workload import (
+    DAYS,
+    HourlyWorkload,
+    JobList,
+    LoggedWorkload,
+    PoissonWorkload,
+    Workload,
+)
 
 __all__ = ["Scenario", "day", "foreign_part", "trace"]
 
@@ -48,7 +57,12 @@ class Scenario:
         check_bool("free_types", self.free_types)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
-
+        for stock in self.market.stock:
+            check_one_of("GPU type of hourly stock", stock.gpu, names)
+        if isinstance(self.workload, HourlyWorkload):
+            own, start_h = self.workload.rates.start_h, self.market.clock.start_h
+            same = f"that of the market's clock, {start_h:g}"
+            require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
         for gpu in self.slots:
@@ -73,19 +87,21 @@ class Scenario:
     def known(self) -> Known:
         """What an operator of this scenario knows by experience."""
         load = self.workload
-        jobs = (load.rate_per_s, load.mix, load.tight_share, load.gpus_per_job)
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market)
+        jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
+        rates = load.rates if isinstance(load, HourlyWorkload) else None
+        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
 
     def view(self, queue: Iterable[Job], now_s: float = 0.0, busy: dict[int, float] | None = None, seed: int = 0) -> View:
         """A view to try a policy on without a simulation.
 
         queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
         """
-        state = self.dispatch_state(seed)
+        state, names = self.dispatch_state(seed), [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
             state.hold(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job)
+            check_class(job, names)
             state.add(job)
         return state.view(now_s)
 
@@ -146,23 +162,50 @@ def trace(
     format: str = "csv",
     window: str | None = None,
     slots: int | Sequence[str] = 5,
-    tight_fraction: float = 0.2,
+    tight_fraction: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
     strict: bool = False,
+    classes: Sequence[DeadlineClass] | None = None,
+    class_column: str | None = None,
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.rental.traces.read_log` tells what it may hold.
 
-    A log with timestamps sets the hour of day at which the run starts. The other arguments are those of `day`.
+    A log with timestamps sets the hour of day at which the run starts.
+
+    Parameters
+    ----------
+    path, format, window, strict
+        As in `read_log`.
+    tight_fraction : float, optional
+        Share of 1-hour deadlines, 0.2 unless given.
+    classes : sequence of DeadlineClass, optional
+        Deadline classes in place of the thesis's two, and so without `tight_fraction`.
+    class_column : str, optional
+        Column of the log with the names of the jobs' classes.
+    slots, free_types, clock
+        As in `day`.
+
+    Raises
+    ------
+    InputError
+        For a value or a log that is not allowed.
     """
     check_one_of("clock", clock, CLOCKS)
-    log = read_log(path, format, window, DeadlineClasses(tight_fraction), strict=strict)
+    if classes is not None:
+        allowed = "left out where classes are given"
+        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
+    fraction = 0.2 if tight_fraction is None else tight_fraction
+    deadlines = DeadlineClasses(fraction) if classes is None else classes
+    log = read_log(path, format, window, deadlines, strict=strict, class_column=class_column)
     market = Market(_started(CLOCKS[clock], log))
     return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
 
 
-def _started(clock: Clock, log: LoggedWorkload) -> Clock:
-    return clock if log.start_h is None else replace(clock, start_h=log.start_h)
+def _started(clock: Clock, workload: Workload) -> Clock:
+    """The clock, started at the hour of day of a workload that has one."""
+    start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
+    return clock if start_h is None else replace(clock, start_h=start_h)
 
 
 # ---- TOML ----
@@ -171,21 +214,26 @@ def _started(clock: Clock, log: LoggedWorkload) -> Clock:
 def foreign_part(scenario: Scenario) -> object | None:
     """The first part of a scenario, itself included, that is of another class than this package's."""
     workload = scenario.workload
-    inner = [getattr(workload, "deadlines", None), *getattr(workload, "listed", ())]
+    deadlines = getattr(workload, "deadlines", None)
     parts = [
         scenario,
         workload,
-        *inner,
+        *(deadlines if isinstance(deadlines, tuple) else (deadlines,)),
+        getattr(workload, "rates", None),
+        *getattr(workload, "listed", ()),
         scenario.service,
         scenario.market,
         scenario.market.clock,
+        *scenario.market.stock,
         *scenario.slots,
         *scenario.gpus,
     ]
     return next((part for part in parts if part is not None and type(part) not in _OWN), None)
 
 
-_OWN = (Scenario, PoissonWorkload, LoggedWorkload, JobList, Job, DeadlineClasses, Service, Market, Clock, GpuType)
+_WORKLOADS = (PoissonWorkload, HourlyWorkload, LoggedWorkload, JobList)
+_OF_JOBS = (Job, DeadlineClass, DeadlineClasses, ArrivalRates, Service)
+_OWN = (Scenario, *_WORKLOADS, *_OF_JOBS, Market, Clock, HourlyStock, GpuType)
 
 
 def _tables(scenario: Scenario) -> dict[str, Any]:
@@ -199,20 +247,31 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         "fleet": {"slots": [gpu.name for gpu in scenario.slots], "free_types": scenario.free_types},
         "workload": _workload_table(scenario.workload),
         "service": table_of(scenario.service),
-        "market": {**table_of(market), "clock": table_of(clock)},
+        "market": {
+            **table_of(market),
+            "stock": [table_of(each) for each in market.stock],
+            "clock": table_of(clock),
+        },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
-    if isinstance(workload, PoissonWorkload):
-        own = {"jobs": workload.jobs, "rate_per_s": workload.rate_per_s, "complexity_mix": workload.complexity_mix}
-        return {**own, **table_of(workload.deadlines)}
+    if isinstance(workload, JobList):
+        jobs = [job._asdict() for job in workload.listed]
+        return {"class_names": workload.class_names, "job": jobs}
+    assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
     if isinstance(workload, LoggedWorkload):
         require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
-        return {**workload.origin, **table_of(workload.deadlines)}
-    assert isinstance(workload, JobList)
-    return {"job": [job._asdict() for job in workload.listed]}
+        own: dict[str, Any] = dict(workload.origin)
+    else:
+        own = table_of(workload)
+        del own["deadlines"]
+        if isinstance(workload, HourlyWorkload):
+            own["rates"] = table_of(workload.rates)
+    if isinstance(workload.deadlines, DeadlineClasses):
+        return {**own, **table_of(workload.deadlines)}
+    return {**own, "class": [table_of(each) for each in workload.deadlines]}
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
@@ -226,9 +285,11 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     if isinstance(clock, str):
         check_one_of("clock", clock, CLOCKS)
         made = CLOCKS[clock]
-        market["clock"] = _started(made, workload) if isinstance(workload, LoggedWorkload) else made
+        market["clock"] = _started(made, workload)
     else:
         market["clock"] = make(Clock, clock, "[market.clock]")
+    stock = entries(market, "stock")
+    market["stock"] = tuple(make(HourlyStock, each, "[[market.stock]]") for each in stock)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -242,16 +303,41 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
 
 def _workload(table: Any, path: Path) -> Workload:
     if table is None:
-        raise InputError("the table [workload] is missing: it needs jobs and rate_per_s, or trace, or [[workload.job]]")
+        raise InputError(
+            "the table [workload] is missing: it needs jobs and rate_per_s, or jobs and"
+            " [workload.rates], or trace, or [[workload.job]]"
+        )
     table = dict(mapping("[workload]", table))
     if "job" in table:
-        check_keys("[workload]", table, ("job",))
-        return JobList(tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job")))
+        check_keys("[workload]", table, ("job", "class_names"))
+        jobs = tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job"))
+        named = {key: table[key] for key in ("class_names",) if key in table}
+        return make(JobList, {"listed": jobs, **named}, "[workload]")
     names = [item.name for item in fields(DeadlineClasses)]
-    deadlines = make(DeadlineClasses, {key: table.pop(key) for key in names if key in table}, "[workload]")
+    deadlines = _deadlines(table, names)
     if "trace" in table:
-        check_keys("[workload]", table, ("trace", "format", "window", "strict", *names))
-        log = path.parent / str(table["trace"])
-        return read_log(log, table.get("format", "csv"), table.get("window"), deadlines, strict=table.get("strict", False))
-    check_keys("[workload]", table, ("jobs", "rate_per_s", "complexity_mix", "trace", "job", *names))
-    return make(PoissonWorkload, {**table, "deadlines": deadlines}, "[workload]")
+        check_keys("[workload]", table, (*_LOG, *names, "class"))
+        log = path.parent / str(table.pop("trace"))
+        return read_log(log, **table, deadlines=deadlines)
+    kind: type[HourlyWorkload | PoissonWorkload]
+    kind = HourlyWorkload if "rates" in table else PoissonWorkload
+    if "rates" in table:
+        table["rates"] = make(ArrivalRates, table["rates"], "[workload.rates]")
+    own = [item.name for item in fields(kind) if item.name != "deadlines"]
+    check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
+    return make(kind, {**table, "deadlines": deadlines}, "[workload]")
+
+
+_LOG = ("trace", "format", "window", "strict", "class_column")
+
+
+def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
+    """The deadline classes that a workload's table tells of, taken out of it."""
+    two = {key: table.pop(key) for key in names if key in table}
+    if "class" not in table:
+        return make(DeadlineClasses, two, "[workload]")
+    if two:
+        raise InputError(f"[workload] has {min(two)} and [[workload.class]]; give one of them")
+    listed = [make(DeadlineClass, each, "[[workload.class]]") for each in entries(table, "class")]
+    del table["class"]
+    return listed

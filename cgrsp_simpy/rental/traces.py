@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
-from cgrsp_simpy.rental.workload import DeadlineClasses, LoggedWorkload
+from cgrsp_simpy.rental.arrivals import WEEK
+from cgrsp_simpy.rental.deadlines import DeadlineClasses, Deadlines, checked_deadlines, classes_of
+from cgrsp_simpy.rental.workload import LoggedWorkload
 
 __all__ = ["FORMATS", "read_log"]
 
@@ -32,6 +34,7 @@ class _Row(NamedTuple):
     deadline: datetime | float | None = None
     gpus: int = 1
     weight: float = 1.0
+    deadline_class: int = -1
 
 
 class _LeftOut(Exception):  # noqa: N818, not an error
@@ -83,9 +86,10 @@ def read_log(
     path: str | Path,
     format: str = "csv",
     window: str | None = None,
-    deadlines: DeadlineClasses | None = None,
+    deadlines: Deadlines | None = None,
     *,
     strict: bool = False,
+    class_column: str | None = None,
 ) -> LoggedWorkload:
     """Read a log of real jobs: submissions and measured seconds are the log's, deadlines follow the classes.
 
@@ -95,15 +99,23 @@ def read_log(
     window: "FROM:TO", two dates, timestamps or numbers of seconds; from FROM on and before TO. Time 0 is FROM, without a
     window the first timestamp (for submit_s, its own 0).
     strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
+    deadlines: the deadline classes, the thesis's two unless given. class_column: a column with
+    the name of each job's class; where it is empty, the class follows from the job's deadline,
+    or is drawn.
 
     Raises InputError with the file's name, and the line where there is one.
     """
     check_one_of("trace format", format, FORMATS)
     check_bool("strict", strict)
     require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
-    path = Path(path)
+    path, deadlines = Path(path), checked_deadlines(deadlines or DeadlineClasses())
+    origin: dict[str, str | bool] = {"trace": str(path.resolve())}
+    origin |= {"format": format, "strict": strict}
+    named = None if class_column is None else _ClassColumn(class_column, deadlines)
+    given = {"window": window, "class_column": class_column}
+    origin |= {name: text for name, text in given.items() if text is not None}
     try:
-        rows, bad = _rows(path, format)
+        rows, bad = _rows(path, format, named)
         if bad:
             note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(bad)}", "left out")
         rows = _in_order(path, rows, strict)
@@ -113,20 +125,37 @@ def read_log(
     rows = [row for row in rows if start <= row.submit < stop]
     if not rows:
         raise InputError(f"{path}: no usable job" + (f" in the window {window}" if window else ""))
-    origin: dict[str, str | bool] = {"trace": str(path.resolve()), "format": format, "strict": strict}
+    stamped = isinstance(start, datetime)
     return LoggedWorkload(
         submit_s=tuple(_since(start, row.submit) for row in rows),
         service_s=tuple(row.service_s for row in rows),
         deadline_s=tuple(math.nan if row.deadline is None else _since(start, row.deadline) for row in rows),
         gpus=tuple(row.gpus for row in rows),
         weight=tuple(row.weight for row in rows),
-        deadlines=deadlines or DeadlineClasses(),
-        start_h=start.hour + start.minute / 60 + start.second / 3600 if isinstance(start, datetime) else None,
-        origin=origin if window is None else {**origin, "window": window},
+        deadlines=deadlines,
+        start_h=start.hour + start.minute / 60 + start.second / 3600 if stamped else None,
+        origin=origin,
+        deadline_class=tuple(row.deadline_class for row in rows),
+        start_day=WEEK[start.weekday()] if stamped else None,
     )
 
 
-def _rows(path: Path, format: str) -> tuple[list[_Row], list[str]]:
+class _ClassColumn:
+    """A column of class names."""
+
+    def __init__(self, column: str, deadlines: Deadlines) -> None:
+        self.column = column
+        self._names = [each.name for each in classes_of(deadlines)]
+
+    def index(self, cells: dict[str, str]) -> int:
+        """The index of a row's class, -1 where the cell is empty."""
+        name = cells[self.column]
+        if name and name not in self._names:
+            raise ValueError(f"{self.column}(={name!r}) must be one of {', '.join(self._names)}")
+        return self._names.index(name) if name else -1
+
+
+def _rows(path: Path, format: str, named: _ClassColumn | None) -> tuple[list[_Row], list[str]]:
     """The usable rows, and what is wrong with each of the others."""
     reader, columns = FORMATS[format]
     rows: list[_Row] = []
@@ -134,14 +163,15 @@ def _rows(path: Path, format: str) -> tuple[list[_Row], list[str]]:
     left_out: Counter[str] = Counter()
     with _open(path) as file:
         table = csv.DictReader(file, strict=True, restkey=EXTRA)
-        _check_columns(table.fieldnames, columns)
+        _check_columns(table.fieldnames, (*columns, *([(named.column,)] if named else ())))
         try:
             for cells in table:
                 if None in cells.values() or EXTRA in cells:
                     bad.append(f"line {table.line_num}: {_filled(cells)} fields, not {len(table.fieldnames or ())}")
                     continue
                 try:
-                    rows.append(reader(table.line_num, cells))
+                    row = reader(table.line_num, cells)
+                    rows.append(row._replace(deadline_class=named.index(cells)) if named else row)
                 except _LeftOut as reason:
                     left_out[str(reason)] += 1
                 except ValueError as error:

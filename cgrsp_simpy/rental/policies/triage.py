@@ -35,7 +35,7 @@ last.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ def triage(
 
 
 class Law(NamedTuple):
-    """A type while the clock's multiplier lasts.
+    """A type while the law of the stock stays the same.
 
     low: chance of Low stock. delay_s: mean provisioning delay. enough: number of
     waiting jobs from which a slot of it shortens the wait, as long as the better slots
@@ -124,12 +124,12 @@ def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
 def scarcity_left_s(market: Market, gpu: GpuType, now_s: float) -> float:
     """For how long Low stock of a type stays possible.
 
-    0, up to the start of a band of the clock, or for ever.
+    0, up to an hour at which the law changes, or for ever.
     """
     if market.probabilities(gpu, now_s)[LOW] <= ROUNDING:
         return 0.0
-    hour, bands = market.clock.start_h + now_s / 3600, market.clock.bands
-    for left_s in sorted((start_h - hour) % 24 * 3600 for start_h, _ in bands):
+    hour, changes = market.clock.start_h + now_s / 3600, market.change_hours
+    for left_s in sorted((start_h - hour) % 24 * 3600 for start_h in changes):
         after_s = now_s + left_s + 1  # a second later: the start itself is rounded
         if market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
             return left_s
@@ -232,7 +232,7 @@ class Triage:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
-        self._laws: dict[tuple[str, float], Law] = {}
+        self._laws: dict[tuple[str, Hashable], Law] = {}
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
@@ -254,7 +254,7 @@ class Triage:
     def _law(self, known: Known, gpu: GpuType, time_s: float) -> Law:
         if known is not self._known:
             self._known, self._laws = known, {}
-        key = gpu.name, known.market.clock.multiplier(time_s)
+        key = gpu.name, known.market.moment(time_s)
         if key not in self._laws:
             self._laws[key] = law_of(known, gpu, time_s)
         return self._laws[key]

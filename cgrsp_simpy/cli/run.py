@@ -44,7 +44,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         named = {"scenario": scenario.name, "policy": label(given.policy), "seed": given.seed}
         return Answer(json_text({**named, "summary": figures}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
-    return Answer("\n".join([title, *(f"{name:16} {value:10.2f}" for name, value in figures.items())]))
+    wide = max(16, *map(len, figures))
+    return Answer("\n".join([title, *(f"{name:{wide}} {value:10.2f}" for name, value in figures.items())]))
 
 
 def _jobs(scenario: Scenario, given: argparse.Namespace) -> Iterable[tuple[Job, Draws]]:

@@ -34,6 +34,7 @@ AXIS = {
     "tight_miss_pct": "missed tight deadlines (%)",
     "loose_miss_pct": "missed loose deadlines (%)",
     "tardiness_min": "mean tardiness (min)",
+    "weighted_tardiness_min": "weighted mean tardiness (min)",
     "cost_usd": "cost (USD)",
     "utilisation_pct": "slot time held (%)",
     "makespan_h": "last completion (h)",

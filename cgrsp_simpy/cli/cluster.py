@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
-from math import isnan
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
-from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.options import Answer, add_study, seeds_of, workers_of
+from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
-from cgrsp_simpy.cluster.metrics import by_class, metrics
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.metrics import by_class
+from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.placement import PLACEMENTS
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome, Simulation, lacking
-from cgrsp_simpy.cluster.study import Offered, Source, compare
+from cgrsp_simpy.cluster.schedulers import COMPARED, make_scheduler
+from cgrsp_simpy.cluster.simulation import Outcome
+from cgrsp_simpy.cluster.study import Offered, Setting
 from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
@@ -27,33 +26,24 @@ log = logging.getLogger(__name__)
 FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
 ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
 
-COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
 OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    every = actions.add_parser("compare", help="schedulers on the same jobs: means, intervals, paired tests")
-    one = actions.add_parser("run", help="one scheduler: figures, waits by class, or a row a job")
-    printed = actions.add_parser("table", help="Table II published beside reproduced, over offered loads, and the paper's claims")
-    drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
-    every.add_argument(
-        "--schedulers",
-        metavar="S,S",
-        help=f"{', '.join(SCHEDULERS)}, with parameters as in hps:monotone=true"
-        f" (default: {','.join(COMPARED)}; of a log those whose columns it has), or functions of a view (own.py:widest_first)",
+    add_actions(
+        actions,
+        MODULE,
+        {
+            "run": "one scheduler: figures, waits by class, or a row a job",
+            "compare": "schedulers on the same jobs: means, intervals, paired tests",
+            "sweep": "schedulers at every point of a grid: load, jobs, placement, kill_at_limit, or scheduler:parameter",
+        },
     )
-    one.add_argument("--scheduler", default="fifo", metavar="S", help="as in compare (default: %(default)s)")
-    one.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    one.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
-    for action in (every, one):
-        _add_source(action)
-    add_watching(one)
-    add_study(every, number=10)
+    printed = actions.add_parser("table", help="Table II published beside reproduced, over offered loads, and the paper's claims")
     add_study(printed, number=10)
     printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
-    add_gallery(drawn, "figures/cluster")
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +64,35 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    return ACTIONS[given.action](given)
+    return _table(given) if given.action == "table" else pattern.carry_out(given, MODULE)
+
+
+def _setting(given: argparse.Namespace) -> Setting:
+    cluster = _cluster(given.nodes)
+    setting = Setting(_source(given, cluster), cluster, given.placement, given.kill_at_limit)
+    if given.action != "run" and given.policies is None:
+        _warn_of_left_out(setting)
+    return setting
+
+
+def _warn_of_left_out(setting: Setting) -> None:
+    """Say which schedulers are not compared because they look at what a log does not tell."""
+    lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
+    if lacks:
+        told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
+        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.name, told)
+
+
+def _more(outcome: Outcome) -> tuple[str, dict[str, Any]]:
+    """Waits by class, and what overruns mean."""
+    classes, lines = by_class(outcome), list[str]()
+    if outcome.jobs.underestimated and not outcome.killed.any():
+        lines.append(f"{outcome.jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
+    lines += ["", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]
+    return "\n".join(lines), {"classes": classes}
+
+
+MODULE = Module(Setting, _add_source, _setting, figures="cgrsp_simpy.cluster.figures", more=_more)
 
 
 def _cluster(text: str) -> Cluster:
@@ -88,7 +106,7 @@ def _cluster(text: str) -> Cluster:
     return Cluster(tuple(sizes))
 
 
-def _source(given: argparse.Namespace, cluster: Cluster) -> Source:
+def _source(given: argparse.Namespace, cluster: Cluster) -> Offered | Jobs:
     if given.jobs is not None:
         check_whole("--jobs", given.jobs, least=1)
     if given.trace is None:
@@ -110,63 +128,6 @@ def _format(given: argparse.Namespace) -> str:
         raise InputError(f"{given.trace}: what it is cannot be told by its name; --trace-format is one of {', '.join(FORMATS)}")
     check_one_of("--trace-format", name, FORMATS)
     return str(name)
-
-
-def _compare(given: argparse.Namespace) -> Answer:
-    cluster = _cluster(given.nodes)
-    source, seeds = _source(given, cluster), seeds_of(given)
-    if isinstance(source, Jobs):
-        seeds = range(1)  # a log has no luck
-    schedulers = _compared(source) if given.schedulers is None else policies_of(given.schedulers)
-    killed = given.kill_at_limit
-    study = compare(source, schedulers, seeds, cluster, given.placement, workers_of(given), kill_at_limit=killed, out=given.out)
-    return answer(study, given)
-
-
-def _compared(source: Source) -> list[str]:
-    """The schedulers by default; those that look at what a log does not tell are left out, with a warning."""
-    if not isinstance(source, Jobs):
-        return list(COMPARED)
-    lacks = {name: columns for name in COMPARED if (columns := lacking(source, make_scheduler(name)))}
-    if lacks:
-        told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
-        log.warning("%s does not tell what these schedulers look at; they are left out: %s", source.name, told)
-    return [name for name in COMPARED if name not in lacks]
-
-
-def _run(given: argparse.Namespace) -> Answer:
-    cluster, scheduler = _cluster(given.nodes), make_scheduler(given.scheduler)
-    check_one_of("placement", given.placement, PLACEMENTS)
-    check_whole("--seed", given.seed, least=0)
-    check_watching(given)
-    source = _source(given, cluster)
-    jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, given.seed)
-    placement, killed = PLACEMENTS[given.placement], given.kill_at_limit
-    outcome = watch(given, lambda listener: Simulation(jobs, cluster, scheduler, placement, killed, listener))
-    draw(given, outcome)
-    if given.format == "csv":
-        return Answer(csv_text(_rows(outcome)).rstrip("\n"))
-    figures = metrics(outcome)
-    if given.format == "json":
-        named = {"jobs": jobs.name, "scheduler": given.scheduler, "seed": given.seed}
-        return Answer(json_text({**named, "summary": figures, "classes": by_class(outcome)}))
-    lines = [f"{jobs.name}, {cluster.gpus} GPUs on {len(cluster.sizes)} nodes, {given.scheduler}"]
-    lines += [f"{name:24} {'-' if isnan(value) else f'{value:,.2f}':>16}" for name, value in figures.items()]
-    if jobs.underestimated and not given.kill_at_limit:
-        lines.append(f"{jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
-    classes = by_class(outcome)
-    return Answer("\n".join([*lines, "", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]))
-
-
-def _rows(outcome: Outcome) -> list[dict[str, Any]]:
-    jobs = outcome.jobs
-    columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, outcome.start_s, outcome.finish_s)
-    names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
-    rows = zip(zip(*(column.tolist() for column in columns)), outcome.places)
-    return [
-        {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
-        for number, (row, place) in enumerate(rows)
-    ]
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -200,24 +161,9 @@ def _loads(text: str) -> list[float]:
     return loads
 
 
-def _figures(given: argparse.Namespace) -> Answer:
-    from cgrsp_simpy.cluster.figures import FIGURES, draw_figures  # matplotlib, for this command alone
-
-    ids, executor = gallery_of(given, FIGURES)
-    return Answer("\n".join(map(str, draw_figures(given.out, ids, style=given.style, executor=executor))))
-
-
 def _told(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, str):
         return value
     return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
-    "compare": _compare,
-    "run": _run,
-    "table": _table,
-    "figures": _figures,
-}

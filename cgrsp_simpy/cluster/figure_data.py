@@ -16,9 +16,10 @@ from cgrsp_simpy.cluster.metrics import course as course_of
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, simulate
-from cgrsp_simpy.cluster.study import Comparison, Offered, compare
+from cgrsp_simpy.cluster.study import Offered, Setting
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = [
@@ -89,7 +90,7 @@ class Runs:
     @cached_property
     def compared(self) -> Comparison:
         """All schedulers at one load."""
-        return compare(Offered(jobs=self.jobs, load=LOAD), tuple(SCHEDULERS), range(self.seeds), executor=self.executor)
+        return compare(Setting(Offered(jobs=self.jobs, load=LOAD)), tuple(SCHEDULERS), range(self.seeds), self.executor)
 
     @cached_property
     def tabled(self) -> dict[float, Comparison]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,43 @@ import numpy.typing as npt
 from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import KINDS, Floats, Ints
 from cgrsp_simpy.cluster.placement import Nodes, Place
-from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.model import Metric
 
-__all__ = ["GPU_CLASSES", "STARVED_S", "by_class", "course", "fragmentation", "jain", "metrics"]
+if TYPE_CHECKING:
+    from cgrsp_simpy.cluster.simulation import Outcome
+
+__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by_class", "course", "fragmentation", "jain", "metrics"]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
 GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}  # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
 MINUTE_S, HOUR_S = 60.0, 3600.0
+
+METRICS = {
+    "throughput_per_h": Metric("jobs completed while jobs arrive", "1/h", "more"),
+    "utilisation_pct": Metric("GPUs in use while jobs arrive", "%", "more"),
+    "makespan_s": Metric("last completion", "s"),
+    "wait_s": Metric("mean wait", "s"),
+    "jct_s": Metric("mean time from arrival to completion", "s"),
+    "starved": Metric("starved jobs"),
+    "starved_pct": Metric("starved jobs", "%"),
+    "wait_min_s": Metric("shortest wait", "s"),
+    "wait_p50_s": Metric("median wait", "s"),
+    "wait_p95_s": Metric("95th percentile of the wait", "s"),
+    "wait_max_s": Metric("longest wait", "s"),
+    "wait_variance_s2": Metric("variance of the wait", "s²"),
+    "wait_variance_min2": Metric("variance of the wait", "min²"),
+    "jain": Metric("Jain's index of slowdowns", better="more"),
+    "bounded_slowdown": Metric("mean bounded slowdown"),
+    "success_pct": Metric("jobs completed by the last arrival", "%", "more"),
+    "fragmentation_pct": Metric("fragmentation while jobs wait", "%"),
+    "node_fragmentation_pct": Metric("time in which free GPUs are too spread", "%"),
+    "consolidation_pct": Metric("share of it that moves would mend", "%", ""),
+    "moves": Metric("moves that mend it", better=""),
+    "killed": Metric("jobs ended at their limit"),
+}
+"""What the figures of `metrics` are."""
 
 
 def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float]:

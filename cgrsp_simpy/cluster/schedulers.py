@@ -12,7 +12,7 @@ from cgrsp_simpy.cluster.single import LeastAttained, fifo, fifo_skip, shortest,
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.model.parameters import chosen
 
-__all__ = ["SCHEDULERS", "fifo", "make_scheduler"]
+__all__ = ["COMPARED", "SCHEDULERS", "fifo", "make_scheduler"]
 
 # Factories; those of schedulers without parameters give the one that there is, but for schedulers that remember.
 SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
@@ -29,6 +29,8 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
     "conservative": Conservative,
     "las": LeastAttained,
 }
+
+COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import simpy
 
 from cgrsp_simpy.cluster.jobs import KINDS, Cluster, Floats, Jobs
+from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.placement import Place, Placement, best_fit
 from cgrsp_simpy.cluster.view import ClusterState, Row, Scheduler, gpus_told, rows
 from cgrsp_simpy.engine.claims import Pool
@@ -64,6 +65,21 @@ class Outcome:
             ],
             CLAIM,
         )
+
+    def summary(self) -> dict[str, float]:
+        """The figures of `metrics`, by name."""
+        return metrics(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a job: what it asked for, when it ran, seconds, and its GPUs by node as "node:GPUs"."""
+        jobs = self.jobs
+        columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, self.start_s, self.finish_s)
+        names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
+        rows = zip(zip(*(column.tolist() for column in columns)), self.places)
+        return [
+            {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
+            for number, (row, place) in enumerate(rows)
+        ]
 
     @property
     def timeline(self) -> Timeline:

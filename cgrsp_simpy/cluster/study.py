@@ -1,26 +1,22 @@
-"""Schedulers compared on the same jobs: figures by scheduler and seed, with intervals and paired tests."""
+"""A cluster with its jobs: what schedulers are simulated, compared and swept on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.metrics import METRICS
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS
-from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.simulation import check_columns, simulate
+from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS
+from cgrsp_simpy.cluster.simulation import Outcome, Simulation, check_columns, lacking
 from cgrsp_simpy.cluster.view import Scheduler
-from cgrsp_simpy.model.checks import check_one_of, entries_of, require
-from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import carried_out, check_picklable, check_seeds, label
-from cgrsp_simpy.studies.study import Row, Study
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
+from cgrsp_simpy.model.model import Model
 
-__all__ = ["Comparison", "Offered", "compare"]
+__all__ = ["Offered", "Setting"]
 
 
 @dataclass(frozen=True)
@@ -34,92 +30,39 @@ class Offered:
     def __str__(self) -> str:
         return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
 
-
-Source = Offered | Jobs
+    def __post_init__(self) -> None:
+        check_whole("jobs", self.jobs, least=1)
+        check_number("load", self.load, above=0)
 
 
 @dataclass(frozen=True)
-class _Task:
-    """A seed, and the schedulers that meet its jobs."""
+class Setting(Model[Outcome]):
+    """Jobs on a cluster: everything that a run depends on, but the scheduler and the seed.
 
-    source: Source
-    cluster: Cluster
-    placement: str
-    kill_at_limit: bool
-    schedulers: tuple[str | Scheduler, ...]
-    seed: int
+    Parameters
+    ----------
+    source : Offered or Jobs
+        A mix, drawn anew for each seed, or jobs that are there (a log), the same for every seed.
+    cluster : Cluster
+        The nodes and their GPUs.
+    placement : str
+        A name of PLACEMENTS: on which nodes a job is put.
+    kill_at_limit : bool
+        End a job that has run for its estimate, as Slurm does.
 
-
-def compare(
-    source: Source,
-    schedulers: Sequence[str | Scheduler],
-    seeds: Iterable[int] = range(10),
-    cluster: Cluster = PAPER_CLUSTER,
-    placement: str = "best",
-    executor: Executor | int | None = None,
-    *,
-    kill_at_limit: bool = False,
-    out: str | Path | None = None,
-) -> Comparison:
-    """Run each scheduler on the jobs of each seed.
-
-    source: an Offered, or jobs that are there (a log), which are the same for every seed. schedulers: texts as of
-    `make_scheduler`, or functions of a ClusterView; the first is the one that the others are tested against. kill_at_limit: as in
-    `simulate`. executor, out: as in `cg.compare`. A run that raises an exception becomes a row with the key "error". Raises
-    InputError for what is not allowed, such as a scheduler that looks at a column which the jobs lack.
+    Raises
+    ------
+    InputError
+        For what is not allowed, such as a job that the cluster cannot run.
     """
-    schedulers = entries_of("schedulers", schedulers, "a list of schedulers")
-    names = [label(scheduler) for scheduler in schedulers]
-    require(len(set(names)) == len(names) > 0, "schedulers", names, "names that differ, at least one")
-    made = [make_scheduler(scheduler) for scheduler in schedulers]
-    check_one_of("placement", placement, PLACEMENTS)
-    seeds = check_seeds(seeds)
-    if isinstance(source, Jobs):
-        source.check_fit(cluster)
-        for scheduler in made:
-            check_columns(source, scheduler)
-    else:
-        generate(source.mix, 1, source.load, cluster)  # an error before the first run
-    if isinstance(executor, int):
-        check_picklable(schedulers)
-    told = {"source": source, "cluster": cluster, "placement": placement, "kill_at_limit": kill_at_limit}
-    store = open_store(out, "cluster", dict(zip(names, schedulers)), seeds, **told)
-    tasks = [_Task(source, cluster, placement, kill_at_limit, tuple(schedulers), seed) for seed in seeds]
-    counts = [source.jobs * len(schedulers)] * len(tasks)
-    done = carried_out(_carry_out, tasks, [[len(schedulers)]] * len(tasks), counts, executor, store)
-    by_seed = [outcomes for ((outcomes),) in done]
-    rows = [
-        {"policy": name, "seed": seed, **outcomes[place]}
-        for place, name in enumerate(names)
-        for seed, outcomes in zip(seeds, by_seed)
-    ]
-    study = Comparison(source, cluster, rows)
-    study.keep(store)
-    return study
 
+    source: Offered | Jobs = field(default_factory=Offered)
+    cluster: Cluster = PAPER_CLUSTER
+    placement: str = "best"
+    kill_at_limit: bool = False
 
-def _carry_out(task: _Task) -> list[list[dict[str, Any]]]:
-    source, cluster = task.source, task.cluster
-    jobs = source if isinstance(source, Jobs) else generate(source.mix, source.jobs, source.load, cluster, task.seed)
-
-    def outcome(scheduler: str | Scheduler) -> dict[str, Any]:
-        try:
-            made, placement = make_scheduler(scheduler), PLACEMENTS[task.placement]
-            return metrics(simulate(jobs, cluster, made, placement, kill_at_limit=task.kill_at_limit))
-        except (Exception, SystemExit) as error:  # whatever a scheduler may raise: the other runs go on
-            return {"error": " ".join(f"{type(error).__name__}: {error}".split())}
-
-    return [[outcome(scheduler) for scheduler in task.schedulers]]
-
-
-@dataclass(frozen=True)
-class Comparison(Study):
-    """Figures of several schedulers on the same seeds; rows: one dict a scheduler and seed, with the keys of `metrics`."""
-
-    source: Source = field(repr=False)
-    cluster: Cluster
-    _rows: list[Row] = field(repr=False)
-    shown: ClassVar[Sequence[str]] = (
+    metrics = METRICS
+    shown = (
         "throughput_per_h",
         "utilisation_pct",
         "wait_s",
@@ -128,10 +71,72 @@ class Comparison(Study):
         "success_pct",
         "fragmentation_pct",
     )
-    tested: ClassVar[Sequence[str]] = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
+    tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
+    precise = "wait_s"
+    policies = SCHEDULERS
+    compared = COMPARED
+    noun = "scheduler"
+
+    def __post_init__(self) -> None:
+        check_one_of("placement", self.placement, PLACEMENTS)
+        if isinstance(self.source, Jobs):
+            self.source.check_fit(self.cluster)
 
     @property
-    def title(self) -> str:
-        """What arrived, and where."""
+    def name(self) -> str:  # type: ignore[override]
+        """What arrives, and where."""
         name = self.source.name if isinstance(self.source, Jobs) else str(self.source)
         return f"{name}, {self.cluster.gpus} GPUs on {len(self.cluster.sizes)} nodes"
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether jobs are drawn; a log has no luck."""
+        return not isinstance(self.source, Jobs)
+
+    def default_policies(self) -> tuple[str, ...]:
+        """The schedulers of a comparison, but for those that look at what the jobs do not tell."""
+        return tuple(name for name in COMPARED if not self.lacks(self.make_policy(name)))
+
+    def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
+        """The columns that a scheduler needs and the jobs lack."""
+        return lacking(self.source, scheduler) if isinstance(self.source, Jobs) else ()
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.source.jobs
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """A scheduler from its text, or a function of a ClusterView; InputError also if it needs a column that the jobs lack."""
+        made: Scheduler = super().make_policy(policy)
+        if isinstance(self.source, Jobs):
+            check_columns(self.source, made)
+        return made
+
+    def draw(self, seed: int) -> Jobs:
+        """The jobs of a seed."""
+        if isinstance(self.source, Jobs):
+            return self.source
+        return generate(self.source.mix, self.source.jobs, self.source.load, self.cluster, seed)
+
+    def simulation(
+        self,
+        policy: Scheduler,
+        seed: int,
+        *,
+        drawn: Jobs | None = None,
+        records: bool = True,  # noqa: ARG002, the figures need every job
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """A run that has been set up and not let go; see `Model.simulation`."""
+        jobs = self.draw(seed) if drawn is None else drawn
+        return Simulation(jobs, self.cluster, policy, PLACEMENTS[self.placement], self.kill_at_limit, listener)
+
+    def varied(self, **parameters: Any) -> Setting:
+        """The setting with other parameters: its own, and load, jobs and mix where the jobs are of a mix."""
+        own = {name: value for name, value in parameters.items() if name in ("load", "jobs", "mix")}
+        changed = self
+        if own and isinstance(self.source, Offered):
+            changed = replace(self, source=replace(self.source, **own))
+            parameters = {name: value for name, value in parameters.items() if name not in own}
+        return super(Setting, changed).varied(**parameters)

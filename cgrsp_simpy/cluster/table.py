@@ -12,7 +12,8 @@ from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.mix import Mix, least_gpu_hours, least_of_any_law, mean_gpu_hours, most_jobs_per_hour
-from cgrsp_simpy.cluster.study import Comparison, Offered, compare
+from cgrsp_simpy.cluster.study import Offered, Setting
+from cgrsp_simpy.studies.compare import Comparison, compare
 
 __all__ = ["CLAIMS", "DYNAMIC", "LOADS", "PUBLISHED", "STATIC", "claims", "implied", "rows", "studies", "verdict"]
 
@@ -41,7 +42,7 @@ def studies(
 ) -> dict[float, Comparison]:
     """The seven schedulers of the paper on the same jobs, at each offered load."""
     seeds = list(seeds)
-    return {load: compare(Offered(jobs=jobs, load=load), STATIC + DYNAMIC, seeds, executor=executor) for load in loads}
+    return {load: compare(Setting(Offered(jobs=jobs, load=load)), STATIC + DYNAMIC, seeds, executor) for load in loads}
 
 
 def rows(found: Mapping[float, Comparison]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import simpy
 from simpy.events import EventPriority
 
-__all__ = ["Bell", "Patience", "delay_until"]
+__all__ = ["Alarm", "Bell", "Patience", "delay_until"]
 
 AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
 AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
@@ -32,6 +32,34 @@ class Patience(simpy.Event):
         self.claim, self.callbacks = claim, [give_up]
         self._ok, self._value = True, None
         env.schedule(self, AT_LAST, claim.patience_s)
+
+
+class Alarm:
+    """Wakes the dispatcher at the time that a policy asks for, unless it decides before.
+
+    most: wakes with no grant in between, at the most. in_a_row: how many there were.
+    """
+
+    most = 100_000
+
+    def __init__(self, env: simpy.Environment, ring: Callable[[], None]) -> None:
+        self.env, self._ring, self.in_a_row = env, ring, 0
+        self._timeout: simpy.Event | None = None
+
+    def set(self, at_s: float) -> None:
+        """Wake at a time, seconds."""
+        delay_s = delay_until(self.env.now, at_s)
+        self._timeout = self.env.timeout(delay_s, ("wake", None))
+        self._timeout.callbacks = [self._end]
+
+    def stop(self) -> None:
+        """A decision is made: the alarm that was set is none."""
+        self._timeout = None
+
+    def _end(self, timeout: simpy.Event) -> None:
+        if timeout is self._timeout:
+            self.in_a_row += 1
+            self._ring()
 
 
 def delay_until(now_s: float, at_s: float) -> float:

@@ -170,7 +170,7 @@ def _changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:
             change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
-            same = market.moment(change_s) == market.moment(change_s + 1e-9)
+            same = market.band(change_s) == market.band(change_s + 1e-9)
             found.append(change_s if same else change_s + 1e-9)
     return [change_s for change_s in found if after_s < change_s < before_s]
 

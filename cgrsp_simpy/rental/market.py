@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
@@ -56,13 +55,16 @@ class Clock:
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
 
     def hour(self, time_s: float) -> float:
-        """Hour of day at simulated time t, in seconds."""
+        """Hour of day at a simulated time in seconds."""
         return (self.start_h + time_s / 3600.0) % 24.0
+
+    def band(self, time_s: float) -> int:
+        """The index of the band that holds at a simulated time in seconds."""
+        return bisect_right(self._hours, self.hour(time_s)) - 1
 
     def multiplier(self, time_s: float) -> float:
         """m(t) at simulated time t, in seconds."""
-        hour = (self.start_h + time_s / 3600.0) % 24.0
-        return self._multipliers[bisect_right(self._hours, hour) - 1]
+        return self._multipliers[self.band(time_s)]
 
 
 CLOCKS: dict[str, Clock] = {
@@ -199,10 +201,9 @@ class Market:
         cap = self.medium_cap
         return MEDIUM if uniform < high + (medium if medium < cap else cap) else LOW
 
-    def moment(self, time_s: float) -> Hashable:
-        """A key of a time in seconds; at times of equal keys all chances are the same."""
-        multiplier = self.clock.multiplier(time_s)
-        return (multiplier, int(self.clock.hour(time_s))) if self.stock else multiplier
+    def band(self, time_s: float) -> int:
+        """The index, in `change_hours`, of the law that holds at a time in seconds."""
+        return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
         """Provisioning delay in seconds, uniform between the bounds of the status (thesis Eq. 3.2)."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = [
+    "GAPS",
     "KINDS",
+    "METRICS",
     "RECORD",
     "ClassTotals",
     "JobRecord",
@@ -35,6 +38,7 @@ __all__ = [
     "Totals",
     "by_class",
     "figures",
+    "metrics_of",
 ]
 
 STATUS_NAMES = [status.name.title() for status in Status]
@@ -73,6 +77,22 @@ _WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+
+
+METRICS = {
+    "jobs": Metric("jobs", better=""),
+    "completed": Metric("completed jobs", better="more"),
+    "wait_min": Metric("mean wait", "min"),
+    "miss_pct": Metric("missed deadlines", "%"),
+    "tight_miss_pct": Metric("missed tight deadlines", "%"),
+    "loose_miss_pct": Metric("missed loose deadlines", "%"),
+    "tardiness_min": Metric("mean tardiness", "min"),
+    "cost_usd": Metric("cost", "USD"),
+    "utilisation_pct": Metric("slot time held", "%", "more"),
+    "makespan_h": Metric("last completion", "h"),
+}
+"""The figures of `Run.summary` with the thesis's two deadline classes."""
+GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
 
 
 class Kinds(NamedTuple):
@@ -129,8 +149,7 @@ class Totals:
     def of(cls, classes: Iterable[DeadlineClass]) -> Totals:
         """Nothing yet, of jobs of these classes."""
         listed = list(classes)
-        weighted = any(each.weight != 1 for each in listed)
-        return cls(weighted=weighted, by_class=tuple(ClassTotals(each.name) for each in listed))
+        return cls(weighted=_is_weighted(listed), by_class=tuple(ClassTotals(each.name) for each in listed))
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""
@@ -196,9 +215,47 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
     }
 
 
+def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
+    """The figures of `Run.summary` with these deadline classes.
+
+    Returns
+    -------
+    dict
+        Name of a figure -> Metric, in the order of the summary.
+    """
+    listed = list(classes)
+    metrics = {}
+    for name, metric in METRICS.items():
+        if name == "tight_miss_pct" and not _is_thesis(listed):
+            metrics |= _class_metrics(listed)
+        elif name != "loose_miss_pct" or _is_thesis(listed):
+            metrics[name] = metric
+        if name == "tardiness_min" and _is_weighted(listed):
+            metrics["weighted_tardiness_min"] = Metric("weighted mean tardiness", "min")
+    return metrics
+
+
+def _class_metrics(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {}
+    for each in classes:
+        metrics[f"{each.name}_wait_min"] = Metric(f"mean wait, {each.name}", "min")
+        metrics[f"{each.name}_miss_pct"] = Metric(f"missed {each.name} deadlines", "%")
+        metrics[f"{each.name}_tardiness_min"] = Metric(f"mean tardiness, {each.name}", "min")
+    return metrics
+
+
+def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
+    return tuple(each.name for each in classes) in ((), TWO)
+
+
+def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
+    """Whether there can be jobs of another weight than 1."""
+    return any(each.weight != 1 for each in classes)
+
+
 def _class_figures(sums: Totals) -> dict[str, float]:
     """Of the thesis's two classes the share of misses; of others what `by_class` has, by name."""
-    if tuple(own.name for own in sums.by_class) in ((), TWO):
+    if _is_thesis(sums.by_class):
         loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
         return {
             "tight_miss_pct": _percent(sums.tight_missed, sums.tight),

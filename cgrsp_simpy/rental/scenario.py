@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.job import Job, check_class, check_job
+from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
+from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -29,12 +34,12 @@ from cgrsp_simpy.rental.workload import (
     Workload,
 )
 
-__all__ = ["Scenario", "day", "foreign_part", "trace"]
+__all__ = ["Scenario", "day", "trace"]
 
 
 @dataclass(frozen=True)
-class Scenario:
-    """Everything that a run depends on, but the policy and the seed.
+class Scenario(Model[Run]):
+    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy and the seed.
 
     slots: the type of each slot; C_max is their number. gpus: the types that can be rented; the first is the reference of
     estimates. free_types: whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3 in words;
@@ -48,6 +53,22 @@ class Scenario:
     free_types: bool = False
     market: Market = field(default_factory=Market)
     service: Service = field(default_factory=Service)
+
+    metrics = METRICS
+    shown = (
+        "wait_min",
+        "miss_pct",
+        "tight_miss_pct",
+        "tardiness_min",
+        "cost_usd",
+        "utilisation_pct",
+        "wait_gap_min",
+        "miss_gap_pct",
+    )
+    tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+    precise = "wait_min"
+    policies = POLICIES
+    compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slots", tuple(self.slots))
@@ -65,6 +86,7 @@ class Scenario:
             require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
+        self._tell_of_classes()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -73,6 +95,22 @@ class Scenario:
             require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, f"one time for each of {levels} levels")
         if self.service.distribution == "lognormal" and not isinstance(self.workload, LoggedWorkload):
             require(len(self.service.sigma) >= levels, "sigma", self.service.sigma, f"one number for each of {levels} levels")
+
+    def _tell_of_classes(self) -> None:
+        """Figures of the workload's deadline classes, in place of those of the thesis's two."""
+        metrics = metrics_of(self.workload.classes)
+        if list(metrics) == list(METRICS):
+            return
+        own = [name for name in metrics if name not in METRICS]
+        shown: list[str] = []
+        for name in self.shown:
+            shown += [name] if name in metrics or name in GAPS else []
+            if name == "miss_pct":
+                shown += [figure for figure in own if figure.endswith("_miss_pct")]
+            if name == "tardiness_min":
+                shown += [figure for figure in own if figure == "weighted_tardiness_min"]
+        object.__setattr__(self, "metrics", metrics)
+        object.__setattr__(self, "shown", tuple(shown))
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
         """Mean execution times are the log's, by size class, over each type's speed."""
@@ -83,6 +121,67 @@ class Scenario:
 
         object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
         object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
+
+    # ---- as a model ----
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.workload.jobs
+
+    def draw(self, seed: int) -> list[tuple[Job, Draws]]:
+        """The jobs of a seed with their draws."""
+        return list(self.workload.generate(seed, self.service))
+
+    def simulation(
+        self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Listener | None = None
+    ) -> Simulation:
+        """A run that has been set up and not let go; see `Model.simulation`."""
+        return Simulation(self, policy, seed, drawn, records, listener)
+
+    def outcome(self, run: Run) -> list[Any]:
+        """The sums of a run."""
+        return list(astuple(run.totals))
+
+    def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
+        """The figures of `Run.summary`, from the sums of a run."""
+        sums = Totals(*outcome)
+        return {**figures(sums, self.jobs, len(self.slots) * sums.end_s), "makespan_h": sums.end_s / 3600}
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """The scenario with other parameters.
+
+        Parameters
+        ----------
+        **parameters
+            Of the scenario (slots: a number or a list of types; free_types), of its workload (jobs, rate_per_s or
+            rates, deadlines), of the thesis's two deadline classes (tight_fraction, tight_window_s, loose_window_s), or
+            clock: "calibrated" or "printed", started at the hour of day of a log or of rates by hour.
+        """
+        own, changed = dict(parameters), self
+        if "slots" in own:
+            own["slots"] = round_robin(own["slots"], self.gpus)
+        if "clock" in own:
+            clock = own.pop("clock")
+            check_one_of("clock", clock, CLOCKS)
+            started = _started(CLOCKS[clock], self.workload)
+            changed = replace(changed, market=replace(self.market, clock=started))
+        two = getattr(self.workload, "deadlines", None)
+        two = two if isinstance(two, DeadlineClasses) else None
+        parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
+        names = {part: [item.name for item in fields(held) if item.init] for part, held in parts.items() if held is not None}
+        for name, value in own.items():
+            check_one_of("parameter of the scenario", name, ["clock", *(each for known in names.values() for each in known)])
+            if name in names[""]:
+                changed = replace(changed, **{name: value})
+            elif name in names["workload"]:
+                changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
+            else:
+                deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
+                changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
+        return changed
+
+    # ---- what policies see ----
 
     def known(self) -> Known:
         """What an operator of this scenario knows by experience."""
@@ -209,31 +308,6 @@ def _started(clock: Clock, workload: Workload) -> Clock:
 
 
 # ---- TOML ----
-
-
-def foreign_part(scenario: Scenario) -> object | None:
-    """The first part of a scenario, itself included, that is of another class than this package's."""
-    workload = scenario.workload
-    deadlines = getattr(workload, "deadlines", None)
-    parts = [
-        scenario,
-        workload,
-        *(deadlines if isinstance(deadlines, tuple) else (deadlines,)),
-        getattr(workload, "rates", None),
-        *getattr(workload, "listed", ()),
-        scenario.service,
-        scenario.market,
-        scenario.market.clock,
-        *scenario.market.stock,
-        *scenario.slots,
-        *scenario.gpus,
-    ]
-    return next((part for part in parts if part is not None and type(part) not in _OWN), None)
-
-
-_WORKLOADS = (PoissonWorkload, HourlyWorkload, LoggedWorkload, JobList)
-_OF_JOBS = (Job, DeadlineClass, DeadlineClasses, ArrivalRates, Service)
-_OWN = (Scenario, *_WORKLOADS, *_OF_JOBS, Market, Clock, HourlyStock, GpuType)
 
 
 def _tables(scenario: Scenario) -> dict[str, Any]:

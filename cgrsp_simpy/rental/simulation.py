@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import simpy
 
@@ -14,8 +15,10 @@ from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.processes import Setting, source
 from cgrsp_simpy.rental.record import Recorder, Run
-from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = ["Simulation", "run_once"]
 
@@ -72,5 +75,5 @@ class Simulation:
         self.engine.check_done()
         kept = self.recorder.close()
         name, recorder = policy_name(self.policy), self.recorder
-        held_s, decisions = tuple(self.state.held_s), self.engine.decisions
+        held_s, decisions = tuple(self.state.held_s), self.engine.dispatcher.decisions
         return Run(self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs)

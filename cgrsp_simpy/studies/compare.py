@@ -6,14 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.rental.record import Run
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.model.model import Metric, Model
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, replicate, simulate
+from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_model, replicate, simulate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
@@ -23,8 +22,8 @@ MOST_SEEDS = 10_000  # where the search for a precision ends
 
 
 def compare(
-    scenario: Scenario,
-    policies: Sequence[str | Policy],
+    scenario: Model[Any],
+    policies: Sequence[Any],
     seeds: Iterable[int],
     executor: Executor | int | None = None,
     *,
@@ -36,14 +35,14 @@ def compare(
     policies: as in `simulate`; the first is the one that the others are tested against. seeds: whole numbers >= 0.
     executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. out: a results directory,
     from which the same call resumes; policies and parts of the scenario that are one's own are told by their code and values.
-    precision: relative half width, of the wait or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
-    interval is that narrow.
+    precision: relative half width, of the model's chief figure (the wait) or by figure ({"miss_pct": 0.1}): seeds are added
+    until every policy's 95 % interval is that narrow.
 
     A run that raises an exception becomes a row with the key "error". Raises InputError for a policy or seed that is not
     allowed, or another study's directory; WorkerError if the executor dies.
     """
-    named, seeds = check_policies(policies), check_seeds(seeds)
-    wanted = _precision(precision, seeds)
+    named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
+    wanted = _precision(precision, scenario, seeds)
     store = open_store(out, "compare", named, seeds, scenario=scenario, precision=wanted)
     study = _rows_of(scenario, named, seeds, executor, store, before=None)
     while number := _seeds_missing(study, wanted):
@@ -54,8 +53,8 @@ def compare(
 
 
 def _rows_of(
-    scenario: Scenario,
-    named: dict[str, str | Policy],
+    scenario: Model[Any],
+    named: dict[str, Any],
     seeds: Iterable[int],
     executor: Executor | int | None,
     store: Store | None,
@@ -71,17 +70,18 @@ def _rows_of(
     return Comparison(scenario, named, rows)
 
 
-def _precision(precision: float | Mapping[str, float] | None, seeds: list[int]) -> dict[str, float]:
+def _precision(precision: float | Mapping[str, float] | None, scenario: Model[Any], seeds: list[int]) -> dict[str, float]:
     """Relative half widths wanted, by figure."""
-    wanted = dict(precision) if isinstance(precision, Mapping) else {} if precision is None else {"wait_min": precision}
+    wanted: dict[str, float] = {}
+    if isinstance(precision, Mapping):
+        wanted = dict(precision)
+    elif precision is not None:
+        wanted = {scenario.precise: precision}
     for figure, width in wanted.items():
-        check_one_of("figure of precision", figure, PRECISION_FIGURES)
+        check_one_of("figure of precision", figure, scenario.metrics)
         check_number("precision", width, above=0)
     require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
     return wanted
-
-
-PRECISION_FIGURES = ("wait_min", "miss_pct", "tight_miss_pct", "loose_miss_pct", "tardiness_min", "cost_usd")
 
 
 def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
@@ -107,8 +107,8 @@ class Comparison(Study):
     rows: one dict a policy and seed, with the keys policy, seed and those of `Run.summary`.
     """
 
-    scenario: Scenario = field(repr=False)
-    _named: dict[str, str | Policy] = field(repr=False)
+    scenario: Model[Any] = field(repr=False)
+    _named: dict[str, Any] = field(repr=False)
     _rows: list[Row] = field(repr=False)
 
     @property
@@ -116,7 +116,22 @@ class Comparison(Study):
         """The scenario's name."""
         return self.scenario.name
 
-    def run(self, policy: str, seed: int) -> Run:
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the figures are."""
+        return self.scenario.metrics
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The figures of the table."""
+        return self.scenario.shown
+
+    @property
+    def tested(self) -> Sequence[str]:
+        """The figures that are compared."""
+        return self.scenario.tested
+
+    def run(self, policy: str, seed: int) -> Any:
         """The run behind a row, with its per-job records: simulated again, equal to the bit."""
         check_one_of("policy", policy, self._named)
         return simulate(self.scenario, self._named[policy], seed)

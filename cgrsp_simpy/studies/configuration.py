@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.studies.identity import Identity
 from cgrsp_simpy.studies.store import Store
 
@@ -16,7 +16,7 @@ __all__ = ["open_store"]
 def open_store(out: str | Path | None, kind: str, policies: Mapping[str, Any], seeds: Sequence[int], **more: Any) -> Store | None:
     """The results directory of a study, identified by its kind, policies, seeds and what else it depends on, code included.
 
-    policies: by their labels; texts of `make_policy`, or functions.
+    policies: by their labels; texts or functions.
     """
     if out is None:
         return None
@@ -27,5 +27,4 @@ def open_store(out: str | Path | None, kind: str, policies: Mapping[str, Any], s
 
 def _meant(policy: Any) -> Any:
     """The policy; of a text that names a file, the text and what it names there."""
-    in_file = isinstance(policy, str) and policy.partition(":")[0].endswith(".py")
-    return [policy, make_policy(policy)] if in_file else policy
+    return [policy, from_file("policy", policy)] if isinstance(policy, str) and in_file(policy) else policy

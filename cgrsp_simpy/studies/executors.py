@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from cgrsp_simpy.model.checks import check_whole
+import cloudpickle
+import loky
 
-__all__ = ["WorkerError", "as_they_come"]
+from cgrsp_simpy.model.checks import InputError, check_whole
+
+__all__ = ["WorkerError", "as_they_come", "check_sendable"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -59,7 +61,7 @@ def as_they_come(
 
 def _told(failure: Exception) -> str:
     if isinstance(failure, BrokenProcessPool):
-        return 'a worker process died (a script must call this under if __name__ == "__main__":)'
+        return "a worker process died"
     return f"the executor failed: {type(failure).__name__}: {failure}"
 
 
@@ -70,16 +72,14 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
         yield executor
         return
     check_whole("executor", executor, least=1)
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(executor, multiprocessing.get_context("spawn"), _ignore_interrupt)
+    pool = loky.ProcessPoolExecutor(executor, initializer=_ignore_interrupt)
     try:
         yield pool
     except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
+        pool.shutdown(kill_workers=True)
         raise
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown()
 
 
 @contextmanager
@@ -97,3 +97,13 @@ def _deaf() -> Iterator[None]:
 
 def _ignore_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the workers
+
+
+def check_sendable(named: Mapping[str, Any]) -> None:
+    """Refuse what cannot be sent to another process, by its name: an open file, a lock, a generator in a policy."""
+    for name, each in named.items():
+        try:
+            cloudpickle.dumps(each)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise InputError(f"policy {name!r} cannot be sent to another process: {why}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import replace
 
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
@@ -34,7 +35,10 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     A bound is on the expectation over the draws of a seed's jobs: a single run can be below it, the mean over seeds cannot but by
     chance.
     """
-    bounds = bounds_of(study.scenario, study.seeds, executor)
+    scenario = study.scenario
+    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots: of others no bound is known")
+    assert isinstance(scenario, Scenario)
+    bounds = bounds_of(scenario, study.seeds, executor)
     by_seed = {figure: dict(zip(study.seeds, values)) for figure, values in bounds.items()}
     rows = [
         row | {GAPS[figure]: row[figure] - own[row["seed"]] for figure, own in by_seed.items() if figure in row}

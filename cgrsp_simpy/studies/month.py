@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.rental.record import Run, figures
+from cgrsp_simpy.rental.record import Run, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Runs, Wanted, check_policies, check_seeds, checked_scenario, replicate, simulate
+from cgrsp_simpy.studies.replicate import Runs, Wanted, check_policies, check_seeds, replicate, simulate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
@@ -59,7 +60,7 @@ def month(
     mix: name of a day type -> probability. days: of a month. replications: months, with the seeds first_seed, first_seed + 1,
     ... scenario: a function that makes the scenario of a day type from its name. The other arguments are those of `compare`.
     """
-    named = check_policies(policies)
+    named = check_policies(policies, day("quiet"))
     require(isinstance(mix, Mapping) and len(mix) > 0, "mix", mix, "a mapping from day types to probabilities")
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
@@ -67,7 +68,7 @@ def month(
     for name, number, least in (("days", days, 1), ("replications", replications, 1), ("first_seed", first_seed, 0)):
         check_whole(name, number, least=least)
     seeds = check_seeds(range(first_seed, first_seed + replications))
-    scenarios = {kind: checked_scenario(scenario(kind)) for kind in mix}
+    scenarios = {kind: _checked(scenario(kind)) for kind in mix}
     calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
     store = open_store(out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios)
     runs = replicate(wanted_days(calendar, scenarios, list(named.values())), executor, store)
@@ -75,6 +76,11 @@ def month(
     study = Month(scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix))
     study.keep(store)
     return study
+
+
+def _checked(made: Any) -> Scenario:
+    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
+    return made  # type: ignore[no-any-return]
 
 
 def wanted_days(calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]) -> list[Wanted]:
@@ -102,8 +108,8 @@ def _month_figures(days: Sequence[Day], scenarios: Mapping[str, Scenario], polic
         outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
         if isinstance(outcome, str):
             return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
-        sums.append(outcome)
-        capacity_s += len(scenarios[each.kind].slots) * outcome.end_s
+        sums.append(Totals(*outcome))
+        capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
     return figures(reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s)
 
 
@@ -144,6 +150,21 @@ class Month(Study):
         """The length of the month and its mix."""
         number = max(row["day"] for row in self.days)
         return f"{number} days of " + ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the figures are."""
+        return Scenario.metrics
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The figures of the table."""
+        return Scenario.shown
+
+    @property
+    def tested(self) -> Sequence[str]:
+        """The figures that are compared."""
+        return Scenario.tested
 
     def run(self, policy: str, replication: int, day: int) -> Run:
         """The run of one day, with its per-job records: simulated again, equal to the bit."""

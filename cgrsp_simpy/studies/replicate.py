@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -12,13 +11,9 @@ from tqdm import tqdm
 
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
-from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.record import Run, Totals, figures
-from cgrsp_simpy.rental.scenario import Scenario, foreign_part
-from cgrsp_simpy.rental.simulation import Simulation, run_once
-from cgrsp_simpy.rental.view import Policy
-from cgrsp_simpy.studies.executors import WorkerError, as_they_come
+from cgrsp_simpy.model.checks import check_whole, entries_of, require
+from cgrsp_simpy.model.model import Model, RunT, foreign_part
+from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
 
 __all__ = [
@@ -26,7 +21,7 @@ __all__ = [
     "Wanted",
     "check_policies",
     "check_seeds",
-    "checked_scenario",
+    "checked_model",
     "label",
     "replicate",
     "simulate",
@@ -34,35 +29,57 @@ __all__ = [
 ]
 
 JOBS_PER_TASK = 20_000  # about half a second of work
-Outcome = Totals | str  # the sums of a run, or the error that ended it
+Outcome = Any  # what a model keeps of a run, as plain values; a text is the error that ended the run
 
 
 def simulate(
-    scenario: Scenario,
-    policy: str | Policy,
+    scenario: Model[RunT],
+    policy: Any,
     seed: int = 0,
     *,
     records: bool = True,
     listener: Listener | None = None,
-) -> Run:
+) -> RunT:
     """Simulate one run, until the last job completes.
 
-    policy: a name with parameters ("rh", "rh:reserve=2"), a function in a file ("my_rules.py:youngest_first"), or a function
-    of a View. seed: whole number >= 0. records: keep a row a job. listener: is called with each Event of the run.
+    Parameters
+    ----------
+    scenario : Model
+        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Tasks`, `cluster.Offered`, `dag.Setting`.
+    policy : str or callable
+        A name with parameters ("rh", "rh:reserve=2"), a function in a file ("own.py:youngest_first"), or a function of
+        a view.
+    seed : int
+        At least 0.
+    records : bool
+        Keep what became of each job.
+    listener : callable, optional
+        Called with each Event of the run.
 
-    Raises InputError for a policy or seed that is not allowed, PolicyError if the policy answers what cannot be carried out.
-    """
-    return run_once(scenario, make_policy(policy), seed, records=records, listener=listener)
+    Returns
+    -------
+    Run
+        Of the scenario's module: figures in `summary()`, who held what in `claims` and `timeline`.
 
-
-def step_through(scenario: Scenario, policy: str | Policy, seed: int = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with the queue, the slots and the future events.
-
-    policy, seed, errors: as in `simulate`. `print(step)` prints the event and the state that it leaves.
+    Raises
+    ------
+    InputError
+        For a policy or seed that is not allowed.
+    PolicyError
+        If the policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
-    made = make_policy(policy)
-    return steps(lambda listener: Simulation(scenario, made, seed, None, True, listener))
+    return checked_model(scenario).run(policy, seed, records=records, listener=listener)
+
+
+def step_through(scenario: Model[Any], policy: Any, seed: int = 0) -> Iterator[Step]:
+    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and future events.
+
+    Parameters and errors are those of `simulate`. `print(step)` prints the event and the state that it leaves.
+    """
+    check_whole("seed", seed, least=0)
+    made = checked_model(scenario).make_policy(policy)
+    return steps(lambda listener: scenario.simulation(made, seed, listener=listener))
 
 
 def label(policy: Any) -> str:
@@ -70,14 +87,14 @@ def label(policy: Any) -> str:
     return policy if isinstance(policy, str) else policy_name(policy)
 
 
-def check_policies(policies: Sequence[str | Policy]) -> dict[str, str | Policy]:
+def check_policies(policies: Sequence[Any], scenario: Model[Any]) -> dict[str, Any]:
     """Policies by their labels; a wrong one is an error before the first run."""
     policies = entries_of("policies", policies, "a list of policies")
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
     require(len(set(names)) == len(names), "policies", names, "names that differ")
     for policy in policies:
-        make_policy(policy)
+        scenario.make_policy(policy)
     return dict(zip(names, policies))
 
 
@@ -90,26 +107,26 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     return list(map(int, seeds))
 
 
-def checked_scenario(made: object) -> Scenario:
-    """What a user's function made, if it is a scenario."""
-    require(isinstance(made, Scenario), "scenario", made, "a Scenario")
-    return made  # type: ignore[return-value]
+def checked_model(made: Model[RunT]) -> Model[RunT]:
+    """What was given or made, if it is a model."""
+    require(isinstance(made, Model), "scenario", made, "a Scenario, or the scenario of a module")
+    return made
 
 
 class Wanted(NamedTuple):
     """Runs that are wanted: each of some policies on each of some seeds."""
 
-    scenario: Scenario
-    policies: Sequence[str | Policy]
+    scenario: Model[Any]
+    policies: Sequence[Any]
     seeds: Iterable[int]
 
 
 class Unit(NamedTuple):
     """A seed of a scenario, and the policies that meet its jobs."""
 
-    scenario: Scenario
+    scenario: Model[Any]
     seed: int
-    policies: tuple[str | Policy, ...]
+    policies: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -118,17 +135,14 @@ class Runs:
 
     _outcomes: dict[tuple[Hashable, str, int], Outcome] = field(default_factory=dict, repr=False)
 
-    def outcome(self, scenario: Scenario, policy: str | Policy, seed: int) -> Outcome:
-        """The sums of a run, or its error."""
+    def outcome(self, scenario: Model[Any], policy: Any, seed: int) -> Outcome:
+        """What was kept of a run, or its error."""
         return self._outcomes[_key(scenario), label(policy), seed]
 
-    def figures(self, scenario: Scenario, policy: str | Policy, seed: int) -> dict[str, Any]:
-        """The figures of a run, as in `Run.summary`, or its error under "error"."""
-        sums = self.outcome(scenario, policy, seed)
-        if isinstance(sums, str):
-            return {"error": sums}
-        capacity_s = len(scenario.slots) * sums.end_s
-        return {**figures(sums, scenario.workload.jobs, capacity_s), "makespan_h": sums.end_s / 3600}
+    def figures(self, scenario: Model[Any], policy: Any, seed: int) -> dict[str, Any]:
+        """The figures of a run, as in its summary, or its error under "error"."""
+        outcome = self.outcome(scenario, policy, seed)
+        return {"error": outcome} if isinstance(outcome, str) else scenario.figures(outcome)
 
     def take(self, unit: Unit, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of a unit."""
@@ -144,7 +158,7 @@ def replicate(wanted: Iterable[Wanted], executor: Executor | int | None = None, 
     """
     tasks = list(_tasks(_units(wanted)))
     if isinstance(executor, int):
-        check_picklable(policy for task in tasks for unit in task for policy in unit.policies)
+        check_sendable({label(policy): policy for task in tasks for unit in task for policy in unit.policies})
     shapes = [[len(unit.policies) for unit in task] for task in tasks]
     done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
     runs = Runs()
@@ -187,7 +201,7 @@ def carried_out(
 
 def _units(wanted: Iterable[Wanted]) -> list[Unit]:
     """A unit a scenario and seed, with all policies that are wanted there, so that its jobs are made once."""
-    groups: dict[tuple[Hashable, int], tuple[Scenario, dict[str, str | Policy]]] = {}
+    groups: dict[tuple[Hashable, int], tuple[Model[Any], dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
         key = _key(scenario)
         for seed in seeds:
@@ -196,7 +210,7 @@ def _units(wanted: Iterable[Wanted]) -> list[Unit]:
     return [Unit(scenario, seed, tuple(named.values())) for (_, seed), (scenario, named) in groups.items()]
 
 
-def _key(scenario: Scenario) -> Hashable:
+def _key(scenario: Model[Any]) -> Hashable:
     """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be hashed, is like no other."""
     try:
         hash(scenario)
@@ -206,14 +220,14 @@ def _key(scenario: Scenario) -> Hashable:
 
 
 def _work(units: Sequence[Unit]) -> int:
-    return sum(unit.scenario.workload.jobs * len(unit.policies) for unit in units)
+    return sum(unit.scenario.jobs * len(unit.policies) for unit in units)
 
 
 def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
     """Units in tasks of half a second of work or more; one with very many jobs becomes a task a policy."""
     task: list[Unit] = []
     for unit in units:
-        if unit.scenario.workload.jobs > JOBS_PER_TASK:
+        if unit.scenario.jobs > JOBS_PER_TASK:
             yield from ([unit._replace(policies=(policy,))] for policy in unit.policies)
             continue
         task.append(unit)
@@ -232,13 +246,13 @@ def _carry_out(task: Sequence[Unit]) -> list[list[Outcome]]:
 def _outcomes(unit: Unit) -> list[Outcome]:
     scenario, seed, policies = unit
     try:
-        shared = list(scenario.workload.generate(seed, scenario.service)) if len(policies) > 1 else None
+        drawn = scenario.draw(seed) if len(policies) > 1 else None
     except (Exception, SystemExit) as error:
         return [_told(error)] * len(policies)
 
-    def outcome(policy: str | Policy) -> Outcome:
+    def outcome(policy: Any) -> Outcome:
         try:
-            return run_once(scenario, make_policy(policy), seed, jobs=shared, records=False).totals
+            return scenario.outcome(scenario.run(policy, seed, drawn=drawn, records=False))
         except (Exception, SystemExit) as error:  # whatever a policy may raise: the other runs go on
             return _told(error)
 
@@ -247,15 +261,3 @@ def _outcomes(unit: Unit) -> list[Outcome]:
 
 def _told(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
-
-
-def check_picklable(policies: Iterable[Any]) -> None:
-    """Refuse a policy that cannot be sent to another process."""
-    for policy in policies:
-        if isinstance(policy, str):
-            continue
-        try:
-            pickle.dumps(policy)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            where = "name it as text, or define it at the top of a module"
-            raise InputError(f"policy {label(policy)!r} cannot be sent to another process; {where}") from None

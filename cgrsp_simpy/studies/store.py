@@ -17,7 +17,6 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,13 +24,12 @@ from typing import Any
 
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.studies.identity import digest
 
 __all__ = ["Outcome", "Store", "source_digest"]
 
-Outcome = Totals | dict[str, Any] | str
-"""The sums of a run, or its figures by name, or the error that ended it."""
+Outcome = list[Any] | dict[str, Any] | str
+"""What a model keeps of a run, as plain values; a text is the error that ended it."""
 
 PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
@@ -145,26 +143,20 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _kept(outcome: Outcome) -> Any:
+def _kept(outcome: Any) -> Any:
     """An outcome for JSON, which has neither NaN nor infinity."""
-    if isinstance(outcome, Totals):
-        return [_number(value) for value in astuple(outcome)]
-    return {name: _number(value) for name, value in outcome.items()} if isinstance(outcome, dict) else outcome
+    if isinstance(outcome, float) and not math.isfinite(outcome):
+        return {"float": str(outcome)}
+    if isinstance(outcome, dict):
+        return {name: _kept(value) for name, value in outcome.items()}
+    return [_kept(value) for value in outcome] if isinstance(outcome, list) else outcome
 
 
-def _number(value: Any) -> Any:
-    return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _outcome(kept: Any) -> Outcome:
+def _outcome(kept: Any) -> Any:
     """The outcome that was kept."""
-    if isinstance(kept, list):
-        return Totals(*map(_value, kept))
-    return {name: _value(value) for name, value in kept.items()} if isinstance(kept, dict) else kept
-
-
-def _value(kept: Any) -> Any:
-    return float(kept["float"]) if isinstance(kept, dict) else kept
+    if isinstance(kept, dict):
+        return float(kept["float"]) if [*kept] == ["float"] else {name: _outcome(value) for name, value in kept.items()}
+    return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
 
 
 def _told(path: Path, error: OSError) -> InputError:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
 from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import aligned, csv_text, json_text, or_none, to_pandas, write_csv
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["SHOWN", "Study", "Tidy", "failures_told", "interval"]
+__all__ = ["Study", "Tidy", "failures_told", "interval"]
 
-SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct", "wait_gap_min", "miss_gap_pct")
-TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
 Row = dict[str, Any]
 Value = TypeVar("Value")
 
@@ -65,8 +64,21 @@ class Study(Tidy):
     """Figures of several policies on the same seeds. The first policy is the one that the others are tested against."""
 
     _rows: list[Row]
-    shown: ClassVar[Sequence[str]] = SHOWN  # figures of the table
-    tested: ClassVar[Sequence[str]] = TESTED  # figures that are compared
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What the figures are."""
+        raise NotImplementedError
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The figures of the table."""
+        raise NotImplementedError
+
+    @property
+    def tested(self) -> Sequence[str]:
+        """The figures that are compared."""
+        raise NotImplementedError
 
     @property
     def title(self) -> str:

@@ -13,26 +13,25 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
+from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.table import aligned
-from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.view import Policy
-from cgrsp_simpy.studies.compare import PRECISION_FIGURES, Comparison
+from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_scenario, replicate
-from cgrsp_simpy.studies.study import SHOWN, Row, Tidy, failures_told, interval
+from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_model, label, replicate
+from cgrsp_simpy.studies.study import Row, Tidy, failures_told, interval
 
 __all__ = ["Sweep", "sweep"]
 
 Point = dict[str, Any]
-COLUMNS = ("policy", "seed", "error", "completed", *PRECISION_FIGURES, "utilisation_pct", "makespan_h")
 
 
 def sweep(
     grid: Mapping[str, Any],
-    policies: Sequence[str | Policy],
+    policies: Sequence[Any],
     seeds: Iterable[int],
-    scenario: Scenario | Callable[..., Scenario] = day,
+    scenario: Model[Any] | Callable[..., Model[Any]] = day,
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -41,13 +40,19 @@ def sweep(
 
     grid: name -> a value, or a list of values; lists mean the cross product. A name is a parameter of `scenario` ("slots"), or
     of a policy given by name ("rh:reserve"). scenario: a function that makes a scenario from parameters, `day` unless told, or
-    a scenario that stays as it is. The other arguments are those of `compare`. Runs that several points share are run once.
+    the scenario of any module, whose parameters are changed (`Model.varied`). The other arguments are those of `compare`. Runs
+    that several points share are run once.
 
         sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
     """
-    named, seeds = check_policies(policies), check_seeds(seeds)
-    points = list(_points(grid))
-    made = [(point, _scenario(scenario, point, named), _policies(point, named)) for point in points]
+    seeds, points = check_seeds(seeds), list(_points(grid))
+    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
+    places = [_scenario(scenario, point, labels) for point in points]
+    taken = ("policy", "seed", "error", *(name for name, metric in places[0].metrics.items() if metric.better))
+    for name in grid:
+        require(name not in taken, "name in the grid", name, "another than those of the columns of a row")
+    named = check_policies(policies, places[0])
+    made = [(point, place, _policies(point, named, place)) for point, place in zip(points, places)]
     store = open_store(out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made])
     runs = replicate([Wanted(place, list(own.values()), seeds) for _, place, own in made], executor, store)
     studies = []
@@ -66,7 +71,6 @@ def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
     for name in grid:
         require(isinstance(name, str), "name in the grid", name, "a text")
-        require(name not in COLUMNS, "name in the grid", name, "another than those of the columns of a row")
     columns = [[_python(value) for value in (values if _varies(values) else [values])] for values in grid.values()]
     for name, column in zip(grid, columns):
         require(len(column) > 0, f"values of {name}", column, "at least one value")
@@ -88,11 +92,13 @@ def _is_policy_parameter(name: str) -> bool:
     return ":" in name
 
 
-def _scenario(scenario: Scenario | Callable[..., Scenario], point: Point, named: Mapping[str, Any]) -> Scenario:
+def _scenario(scenario: Model[Any] | Callable[..., Model[Any]], point: Point, named: Iterable[str]) -> Model[Any]:
     """The scenario of a point."""
-    require(isinstance(scenario, Scenario) or callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
     arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
-    signature = inspect.signature(scenario if callable(scenario) else lambda: scenario)
+    if isinstance(scenario, Model):
+        return scenario.varied(**arguments) if arguments else scenario
+    require(callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
+    signature = inspect.signature(scenario)
     if all(item.kind is not item.VAR_KEYWORD for item in signature.parameters.values()):
         for name in arguments:
             check_one_of("name in the grid", name, [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)])
@@ -100,10 +106,10 @@ def _scenario(scenario: Scenario | Callable[..., Scenario], point: Point, named:
         signature.bind(**arguments)
     except TypeError as error:
         raise InputError(f"grid: the scenario is {error}") from None
-    return checked_scenario(scenario(**arguments) if callable(scenario) else scenario)
+    return checked_model(scenario(**arguments))
 
 
-def _policies(point: Point, named: Mapping[str, str | Policy]) -> dict[str, str | Policy]:
+def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> dict[str, Any]:
     """The policies of a point by the labels of the sweep, with the point's parameters in their texts."""
     own = dict(named)
     for name, value in point.items():
@@ -112,7 +118,7 @@ def _policies(point: Point, named: Mapping[str, str | Policy]) -> dict[str, str 
             check_one_of("policy in the grid", policy, [each for each in named if isinstance(named[each], str)])
             text = str(own[policy])
             own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={value}"
-    check_policies(list(own.values()))
+    check_policies(list(own.values()), scenario)
     return own
 
 
@@ -154,7 +160,7 @@ class Sweep(Tidy):
     def __str__(self) -> str:
         """One table of means with 95 % intervals."""
         count = len(self.studies[0].seeds)
-        shown = [name for name in SHOWN if any(name in study.figures for study in self.studies)]
+        shown = [name for name in self.studies[0].shown if any(name in study.figures for study in self.studies)]
         none = mean([])
         rows = [
             [*map(str, point.values()), policy, *(interval(row.get(name, none), count) for name in shown)]

@@ -11,7 +11,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.clairvoyant import optimum
-from cgrsp_simpy.rental.policies.triage import scarcity_left_s
+from cgrsp_simpy.rental.policies.triage import law_of
 from cgrsp_simpy.rental.record import Totals
 
 HOUR_S = 3600.0
@@ -59,11 +59,15 @@ def test_bounds_and_optima_read_the_table_too():
 def test_triage_knows_from_the_table_how_long_low_stock_lasts():
     gpu = cg.THESIS_GPUS[0]
     scarce = [(1, 0, 0)] * 8 + [(0.5, 0, 0.5)] * 3 + [(1, 0, 0)] * 13
-    market = cg.Market(stock=[cg.HourlyStock(gpu.name, scarce)])  # time 0 is 8:00
+
+    def left_s(chances, hour):
+        stock = [cg.HourlyStock(gpu.name, chances)]
+        known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()  # time 0 is 8:00
+        return law_of(known, gpu, hour * HOUR_S).left_s(8 + hour)
+
     for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (3, 0), (23.5, 0), (24, 3)]:
-        assert scarcity_left_s(market, gpu, hour * HOUR_S) == pytest.approx(left_h * HOUR_S)
-    always = cg.Market(stock=[cg.HourlyStock(gpu.name, [(0.5, 0, 0.5)] * 24)])
-    assert scarcity_left_s(always, gpu, 0.0) == inf
+        assert left_s(scarce, hour) == pytest.approx(left_h * HOUR_S)
+    assert left_s([(0.5, 0, 0.5)] * 24, 0) == inf
 
 
 # ---- classes ----
@@ -245,6 +249,23 @@ def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(tmp_path
     changed = replace(changed, workload=replace(changed.workload, rates=rates))
     with pytest.raises(cg.InputError, match="use another directory"):
         cg.compare(changed, ["fifo", "rh"], range(3), out=tmp_path / "out")
+
+
+def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
+    study = cg.compare(three, ["fifo", "edf"], range(2), precision=None)
+    for name in ("rush_miss_pct", "day_miss_pct", "batch_miss_pct", "weighted_tardiness_min"):
+        assert name in str(study).splitlines()[1]
+    assert "tight_miss_pct" not in str(study)
+    assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
+    assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
+    swept = cg.sweep({"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2), three)
+    assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
+    assert "tight_miss_pct" in swept.studies[1].figures
+    with pytest.raises(cg.InputError, match="tight_fraction"):
+        three.varied(tight_fraction=0.5)
+    hourly = cg.HourlyWorkload(5, cg.ArrivalRates([9.0] * 24, 8, "Sunday"))
+    printed = cg.Scenario("open", hourly).varied(clock="printed", rates=hourly.rates)
+    assert printed.market.clock == replace(cg.CLOCKS["printed"], start_h=8)
 
 
 def test_a_clock_by_name_starts_when_the_rates_do(tmp_path):

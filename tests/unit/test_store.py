@@ -25,10 +25,9 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import Clock, Market
-from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
-from cgrsp_simpy.studies import replicate, store
+from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import Store
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
@@ -66,13 +65,13 @@ def many_tasks(monkeypatch):
 @pytest.fixture
 def runs(monkeypatch):
     """The runs that are carried out: the seed of each."""
-    seeds, run_once = [], replicate.run_once
+    seeds, run = [], cg.Scenario.run
 
     def counted(scenario, policy, seed, **more):
         seeds.append(seed)
-        return run_once(scenario, policy, seed, **more)
+        return run(scenario, policy, seed, **more)
 
-    monkeypatch.setattr(replicate, "run_once", counted)
+    monkeypatch.setattr(cg.Scenario, "run", counted)
     return seeds
 
 
@@ -151,7 +150,7 @@ def test_the_configuration_tells_what_is_run(tmp_path):
 
 def test_outcomes_come_back_as_they_were(tmp_path):
     there = Store(tmp_path, {}, [0])
-    outcomes = [[Totals(6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60), "ValueError: “x”"], [{"a": -INF, "b": 1 / 3}]]
+    outcomes = [[[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], "ValueError: “x”"], [{"a": -INF, "b": 1 / 3}]]
     there.save(7, outcomes)
     there.save(8, [[{"a": NAN, "error": "no"}]])
     assert Store(tmp_path, {}, [0]).load(7, [2, 1]) == outcomes
@@ -876,7 +875,7 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
 
 def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monkeypatch):
     one, other = Store(tmp_path, {}, [0]), Store(tmp_path, {}, [0])
-    outcomes, fsync = [[Totals(6, wait_s=1.5)]], os.fsync
+    outcomes, fsync = [[[6, 1.5]]], os.fsync
 
     def meanwhile(number):
         monkeypatch.setattr(os, "fsync", fsync)

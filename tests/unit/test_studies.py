@@ -35,13 +35,14 @@ busy = cg.day("hectic", jobs=60)
 @pytest.fixture
 def runs(monkeypatch):
     """The runs that are carried out: the slots of the scenario, the policy and the seed of each."""
-    made, run_once = [], replicate.run_once
+    made, run = [], cg.Scenario.run
 
     def counted(scenario, policy, seed, **more):
-        made.append((len(scenario.slots), getattr(policy, "name", type(policy).__name__), seed))
-        return run_once(scenario, policy, seed, **more)
+        named = scenario.make_policy(policy)
+        made.append((len(scenario.slots), getattr(named, "name", type(named).__name__), seed))
+        return run(scenario, policy, seed, **more)
 
-    monkeypatch.setattr(replicate, "run_once", counted)
+    monkeypatch.setattr(cg.Scenario, "run", counted)
     return made
 
 

@@ -12,6 +12,7 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import cohens_d
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.studies.replicate import label
 from cgrsp_simpy.thesis import experiments, verdict
 from cgrsp_simpy.thesis.experiments import HECTIC, MONTH, TABLES, Measure, Source, average, composites, paired_t, pooled_d
 from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, OPEN, Finding, Part, _told
@@ -244,13 +245,13 @@ def test_reproduced_means_are_those_of_compare(small):
 
 def test_a_run_that_tables_share_is_run_once(monkeypatch):
     calls = []
-    real = cg.experiments.replicate.run_once
+    real = cg.Scenario.run
 
     def counting(scenario, policy, seed=0, **rest):
-        calls.append((scenario, cg.experiments.replicate.label(policy), seed))
+        calls.append((scenario, label(policy), seed))
         return real(cg.day("quiet"), policy, seed, records=False)
 
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.run_once", counting)
+    monkeypatch.setattr(cg.Scenario, "run", counting)
     measures = [(cell.measure, 2) for id in ("5.2", "5.3", "5.4", "5.7", "5.9") for cell in TABLES[id].cells]
     reproduce(measures)
     # eleven policies on the hectic day, seven on three other fleets, four other critical ratios
@@ -350,7 +351,7 @@ def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch
     first = run(line, capsys)
     files = {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
     assert {"report.md", "report.html", "cells.csv", "configuration.json", "manifest.json"} <= set(files)
-    monkeypatch.delattr("cgrsp_simpy.studies.replicate.run_once")  # nothing is run again
+    monkeypatch.setattr(cg.Scenario, "run", None)  # nothing is run again
     assert run(line, capsys)[1] == first[1]
     assert files == {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
     status, _, err = run(line.replace("5.9", "5.8"), capsys)

@@ -1,0 +1,216 @@
+"""The actions that every module has: run one policy, compare several, sweep parameters, draw the figures."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.model.table import csv_text, json_text
+from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.replicate import label
+from cgrsp_simpy.studies.sweep import sweep
+
+__all__ = [
+    "Module",
+    "add_actions",
+    "add_compare",
+    "add_run",
+    "add_sweep",
+    "carry_out",
+    "compared",
+    "grid_of",
+    "policies_given",
+    "run",
+    "swept",
+]
+
+
+class Module(NamedTuple):
+    """What a module brings to its commands.
+
+    model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and what they name. seeds: number of
+    replications unless told. figures: the module that draws them. more: text and values, for JSON, that stand below the figures
+    of a run. beside: text below a comparison's table. drawn: what a run is given of the draws of its seed.
+    """
+
+    model: type[Model[Any]]
+    add_scenario: Callable[[argparse.ArgumentParser], None]
+    scenario_of: Callable[[argparse.Namespace], Model[Any]]
+    seeds: int = 10
+    figures: str = ""
+    more: Callable[[Any], tuple[str, Mapping[str, Any]]] = lambda _: ("", {})
+    beside: Callable[[Comparison], str] = lambda _: ""
+    drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
+
+
+def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
+    """Add the options of a run."""
+    module.add_scenario(parser)
+    _add_policies(parser, module, "--policy", module.model.compared[0])
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
+    add_watching(parser)
+
+
+def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
+    """Add the options of a comparison."""
+    module.add_scenario(parser)
+    _add_policies(parser, module, "--policies", None)
+    add_study(parser, number=module.seeds)
+    parser.add_argument(
+        "--precision",
+        metavar="R",
+        help=f"add seeds until the 95 %% half width is at most R times the mean: 0.05 for {module.model.precise},"
+        f" or {module.model.precise}=0.1,...",
+    )
+
+
+def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
+    """Add the options of a sweep."""
+    parser.add_argument(
+        "grid",
+        nargs="+",
+        metavar="NAME=V,V,...",
+        help="a parameter of the scenario, or of a policy (name:parameter), and its values; several mean the cross product",
+    )
+    module.add_scenario(parser)
+    _add_policies(parser, module, "--policies", None)
+    add_study(parser, number=module.seeds)
+
+
+def _add_policies(parser: argparse.ArgumentParser, module: Module, option: str, default: str | None) -> None:
+    """Add the option that names policies, under the module's own word as well."""
+    model = module.model
+    names = dict.fromkeys((option, option.replace("policies", f"{model.noun}s").replace("policy", model.noun)))
+    several = default is None
+    parser.add_argument(
+        *names,
+        dest="policies" if several else "policy",
+        default=default,
+        metavar="P,P,..." if several else "P",
+        help=f"{', '.join(model.policies)}, with parameters as in name:parameter=2, or functions of a view"
+        f" (own.py:function); default: {','.join(model.compared) if several else default}",
+    )
+
+
+def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
+    """Add the actions with their options. helps: a line on each action that the module has."""
+    for name, add in (("run", add_run), ("compare", add_compare), ("sweep", add_sweep)):
+        add(actions.add_parser(name, help=helps[name], description=helps[name]), module)
+    if module.figures:
+        drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
+        add_gallery(drawn, f"figures/{module.figures.split('.')[1]}")
+
+
+def carry_out(given: argparse.Namespace, module: Module) -> Answer:
+    """What one of the actions answers."""
+    return {"run": run, "compare": compared, "sweep": swept, "figures": _figures}[given.action](given, module)
+
+
+def run(given: argparse.Namespace, module: Module) -> Answer:
+    """Run one policy once."""
+    check_whole("--seed", given.seed, least=0)
+    check_watching(given)
+    scenario = module.scenario_of(given)
+    policy = scenario.make_policy(given.policy)
+    drawn = module.drawn(scenario, given)
+    found = watch(given, lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener))
+    draw(given, found)
+    if given.format == "csv":
+        return Answer(csv_text(found.rows()).rstrip("\n"))
+    figures, (text, values) = found.summary(), module.more(found)
+    if given.format == "json":
+        named = {"scenario": scenario.name, scenario.noun: label(given.policy), "seed": given.seed}
+        return Answer(json_text({**named, "summary": figures, **values}))
+    title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
+    width = max(16, *map(len, figures))
+    lines = [f"{name:{width}} {told(value):>10}" for name, value in figures.items()]
+    return Answer("\n".join([title, *lines, *([text] if text else [])]))
+
+
+def told(value: Any) -> str:
+    """A figure as text: what is not known is a dash."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
+def compared(
+    given: argparse.Namespace,
+    module: Module,
+    more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
+) -> Answer:
+    """Compare policies. more: what is added to the study."""
+    workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
+    seeds = seeds_of(given) if scenario.is_random else range(1)
+    study = compare(scenario, policies_given(given, scenario), seeds, workers, out=given.out, precision=precision)
+    study = more(study, workers)
+    found = answer(study, given)
+    beside = module.beside(study) if given.format == "table" else ""
+    return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
+
+
+def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
+    """The policies that the options name, or those of the scenario."""
+    return list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
+
+
+def _precision(text: str | None, module: Module) -> dict[str, float] | None:
+    """Figure -> relative half width, from "0.05" or "a=0.1,b=0.05"."""
+    if text is None:
+        return None
+    wanted = {}
+    for part in text.split(","):
+        figure, _, width = part.rpartition("=")
+        figure = figure or module.model.precise
+        if figure in wanted:
+            raise InputError(f"--precision: {figure} is given twice")
+        try:
+            wanted[figure] = float(width)
+        except ValueError:
+            allowed = f"a number > 0, or figures and numbers, such as {module.model.precise}=0.1"
+            raise InputError(f"--precision(={text!r}) must be {allowed}") from None
+    return wanted
+
+
+def swept(given: argparse.Namespace, module: Module) -> Answer:
+    """Sweep parameters."""
+    grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
+    seeds = seeds_of(given) if scenario.is_random else range(1)
+    return answer(sweep(grid, policies_given(given, scenario), seeds, scenario, workers, out=given.out), given)
+
+
+def grid_of(texts: list[str]) -> dict[str, Any]:
+    """The grid in "slots=3,4" "rh:reserve=0,1": name -> values."""
+    grid: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise InputError(f"grid: {text!r} must be of the form name=value,value,...")
+        require(name not in grid, "grid: name", name, "given once")
+        grid[name] = [_value(each) for each in values.split(",")]
+    return grid
+
+
+def _value(text: str) -> Any:
+    """A whole number, a number, true or false, or the text itself."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _figures(given: argparse.Namespace, module: Module) -> Answer:
+    drawn = import_module(module.figures)  # with matplotlib, for this action alone
+    ids, executor = gallery_of(given, drawn.FIGURES)
+    return Answer("\n".join(map(str, drawn.draw_figures(given.out, ids, style=given.style, executor=executor))))

@@ -1,0 +1,93 @@
+"""What a policy answers: asked for, taken item by item, and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import simpy
+
+from cgrsp_simpy.engine.claims import Place, State
+from cgrsp_simpy.engine.events import job_id, policy_name
+from cgrsp_simpy.model.policy import PolicyError, Wake
+
+__all__ = ["Answers"]
+
+
+class Answers:
+    """A policy, asked by the dispatcher.
+
+    policy: a function of a view of `state`.
+    """
+
+    def __init__(self, env: simpy.Environment, state: State, policy: Callable[[Any], Any]) -> None:
+        self.env, self.state, self.policy = env, state, policy
+
+    def now(self) -> Iterable[Any]:
+        """The items of the policy's answer at this time."""
+        try:
+            answer = self.policy(self.state.view(self.env.now))
+        except (Exception, SystemExit) as error:
+            raise self._raised(error) from error
+        if type(answer) is list:  # most are
+            return answer
+        return () if answer is None else self._one_by_one(answer)
+
+    def _one_by_one(self, answer: Any) -> Iterator[Any]:
+        """The items; a generator is asked for the next when the last is carried out."""
+        try:
+            if hasattr(answer, "__iter__"):
+                yield from answer
+            else:
+                yield answer
+        except (Exception, SystemExit) as error:
+            raise self._raised(error) from error
+
+    def wake_s(self, wake: Wake) -> float:
+        """When the policy asks to be woken; raises PolicyError if it cannot be then."""
+        now_s, at_s = self.env.now, wake.at_s
+        if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
+            allowed = f"that must be a finite time after {now_s:g} s"
+            raise self.wrong(f"asked to be woken at {at_s!r}; {allowed}")
+        return float(at_s)
+
+    # ---- errors ----
+
+    def wrong(self, what: str) -> PolicyError:
+        """The error that says what the policy did wrong."""
+        name = policy_name(self.policy)
+        return PolicyError(f"policy {name!r} at t = {self.env.now:g} s {what}")
+
+    def _raised(self, error: BaseException) -> PolicyError:
+        return self.wrong(f"raised {type(error).__name__}: {error}")
+
+    def no_such_job(self, item: Any) -> PolicyError:
+        """The error of an item that names no waiting job."""
+        waiting = self.state.waiting
+        try:
+            job, _ = item
+            hash(job)
+        except (TypeError, ValueError):
+            allowed = "which is neither a pair (job, places) nor a Wake"
+            return self.wrong(f"answered {item!r}, {allowed}")
+        if waiting and not any(isinstance(job, type(other)) for other in waiting):
+            return self.wrong(f"assigned {job!r}, which is not a job")
+        why = "which is not waiting (it runs, has ended, or was assigned twice)"
+        return self.wrong(f"assigned job {job_id(job)}, {why}")
+
+    def stuck(self, places: Sequence[Place], free: Sequence[float]) -> PolicyError:
+        """The error of jobs that wait when nothing else will ever happen."""
+        waiting, noun = self.state.waiting, places[0].noun if places else "place"
+        first, describe = islice(waiting, 3), self.state.describe
+        named = [f"job {job_id(job)} ({describe(job)})" for job in first]
+        named += ["..."] * (len(waiting) > len(named))
+        every = {place.index for place in places}
+        full = {p.index for p, left in zip(places, free) if p.size and not left}
+        idle = f"{len(every - full)} of {len(every)} {noun}s idle"
+        return self.wrong(
+            f"left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle} and"
+            " nothing else to come: the simulation cannot go on"
+        )

@@ -1,0 +1,164 @@
+"""What the scenario of every module is: a model, which is simulated, compared and swept in one way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from types import FunctionType
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.parameters import chosen
+
+__all__ = ["Metric", "Model", "foreign_part"]
+
+PLAIN = (int, float, bool, str, type(None))
+KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")  # where the classes of parts are from
+
+RunT = TypeVar("RunT")
+
+
+class Metric(NamedTuple):
+    """What a figure of a run is.
+
+    Parameters
+    ----------
+    label : str
+        In words, as on an axis.
+    unit : str
+        Such as "min" or "%"; "" for numbers and ratios.
+    better : str
+        "less" or "more"; "" where neither is better.
+    """
+
+    label: str
+    unit: str = ""
+    better: str = "less"
+
+    def __str__(self) -> str:
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+class Model(ABC, Generic[RunT]):
+    """Everything that a run depends on, but the policy and the seed.
+
+    Attributes
+    ----------
+    name : str
+        For tables and messages.
+    metrics : mapping
+        Name of each figure of a run's summary -> Metric.
+    shown, tested : sequences of str
+        The figures of a comparison's table, and those compared with the first policy's.
+    precise : str
+        The figure that a precision without a name speaks of.
+    policies : mapping
+        Name -> factory of a policy, with its parameters.
+    compared : sequence of str
+        The policies that a comparison takes unless told.
+    noun : str
+        What a policy is called here.
+    is_random : bool
+        Whether seeds differ; of a log without luck, one run is all there is.
+    """
+
+    metrics: ClassVar[Mapping[str, Metric]]
+    shown: ClassVar[Sequence[str]]
+    tested: ClassVar[Sequence[str]]
+    precise: ClassVar[str]
+    policies: ClassVar[Mapping[str, Callable[..., Any]]]
+    compared: ClassVar[Sequence[str]]
+    noun: ClassVar[str] = "policy"
+    name: str
+    is_random: bool = True
+
+    @property
+    @abstractmethod
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+
+    @abstractmethod
+    def simulation(self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Any = None) -> Any:
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy : Any
+            As `make_policy` answers.
+        seed : int
+            Of all its random numbers.
+        drawn : Any
+            What `draw` has drawn for this seed, if it has been drawn already.
+        records : bool
+            Whether the run keeps what became of each job.
+        listener : callable, optional
+            Called with each Event.
+
+        Returns
+        -------
+        Any
+            Something with env, engine and `close()`, which answers with the run: its `summary()` gives the
+            figures by name, its `claims` and `timeline` who held what.
+        """
+
+    def make_policy(self, policy: Any) -> Any:
+        """A policy from its text ("name", "name:parameter=2", "own.py:function"); a function is passed through.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, parameter or file, or a value that a parameter cannot have.
+        """
+        return chosen(self.noun, policy, self.policies)
+
+    def default_policies(self) -> Sequence[str]:
+        """The policies that a comparison takes unless told."""
+        return self.compared
+
+    def draw(self, seed: int) -> Any:  # noqa: ARG002, most models draw as they go
+        """What the policies that meet on a seed share, drawn once; None where that is nothing."""
+        return None
+
+    def run(self, policy: Any, seed: int = 0, *, drawn: Any = None, records: bool = True, listener: Any = None) -> RunT:
+        """The run of a policy on a seed; arguments as of `simulation`, but for policy: as of `make_policy`."""
+        made = self.make_policy(policy)
+        run = self.simulation(made, seed, drawn=drawn, records=records, listener=listener)
+        run.env.run()
+        return run.close()  # type: ignore[no-any-return]
+
+    def outcome(self, run: RunT) -> Any:
+        """What a study keeps of a run, as plain values: the figures of its summary."""
+        return run.summary()  # type: ignore[attr-defined]
+
+    def figures(self, outcome: Any) -> dict[str, Any]:
+        """The figures by name, from what a study has kept of a run."""
+        return dict(outcome)
+
+    def varied(self, **parameters: Any) -> Self:
+        """The model with other parameters, for sweeps.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
+        """
+        if not is_dataclass(self):
+            raise InputError(f"{type(self).__name__} has no parameters that a sweep could vary")
+        for name in parameters:
+            check_one_of("parameter", name, [each.name for each in fields(self) if each.init])
+        return replace(self, **parameters)
+
+
+def foreign_part(model: Any) -> object | None:
+    """The first part of a model, itself included, that is a function or of a class of the user's own."""
+    if type(model) in PLAIN:
+        return None
+    if type(model) is tuple:
+        if {type(each) for each in model} <= set(PLAIN):
+            return None
+        return next((found for each in model if (found := foreign_part(each)) is not None), None)
+    if isinstance(model, FunctionType) or type(model).__module__.partition(".")[0] not in KNOWN:
+        return model  # type: ignore[no-any-return]
+    inner = [getattr(model, item.name) for item in fields(model)] if is_dataclass(model) else []
+    return next((found for each in inner if (found := foreign_part(each)) is not None), None)

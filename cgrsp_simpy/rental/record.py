@@ -224,7 +224,7 @@ def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
         Name of a figure -> Metric, in the order of the summary.
     """
     listed = list(classes)
-    metrics = {}
+    metrics: dict[str, Metric] = {}
     for name, metric in METRICS.items():
         if name == "tight_miss_pct" and not _is_thesis(listed):
             metrics |= _class_metrics(listed)

@@ -28,8 +28,17 @@ HIGH, MEDIUM, LOW = Status  # looked up once: Enum members are slow to reach
 class Clock:
     """The time-of-day stock multiplier m(t), a step function that repeats every 24 hours.
 
-    bands: pairs (hour of day from which it holds, multiplier), from hour 0 on, hours rising.
-    start_h: hour of day at simulated time 0.
+    Parameters
+    ----------
+    bands : sequence of pairs of float
+        Hour of day from which it holds, and the multiplier; from hour 0 on, hours rising.
+    start_h : float
+        Hour of day at simulated time 0, from 0 to below 24.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     bands: tuple[tuple[float, float], ...]

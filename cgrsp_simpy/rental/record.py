@@ -149,7 +149,8 @@ class Totals:
     def of(cls, classes: Iterable[DeadlineClass]) -> Totals:
         """Nothing yet, of jobs of these classes."""
         listed = list(classes)
-        return cls(weighted=_is_weighted(listed), by_class=tuple(ClassTotals(each.name) for each in listed))
+        by_class = tuple(ClassTotals(each.name) for each in listed)
+        return cls(weighted=_is_weighted(listed), by_class=by_class)
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""

@@ -41,9 +41,28 @@ __all__ = ["Scenario", "day", "trace"]
 class Scenario(Model[Run]):
     """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy and the seed.
 
-    slots: the type of each slot; C_max is their number. gpus: the types that can be rented; the first is the reference of
-    estimates. free_types: whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3 in words;
-    the calibrated reading is False).
+    Parameters
+    ----------
+    name : str
+        For tables and messages.
+    workload : Workload
+        The jobs. Rates by hour must start at the hour of day of the market's clock.
+    slots : sequence of GpuType
+        The type of each slot; C_max is their number.
+    gpus : sequence of GpuType
+        The types that can be rented; the first is the reference of estimates.
+    free_types : bool
+        Whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3
+        in words; the calibrated reading is False).
+    market : Market
+        The law of stock and provisioning.
+    service : Service
+        The law of realised over mean execution time.
+
+    Raises
+    ------
+    InputError
+        For parts that do not fit each other.
     """
 
     name: str
@@ -154,9 +173,10 @@ class Scenario(Model[Run]):
         Parameters
         ----------
         **parameters
-            Of the scenario (slots: a number or a list of types; free_types), of its workload (jobs, rate_per_s or
-            rates, deadlines), of the thesis's two deadline classes (tight_fraction, tight_window_s, loose_window_s), or
-            clock: "calibrated" or "printed", started at the hour of day of a log or of rates by hour.
+            Of the scenario (slots: a number or a list of types; free_types), of its workload
+            (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
+            (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
+            "printed", started at the hour of day of a log or of rates by hour.
         """
         own, changed = dict(parameters), self
         if "slots" in own:
@@ -242,8 +262,27 @@ def day(
 ) -> Scenario:
     """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
 
-    slots: number of slots (types in turn, Section 4.3) or a list of type names. tight_fraction: share of 1-hour deadlines.
-    jobs, rate_per_s: in place of the day's. clock: "calibrated" or "printed", the hours of the stock multiplier.
+    Parameters
+    ----------
+    name : str
+        Of the day.
+    slots : int or sequence of str
+        Number of slots (types in turn, Section 4.3) or a list of type names.
+    tight_fraction : float
+        Share of 1-hour deadlines; the others have 8 hours.
+    jobs : int, optional
+        Number of jobs in place of the day's.
+    rate_per_s : float, optional
+        Arrivals per second in place of the day's.
+    free_types : bool
+        Whether the policy chooses the type of an idle slot.
+    clock : str
+        "calibrated" or "printed", the hours of the stock multiplier.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
     check_one_of("day", name, DAYS)
     check_one_of("clock", clock, CLOCKS)

@@ -95,12 +95,27 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 class Known:
     """What an operator knows by experience; the same for a whole run.
 
-    gpus: the types that can be rented; the first is the reference of estimates (the
-    RTX 3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
-    idle slot may be provisioned as any type. arrival_rate_per_s (mean), complexity_mix,
-    classes (the deadline classes by `Job.deadline_class`: names, shares, windows),
-    gpus_per_job (mean): of the workload. market: the law of the stock. arrival_rates:
-    those by hour, None for a constant one.
+    Parameters
+    ----------
+    gpus : tuple of GpuType
+        The types that can be rented; the first is the reference of estimates (the RTX
+        3090 in the thesis).
+    fleet : tuple of GpuType
+        The types of the C_max slots.
+    free_types : bool
+        Whether an idle slot may be provisioned as any type.
+    arrival_rate_per_s : float
+        Mean number of jobs per second.
+    complexity_mix : tuple of float
+        Share of jobs by complexity 1, 2, ...
+    classes : tuple of DeadlineClass
+        The deadline classes by `Job.deadline_class`: names, shares, windows.
+    gpus_per_job : float
+        Mean number of slots that a job holds.
+    market : Market
+        The law of the stock.
+    arrival_rates : ArrivalRates, optional
+        The rates by hour; None for a constant one.
     """
 
     gpus: tuple[GpuType, ...]

@@ -32,7 +32,7 @@ class Offered:
 
     def __post_init__(self) -> None:
         check_whole("jobs", self.jobs, least=1)
-        check_number("load", self.load, above=0)
+        check_number("load", self.load, least=1e-6)  # below, the clock runs so long that it cannot tell one job's end
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,19 @@ __all__ = ["Budget", "Found", "Search", "random_units"]
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search ends: after so many evaluations of a plan, or so many seconds of wall time, whichever comes first.
+    """When a search ends; only one that ends by evaluations gives the same plan again.
 
-    Only a search that ends by evaluations gives the same plan again. Raises InputError if neither is given.
+    Parameters
+    ----------
+    evaluations : int, optional
+        So many evaluations of a plan.
+    seconds : float, optional
+        So many seconds of wall time; of both, whichever comes first.
+
+    Raises
+    ------
+    InputError
+        If neither is given, or one is not allowed.
     """
 
     evaluations: int | None = None
@@ -33,6 +43,10 @@ class Budget:
             check_whole("evaluations", self.evaluations, least=1)
         if self.seconds is not None:
             check_number("seconds", self.seconds, above=0)
+
+    def __str__(self) -> str:
+        limits = {"evaluations": self.evaluations, "s": self.seconds}
+        return " or ".join(f"{limit} {unit}" for unit, limit in limits.items() if limit is not None)
 
 
 @dataclass(frozen=True, eq=False)

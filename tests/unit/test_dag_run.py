@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft
-from cgrsp_simpy.dag.platform import Platform
+from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out
 from cgrsp_simpy.dag.setting import Setting
@@ -77,7 +77,7 @@ def test_a_listing_speaks_of_nodes_data_and_memory():
     run = Simulation(fork(), soonest, told.append)
     run.env.run()
     assert {str(event)[40:].strip() for event in told if event.job == 2} == {
-        "node c is ready, 5 MB", "node c", "1 GB of node a, GPU 1 to 0", "node c, 8 s"
+        "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0", "node c, 8 s"
     }  # fmt: skip
     walk = list(steps(lambda listener: Simulation(fork(), soonest, listener)))
     held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
@@ -217,14 +217,16 @@ def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path
 def test_the_command_runs_the_plan_of_a_scheduler(capsys):
     rows = list(csv.DictReader(io.StringIO(said(capsys, "--scheduler", "cpop", "--format", "csv"))))
     found = json.loads(said(capsys, "--scheduler", "cpop", "--format", "json"))
-    assert len(rows) == 12 and found["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= found["bound_s"]
+    assert found["scheduler"] == "cpop" and len(rows) == 12
+    figures = found["summary"]
+    assert figures["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= figures["bound_s"]
 
 
 def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(said(capsys, "--scheduler", f"{path}:soonest", "--format", "csv"))))
-    problem = Setting("er:n=12,degree=2", 3, intra_gb_per_s=2, inter_gb_per_s=1).problem(0)
+    problem = Setting("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
 
     def same(view):
         return ((node, gpu) for node in view.nodes for gpu in view.rooms(node)[:1])

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgrsp_simpy import waiting
 from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.model import Metric, Model
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
@@ -35,6 +35,12 @@ from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
 from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import Sweep, sweep
+
+if TYPE_CHECKING:
+    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, waiting
+    from cgrsp_simpy.rental.bounds import lower_bound
+    from cgrsp_simpy.rental.clairvoyant import optimum
+    from cgrsp_simpy.studies.advise import advise
 
 __version__ = version("cgrsp_simpy")
 
@@ -56,6 +62,8 @@ __all__ = [
     "ListPolicy",
     "LoggedWorkload",
     "Market",
+    "Metric",
+    "Model",
     "Month",
     "PoissonWorkload",
     "Policy",
@@ -70,11 +78,17 @@ __all__ = [
     "View",
     "Wake",
     "WorkerError",
+    "advise",
+    "cluster",
     "compare",
+    "dag",
     "day",
     "exercises",
+    "hgsp",
+    "lower_bound",
     "make_policy",
     "month",
+    "optimum",
     "plots",
     "queueing",
     "round_robin",
@@ -87,8 +101,21 @@ __all__ = [
     "waiting",
 ]
 
+MODULES = ("cluster", "dag", "exercises", "hgsp", "plots", "waiting")  # loaded when first used
+LATER = {  # names whose modules take SciPy's solvers
+    "advise": "cgrsp_simpy.studies.advise",
+    "lower_bound": "cgrsp_simpy.rental.bounds",
+    "optimum": "cgrsp_simpy.rental.clairvoyant",
+}
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("exercises", "plots"):
+    if name in MODULES:
         return import_module(f"cgrsp_simpy.{name}")
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")

@@ -16,7 +16,7 @@ from typing import NoReturn, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in VERBS.items():
-        help_line = (module.__doc__ or "").splitlines()[0]
+        help_line = summary(module.__doc__)
         verb = verbs.add_parser(name, help=help_line.replace("%", "%%"), description=help_line)
         module.add_arguments(verb)
     given = parser.parse_args(arguments)

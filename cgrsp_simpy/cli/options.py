@@ -29,6 +29,7 @@ __all__ = [
     "policies_of",
     "scenario_of",
     "seeds_of",
+    "summary",
     "workers_of",
 ]
 
@@ -40,6 +41,11 @@ class Answer(NamedTuple):
 
     text: str
     status: int = 0
+
+
+def summary(docstring: str | None) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((docstring or "").split("\n\n")[0].split())
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,19 @@ from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.replicate import label
 from cgrsp_simpy.studies.sweep import sweep
 
-__all__ = ["Module", "add_actions", "carry_out"]
+__all__ = [
+    "Module",
+    "add_actions",
+    "add_compare",
+    "add_run",
+    "add_sweep",
+    "carry_out",
+    "compared",
+    "grid_of",
+    "policies_given",
+    "run",
+    "swept",
+]
 
 
 class Module(NamedTuple):
@@ -24,7 +36,7 @@ class Module(NamedTuple):
 
     model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and what they name. seeds: number of
     replications unless told. figures: the module that draws them. more: text and values, for JSON, that stand below the figures
-    of a run. beside: text below a comparison's table.
+    of a run. beside: text below a comparison's table. drawn: what a run is given of the draws of its seed.
     """
 
     model: type[Model[Any]]
@@ -34,6 +46,7 @@ class Module(NamedTuple):
     figures: str = ""
     more: Callable[[Any], tuple[str, Mapping[str, Any]]] = lambda _: ("", {})
     beside: Callable[[Comparison], str] = lambda _: ""
+    drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
 
 
 def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -97,25 +110,27 @@ def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
 
 def carry_out(given: argparse.Namespace, module: Module) -> Answer:
     """What one of the actions answers."""
-    return {"run": _run, "compare": _compare, "sweep": _sweep, "figures": _figures}[given.action](given, module)
+    return {"run": run, "compare": compared, "sweep": swept, "figures": _figures}[given.action](given, module)
 
 
-def _run(given: argparse.Namespace, module: Module) -> Answer:
+def run(given: argparse.Namespace, module: Module) -> Answer:
+    """Run one policy once."""
     check_whole("--seed", given.seed, least=0)
     check_watching(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
-    run = watch(given, lambda listener: scenario.simulation(policy, given.seed, listener=listener))
-    draw(given, run)
+    drawn = module.drawn(scenario, given)
+    found = watch(given, lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener))
+    draw(given, found)
     if given.format == "csv":
-        return Answer(csv_text(run.rows()).rstrip("\n"))
-    figures, (text, values) = run.summary(), module.more(run)
+        return Answer(csv_text(found.rows()).rstrip("\n"))
+    figures, (text, values) = found.summary(), module.more(found)
     if given.format == "json":
         named = {"scenario": scenario.name, scenario.noun: label(given.policy), "seed": given.seed}
         return Answer(json_text({**named, "summary": figures, **values}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     width = max(16, *map(len, figures))
-    lines = [f"{name:{width}} {told(value):>14}" for name, value in figures.items()]
+    lines = [f"{name:{width}} {told(value):>10}" for name, value in figures.items()]
     return Answer("\n".join([title, *lines, *([text] if text else [])]))
 
 
@@ -126,16 +141,23 @@ def told(value: Any) -> str:
     return f"{value:,.2f}" if isinstance(value, float) else str(value)
 
 
-def _compare(given: argparse.Namespace, module: Module) -> Answer:
+def compared(
+    given: argparse.Namespace,
+    module: Module,
+    more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
+) -> Answer:
+    """Compare policies. more: what is added to the study."""
     workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    study = compare(scenario, _policies(given, scenario), seeds, workers, out=given.out, precision=precision)
+    study = compare(scenario, policies_given(given, scenario), seeds, workers, out=given.out, precision=precision)
+    study = more(study, workers)
     found = answer(study, given)
     beside = module.beside(study) if given.format == "table" else ""
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def _policies(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
+def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
+    """The policies that the options name, or those of the scenario."""
     return list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
 
 
@@ -157,10 +179,11 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
     return wanted
 
 
-def _sweep(given: argparse.Namespace, module: Module) -> Answer:
+def swept(given: argparse.Namespace, module: Module) -> Answer:
+    """Sweep parameters."""
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    return answer(sweep(grid, _policies(given, scenario), seeds, scenario, workers, out=given.out), given)
+    return answer(sweep(grid, policies_given(given, scenario), seeds, scenario, workers, out=given.out), given)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:

@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, policies_of, seeds_of, workers_of
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.options import Answer, answer, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.rental import RENTAL
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.studies.sweep import sweep
+
+OF_DAYS = {  # parameter of a day -> its option
+    **{name: name for name in ("slots", "tight_fraction", "free_types", "clock")},
+    "jobs": "jobs_per_day",
+    "rate_per_s": "rate",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument(
-        "grid",
-        nargs="+",
-        metavar="NAME=V,V,...",
-        help="a parameter of a day (name, slots, tight_fraction, jobs, rate_per_s, clock, free_types) or of a policy (rh:reserve)"
-        " and its values; several parameters mean the cross product; the day is hectic unless name=... says otherwise",
-    )
-    add_policies(parser)
-    add_study(parser)
+    pattern.add_sweep(parser, RENTAL)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The sweep in the format asked for."""
-    seeds, workers, policies = seeds_of(given), workers_of(given), policies_of(given.policies)
-    grid: dict[str, Any] = {"name": "hectic"}
-    for text in given.grid:
-        name, equals, values = text.partition("=")
-        if not equals or not values:
-            raise InputError(f"grid: {text!r} must be of the form name=value,value,...")
-        if name in grid and (name != "name" or grid["name"] != "hectic"):
-            raise InputError(f"grid: {name} is given twice")
-        grid[name] = [_value(each) for each in values.split(",")]
-    return answer(sweep(grid, policies, seeds, executor=workers, out=given.out), given)
-
-
-def _value(text: str) -> Any:
-    """A whole number, a number, true or false, or the text itself."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    """The sweep in the format asked for: over a file, a log, or days of the thesis, whose name is a parameter, too."""
+    files = [text for text in given.grid if "=" not in text]
+    require(len(files) <= 1, "scenario files", files, "one")
+    given.grid, given.scenario = [text for text in given.grid if "=" in text], files[0] if files else None
+    require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
+    if not any(text.startswith("name=") for text in given.grid):
+        return pattern.swept(given, RENTAL)
+    named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
+    require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
+    grid, policies = pattern.grid_of(given.grid), pattern.policies_given(given, scenario_of(given))
+    own = {name: getattr(given, option) for name, option in OF_DAYS.items() if getattr(given, option) is not None}
+    return answer(sweep({**own, **grid}, policies, seeds_of(given), executor=workers_of(given), out=given.out), given)

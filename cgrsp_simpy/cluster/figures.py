@@ -8,28 +8,16 @@ from pathlib import Path
 
 from cgrsp_simpy.cluster import figure_data as data
 from cgrsp_simpy.cluster import findings, panels
-from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Rows, Runs, half
+from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs, half
 from cgrsp_simpy.cluster.table import implied
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.plots import STYLE
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
-FIGURES: dict[str, Rows] = {
-    "metrics": data.metrics,
-    "waits": data.waits,
-    "course": data.course,
-    "gantt": data.gantt,
-    "aging": data.aging,
-    "table2": data.table_two,
-    "claims": data.claims,
-}
-
 
 def draw_figures(
     folder: str | Path,
-    ids: Sequence[str] = tuple(FIGURES),
+    ids: Sequence[str] | None = None,
     *,
     style: str = "print",
     executor: Executor | int | None = None,
@@ -42,13 +30,9 @@ def draw_figures(
 
     Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
     """
-    check_one_of("style", style, STYLE)
-    for id in ids:
-        check_one_of("figure", id, FIGURES)
-    runs, all_of_them = Runs(seeds, jobs, executor), pictures(seeds, jobs)
-    rows = {id: FIGURES[id](runs) for id in ids}
-    intro = _intro(seeds, jobs) if list(ids) == list(FIGURES) else ()
-    return write_gallery(Path(folder), {id: all_of_them[id] for id in ids}, rows, style, intro, "cgrsp cluster figures")
+    ids = tuple(FIGURES) if ids is None else ids
+    runs, intro = Runs(seeds, jobs, executor), _intro(seeds, jobs)
+    return write_gallery(folder, pictures(seeds, jobs), ids, runs, style, intro, "cgrsp cluster figures")
 
 
 def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
@@ -59,6 +43,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "metrics": Picture(
             "cluster_metrics",
             "All schedulers at one load",
+            data.metrics,
             panels.metrics,
             findings.metrics,
             f"offered load {LOAD:g}, {every}, 95 % intervals.\n"
@@ -71,6 +56,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "waits": Picture(
             "cluster_waits",
             "Who waits how long: waits by the GPUs of a job",
+            data.waits,
             panels.waits,
             findings.waits,
             f"offered load {LOAD:g}, {every} taken together",
@@ -79,6 +65,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "course": Picture(
             "cluster_course",
             "Utilisation, queue and fragmentation over time",
+            data.course,
             panels.course,
             findings.course,
             f"{one}, means over 4 h.\nGrey line: last arrival. Fragmentation: free GPUs that the widest waiting job cannot use",
@@ -87,6 +74,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "gantt": Picture(
             "cluster_gantt",
             "A day of the cluster, GPU by GPU",
+            data.gantt,
             panels.gantt,
             findings.gantt,
             f"{one}.\nA day of it, a line a GPU; white is idle. The colour tells how many GPUs the job has:",
@@ -95,6 +83,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "aging": Picture(
             "cluster_aging",
             "HPS: how waiting changes the score of a job",
+            data.aging,
             panels.aging,
             findings.aging,
             "HPS by default; aging begins at 5 min and ends at 30 min (grey lines)",
@@ -103,6 +92,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "table2": Picture(
             "cluster_table2",
             "Table II over offered loads",
+            data.table_two,
             panels.table_two,
             findings.table_two,
             f"{every}, 95 % intervals.\n"
@@ -114,6 +104,7 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
         "claims": Picture(
             "cluster_claims",
             "Do dynamic schedulers beat static ones?",
+            data.claims,
             panels.claims,
             findings.claims,
             "dynamic (hps, pbs, sbs) minus static (fifo, sjf, shortest, shortest-gpu), paired by seed;\n"
@@ -132,7 +123,7 @@ def _intro(seeds: int, jobs: int) -> list[str]:
         " time throughput and utilisation are measured; here it is from the first submission to the last, while jobs arrive."
         " What stands after ± is half of a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static schedulers,"
         " hps, pbs and sbs its dynamic ones, adaptive the one that it gave up; fifo-skip, easy, conservative and las are beside"
-        " them for comparison. Each picture has an SVG and the CSV of what is plotted beside it. All of them: `cgrsp cluster"
+        " them for comparison. Each picture has the CSV of what is plotted beside it. All of them: `cgrsp cluster"
         " figures --out figures/cluster`.",
     ]
 
@@ -165,3 +156,7 @@ def _table_two(rows: list[Row]) -> str:
 
 def _told(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+FIGURES = pictures(10, 1000)
+"""The figures by id."""

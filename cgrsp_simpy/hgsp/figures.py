@@ -8,28 +8,16 @@ from pathlib import Path
 
 from cgrsp_simpy.hgsp import figure_data as data
 from cgrsp_simpy.hgsp import findings, panels
-from cgrsp_simpy.hgsp.figure_data import Row, Rows, Runs, half
+from cgrsp_simpy.hgsp.figure_data import Row, Runs, half
 from cgrsp_simpy.hgsp.panels import amount
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.plots import STYLE
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
-FIGURES: dict[str, Rows] = {
-    "gantt": data.gantt,
-    "gantt_window": data.gantt_window,
-    "comparison": data.comparison,
-    "table1": data.table_one,
-    "utilisation": data.utilisation,
-    "annealing": data.searches,
-    "table2": data.table_two_rows,
-}
-
 
 def draw_figures(
     folder: str | Path,
-    ids: Sequence[str] = tuple(FIGURES),
+    ids: Sequence[str] | None = None,
     *,
     style: str = "print",
     executor: Executor | int | None = None,
@@ -43,13 +31,9 @@ def draw_figures(
 
     Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
     """
-    check_one_of("style", style, STYLE)
-    for id in ids:
-        check_one_of("figure", id, FIGURES)
-    runs, all_of_them = Runs(instances, moves, executor), pictures(instances)
-    rows = {id: FIGURES[id](runs) for id in ids}
-    intro = _intro(instances) if list(ids) == list(FIGURES) else ()
-    return write_gallery(Path(folder), {id: all_of_them[id] for id in ids}, rows, style, intro, "cgrsp hgsp figures")
+    ids = tuple(FIGURES) if ids is None else ids
+    runs, intro = Runs(instances, moves, executor), _intro(instances)
+    return write_gallery(folder, pictures(instances), ids, runs, style, intro, "cgrsp hgsp figures")
 
 
 def pictures(instances: int) -> dict[str, Picture]:
@@ -59,6 +43,7 @@ def pictures(instances: int) -> dict[str, Picture]:
         "gantt": Picture(
             "hgsp_gantt",
             "Fifty tasks on three GPUs",
+            data.gantt,
             panels.gantt,
             findings.gantt,
             "50 tasks, twice as much work as three GPUs can do",
@@ -67,6 +52,7 @@ def pictures(instances: int) -> dict[str, Picture]:
         "gantt_window": Picture(
             "hgsp_gantt_window",
             "Medium load (tasks1): FIFO's worst half hour",
+            data.gantt_window,
             panels.gantt,
             findings.gantt,
             "tasks1, 1000 generated tasks: what starts in FIFO's worst half hour",
@@ -75,6 +61,7 @@ def pictures(instances: int) -> dict[str, Picture]:
         "comparison": Picture(
             "hgsp_comparison",
             "Weighted tardiness beside FIFO's, by load",
+            data.comparison,
             panels.comparison,
             findings.comparison,
             generated,
@@ -83,6 +70,7 @@ def pictures(instances: int) -> dict[str, Picture]:
         "table1": Picture(
             "hgsp_table1",
             "Weighted tardiness and missed deadlines, by load (Table I)",
+            data.table_one,
             panels.table_one,
             findings.table_one,
             generated,
@@ -90,11 +78,18 @@ def pictures(instances: int) -> dict[str, Picture]:
             _table_one,
         ),
         "utilisation": Picture(
-            "hgsp_utilisation", "How busy the GPUs are", panels.utilisation, findings.utilisation, generated, (6.3, 4.4)
+            "hgsp_utilisation",
+            "How busy the GPUs are",
+            data.utilisation,
+            panels.utilisation,
+            findings.utilisation,
+            generated,
+            (6.3, 4.4),
         ),
         "annealing": Picture(
             "hgsp_annealing",
             "The course of both annealings",
+            data.searches,
             panels.searches,
             findings.searches,
             "one instance of 1000 tasks under high load (tasks3), and the fifty of the Gantt chart",
@@ -103,6 +98,7 @@ def pictures(instances: int) -> dict[str, Picture]:
         "table2": Picture(
             "hgsp_table2",
             "LLM inference: the printed workload in both modes (Table II)",
+            data.table_two_rows,
             panels.table_two,
             findings.table_two,
             "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves: when all are.\n"
@@ -121,7 +117,7 @@ def _intro(instances: int) -> list[str]:
         f" generated, of the printed sizes and clusters, {instances} instances each. A published value belongs to other"
         " instances; what can be compared is who is better than whom, and by what share. What stands after ± is half of a 95 %"
         " interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its SAGreedy in two readings; wspt,"
-        " edd and atc are dispatch rules, annealing is ours. Each picture has an SVG and the CSV of what is plotted beside it."
+        " edd and atc are dispatch rules, annealing is ours. Each picture has the CSV of what is plotted beside it."
         " All of them: `cgrsp hgsp figures --out figures/hgsp`.",
     ]
 
@@ -166,3 +162,7 @@ def _table_two(rows: list[Row]) -> str:
         cells += [f"{row['weighted_response']:.3f}", printed[0], f"{row['mean_response_s']:.3f}", printed[1]]
         lines.append([*cells, *(f"{row[name]:.3f}" for name in waits), str(row["completed"])])
     return markdown((*head, "completed"), 3, lines) + "\n\n\\* as waiting; it is the time from arrival to completion"
+
+
+FIGURES = pictures(10)
+"""The figures by id."""

@@ -11,6 +11,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.style import SIZE, STYLE, styled
@@ -23,7 +24,10 @@ DPI = 200
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of a gallery. stem: the name of its files, without ending. draw: draws rows on a canvas, with a note above.
+    """The one declaration of a figure of a gallery.
+
+    stem: the name of its files, without ending. rows: what is plotted, from the runs that the gallery shares. draw: draws rows on
+    a canvas, with a note above.
 
     seen: a sentence on the rows, for the index. table: the rows in Markdown, for the index, where they should be read as well.
     size: inches, in print. name: what stands before the title in the index, such as "Figure 2". options: what its command has
@@ -32,6 +36,7 @@ class Picture:
 
     stem: str
     title: str
+    rows: Callable[[Any], list[Row]]
     draw: Callable[[Figure, list[Row], str], None]
     seen: Callable[[list[Row]], str]
     note: str
@@ -42,27 +47,34 @@ class Picture:
 
 
 def write_gallery(
-    folder: Path,
+    folder: str | Path,
     pictures: Mapping[str, Picture],
-    rows: Mapping[str, list[Row]],
+    ids: Sequence[str],
+    runs: Any,
     style: str,
-    intro: Sequence[str] = (),
-    command: str = "",
+    intro: Sequence[str],
+    command: str,
 ) -> list[Path]:
-    """Write pictures into a folder, and, where there is an introduction, an index of all; the paths.
+    """Write the CSV, PNG and SVG of pictures into a folder, and, where all are drawn, an index of them; the paths.
 
-    rows: of each picture, by its id. intro: the paragraphs at the head of the index. command: what draws the pictures, such as
-    "cgrsp dag figures".
+    ids: of the pictures to draw. runs: what the rows of a picture are made of. intro: the paragraphs at the head of the index.
+    command: what draws the pictures, such as "cgrsp dag figures". Raises InputError for an unknown figure or style, or a file
+    that cannot be written.
     """
+    check_one_of("style", style, STYLE)
+    for id in ids:
+        check_one_of("figure", id, pictures)
+    rows = {id: pictures[id].rows(runs) for id in ids}
     paths = []
-    for id, picture in pictures.items():
+    for id in ids:
+        picture = pictures[id]
 
         def draw(canvas: Figure, rows: list[Row], picture: Picture = picture) -> None:
             picture.draw(canvas, rows, picture.note)
 
-        paths += write_figure(folder / picture.stem, rows[id], picture.size, draw, style)
-    if intro:
-        paths.append(folder / "README.md")
+        paths += write_figure(Path(folder) / picture.stem, rows[id], picture.size, draw, style)
+    if list(ids) == list(pictures):
+        paths.append(Path(folder) / "README.md")
         write_whole(paths[-1], _index(pictures, rows, intro, command).encode())
     return paths
 
@@ -71,7 +83,7 @@ def _index(pictures: Mapping[str, Picture], rows: Mapping[str, list[Row]], intro
     """All figures on one page to scroll."""
     lines = list(intro)
     for id, picture in pictures.items():
-        links = f"[SVG]({picture.stem}.svg), [CSV]({picture.stem}.csv)"
+        links = f"[CSV]({picture.stem}.csv)"
         name = f"{picture.name}. " if picture.name else ""
         lines += [f"## {name}{picture.title}", f"![{picture.title}]({picture.stem}.png)"]
         lines += [picture.table(rows[id])] if picture.table else []

@@ -54,10 +54,14 @@ class Clock:
         object.__setattr__(self, "_hours", hours)
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
 
+    def band(self, time_s: float) -> int:
+        """The index of the band that holds at a simulated time in seconds."""
+        hour = (self.start_h + time_s / 3600.0) % 24.0
+        return bisect_right(self._hours, hour) - 1
+
     def multiplier(self, time_s: float) -> float:
         """m(t) at simulated time t, in seconds."""
-        hour = (self.start_h + time_s / 3600.0) % 24.0
-        return self._multipliers[bisect_right(self._hours, hour) - 1]
+        return self._multipliers[self.band(time_s)]
 
 
 CLOCKS: dict[str, Clock] = {

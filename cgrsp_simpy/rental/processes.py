@@ -77,9 +77,8 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
         engine.tell("finish", claim, f"{service_s:.2f} s of execution, {late}")
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     first, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
-    times = dispatch_s, start_s, finish_s
-    luck = status, delay_s, service_s, cost_usd
-    run.recorder.add((*job, *times, first, gpu, *luck))
+    met = status, delay_s, service_s, cost_usd
+    run.recorder.add((*job, dispatch_s, start_s, finish_s, first, gpu, *met))
     if len(gpus) > 1:
         slots = [slot for slot, _ in claim.parts]
         types = [run.gpu_index[gpu.name] for gpu in gpus]

@@ -211,22 +211,24 @@ class DispatchState:
         if len(views) != job.gpus:
             raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
         self._leave(job)
-        gpus, mean_s = [], 0.0
+        parts, gpus, level, mean_s = [], [], job.complexity - 1, 0.0
         for view in views:
             self._take(view)
+            parts.append((view.index, 1))
             gpus.append(view.gpu)
-            mean_s = max(mean_s, view.gpu.mean_execution_s[job.complexity - 1])
-        for view in views:  # the pace is that of the slowest type
+            own_s = view.gpu.mean_execution_s[level]
+            if own_s > mean_s:  # the pace is that of the slowest type
+                mean_s = own_s
+        for view in views:
             self._expect(view.index, view.gpu, claim.granted_s + mean_s)
         claim.terms = gpus, mean_s
-        return [(view.index, 1) for view in views]
+        return parts
 
     def _take(self, view: Any) -> None:
         """Take a slot off the idle ones."""
-        kind = type(view) is SlotView and type(view.index)
-        if kind is not int or not 0 <= view.index < len(self.slots):
+        index = view.index if type(view) is SlotView else None
+        if type(index) is not int or not 0 <= index < len(self.slots):
             raise PlaceError(f"{view!r}, which is no slot of the fleet")
-        index = view.index
         if index in self.busy:
             raise PlaceError(f"slot {index}, which is busy or given away already")
         if view is not self.slots[index] and view.gpu not in self._choices:
@@ -273,6 +275,8 @@ class DispatchState:
 
     def offers_after(self, offers: Sequence[SlotView], taken: int) -> list[SlotView]:
         """Offers once a slot of them is taken: the next idle one takes its place."""
+        if len(self.idle) == 1:
+            return []
         alike = self.idle if self.known.free_types else self._alike[taken]
         place = bisect_right(alike, taken)
         next_one = alike[place : place + 1]

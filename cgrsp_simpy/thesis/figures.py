@@ -200,12 +200,12 @@ def _index(folder: Path) -> str:
     lines = [
         "# Figures of the thesis, drawn from this package's runs",
         "Hollow marks and figures in italics are published values; bars and lines are ours, with their 95 % intervals. Each"
-        " picture has an SVG and the CSV of what is plotted beside it. All of them: `cgrsp thesis figures --out figures`.",
+        " picture has the CSV of what is plotted beside it. All of them: `cgrsp thesis figures --out figures`.",
     ]
     for figure in FIGURES.values():
         head = f"Figure {figure.id}" if figure.id[0].isdigit() else "More"
         rows = list(csv.DictReader((folder / f"{figure.stem}.csv").read_text(encoding="utf-8").splitlines()))
-        links = f"[SVG]({figure.stem}.svg), [CSV]({figure.stem}.csv)"
+        links = f"[CSV]({figure.stem}.csv)"
         lines += [f"## {head}. {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
         lines += [f"{_compared(rows)}{figure.seen(rows)}`cgrsp thesis figure {figure.id} --out figures`; {links}"]
     return "\n\n".join(lines) + "\n"

@@ -2,14 +2,15 @@
 
     python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7] [--memory]
 
-CPU time of whole runs: set-up, draws, records and summary included. Engine and skeleton take turns, and the ratio is that of
-their fastest runs, which a busy machine disturbs least. "study" is a run within a comparison of all policies, where the jobs of
-a seed are made once. --memory runs 2 million jobs without records and prints the peak.
+CPU time of whole runs: set-up, draws, records and summary included. In each repeat the skeleton and all policies take a turn,
+and a ratio is that of the fastest runs, which a busy machine disturbs least. "study" is a run within a comparison of all
+policies, where the jobs of a seed are made once. --memory runs 2 million jobs without records and prints the peak.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import resource
 import sys
@@ -27,11 +28,10 @@ def cpu_s(call):
     return time.process_time() - begin
 
 
-def ratio(engine, bare, repeats):
-    """The fastest engine run over the fastest bare run, and the former in seconds."""
-    pairs = [(cpu_s(engine), cpu_s(bare)) for _ in range(repeats)]
-    fastest = [min(column) for column in zip(*pairs)]
-    return fastest[0] / fastest[1], fastest[0]
+def fastest_s(calls, repeats):
+    """The least CPU seconds of each call, by its name; the calls take turns."""
+    rounds = [[cpu_s(call) for call in calls.values()] for _ in range(repeats)]
+    return dict(zip(calls, map(min, zip(*rounds))))
 
 
 def one_day(name, repeats):
@@ -49,14 +49,16 @@ def one_day(name, repeats):
         for seed in seeds:
             cg.simulate(scenario, policy, seed).summary()
 
-    ratios = {}
-    for policy in cg.POLICIES:
-        ratios[policy], seconds = ratio(lambda policy=policy: engine(policy), bare, repeats)
-        print(f"{name:8} {policy:11} {1000 * seconds / len(seeds):6.1f} ms a day {ratios[policy]:6.2f} x bare SimPy", flush=True)
-    policies = list(cg.POLICIES)
-    study, _ = ratio(lambda: cg.compare(scenario, policies, seeds), bare, repeats)
+    def study():
+        cg.compare(scenario, list(cg.POLICIES), seeds)
+
+    calls = {policy: functools.partial(engine, policy) for policy in cg.POLICIES}
+    fastest = fastest_s({"bare SimPy": bare, **calls, "study": study}, repeats)
+    ratios = {policy: fastest[policy] / fastest["bare SimPy"] for policy in cg.POLICIES}
+    for policy, times in ratios.items():
+        print(f"{name:8} {policy:11} {1000 * fastest[policy] / len(seeds):6.1f} ms a day {times:6.2f} x bare SimPy")
     print(f"{name:8} {'mean':11} {'':15} {sum(ratios.values()) / len(ratios):6.2f} x, greatest {max(ratios.values()):.2f} x")
-    print(f"{name:8} {'study':11} {'':15} {study / len(policies):6.2f} x")
+    print(f"{name:8} {'study':11} {'':15} {fastest['study'] / fastest['bare SimPy'] / len(ratios):6.2f} x", flush=True)
 
 
 def memory(jobs=2_000_000):

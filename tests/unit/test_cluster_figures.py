@@ -287,7 +287,7 @@ def test_notes_are_short_enough_for_a_lecture(id):
 
 
 def test_runs_in_which_no_job_waits_can_be_drawn():
-    rows = FIGURES["metrics"](Runs(seeds=1, jobs=2))
+    rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
     assert {row["wait_s"] for row in rows} == {0.0}
     drawn("metrics", rows)
 

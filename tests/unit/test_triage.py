@@ -1,11 +1,12 @@
 """Triage's rules on hand-made views, each beside the same view with the rule switched off."""
 
+from dataclasses import replace
 from math import inf
 
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.triage import law_of, overrun_s, scarcity_left_s
+from cgrsp_simpy.rental.policies.triage import law_of, overrun_s
 
 HOUR = 3600.0
 PEAK_S, END_S = 6 * HOUR, 10 * HOUR  # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -37,6 +38,11 @@ def order(queue, now_s=0.0, parameters="", slot=FAST):
 
 
 # ---- the law of the stock ----
+
+
+def scarcity_left_s(market, gpu, now_s):
+    known = replace(cg.day("hectic", slots=[gpu.name]), market=market).known()
+    return law_of(known, gpu, now_s).left_s(market.clock.start_h + now_s / HOUR)
 
 
 def test_the_end_of_the_scarcity_is_that_of_the_clock():

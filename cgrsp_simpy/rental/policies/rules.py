@@ -127,7 +127,7 @@ class Tiers:
         tiers_of_class = self.tiers(view)
         fronts: list[tuple[int, float, float, int, Job]] = []
         for own in view.classes:
-            deadlines_s, jobs, first = own.deadlines_s, own.jobs, 0
+            jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
             if not jobs:
                 continue
             tiers = tiers_of_class(own.tight, estimates[own.complexity - 1])
@@ -138,7 +138,7 @@ class Tiers:
                 stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
                 if most == 1:
                     job = jobs[first]
-                    fronts.append((rank, seconds, job.deadline_s, job.id, job))
+                    fronts.append((rank, seconds, deadlines_s[first], job.id, job))
                 else:
                     front = jobs[first : min(first + most, stop)]
                     fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]

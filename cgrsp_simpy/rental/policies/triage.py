@@ -35,7 +35,7 @@ last.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ from cgrsp_simpy.model.checks import check_bool, check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM, Market
+from cgrsp_simpy.rental.market import LOW, Clock, Market
 from cgrsp_simpy.rental.policies.rules import Tier
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -84,27 +84,54 @@ def triage(
 
 
 class Law(NamedTuple):
-    """A type while the clock's multiplier lasts.
+    """A type in a band of the clock.
 
-    low: chance of Low stock. delay_s: mean provisioning delay. enough: number of
-    waiting jobs from which a slot of it shortens the wait, as long as the better slots
-    of the fleet are busy.
+    low: chance of Low stock. delay_s: mean provisioning delay. work_s: mean execution
+    time of the jobs that come. enough: number of waiting jobs from which a slot of it
+    shortens the wait, as long as the better slots of the fleet are busy. end_h: hour of
+    day at which the next band without Low stock begins; None: there is no such band.
+    later_s: mean time for which a job sent from then on holds a slot.
     """
 
     low: float
     delay_s: float
+    work_s: float
     enough: float
+    end_h: float | None
+    later_s: float
+
+    def left_s(self, hour: float) -> float:
+        """For how long Low stock stays possible: 0, up to the end, or for ever."""
+        if self.low <= ROUNDING:
+            return 0.0
+        return inf if self.end_h is None else (self.end_h - hour) % 24 * 3600
+
+
+Laws = dict[str, Law]
+"""Laws by the name of the type."""
 
 
 def law_of(known: Known, gpu: GpuType, time_s: float) -> Law:
-    """The law of a type at a time."""
-    own_s = occupation_s(known, gpu, time_s)
+    """The law of a type in the band of a time."""
+    own_s, work_s = occupation_s(known, gpu, time_s), mean_work_s(known, gpu)
     held_s = {each: occupation_s(known, each, time_s) for each in known.types}
     better = [(s, known.types[each]) for each, s in held_s.items() if s < own_s]
     rate_per_s = sum(slots / each_s for each_s, slots in better)
     enough = (own_s - min(better)[0]) * rate_per_s if better else 0.0
-    low = known.market.probabilities(gpu, time_s)[LOW]
-    return Law(low, own_s - mean_work_s(known, gpu), enough)
+    low, end_h, later_s = known.market.probabilities(gpu, time_s)[LOW], None, own_s
+    for start_h, after_s in bands_to_come(known.market.clock, time_s):
+        if known.market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
+            end_h, later_s = start_h, occupation_s(known, gpu, after_s)
+            break
+    return Law(low, own_s - work_s, work_s, enough, end_h, later_s)
+
+
+def bands_to_come(clock: Clock, now_s: float) -> list[tuple[float, float]]:
+    """The start of each band of the clock, hour of day; and a time in it, seconds."""
+    hour = clock.start_h + now_s / 3600
+    left_h = sorted(((start_h - hour) % 24, start_h) for start_h, _ in clock.bands)
+    # a second later: the start itself is rounded
+    return [(start_h, now_s + left * 3600 + 1) for left, start_h in left_h]
 
 
 def mean_work_s(known: Known, gpu: GpuType) -> float:
@@ -119,21 +146,6 @@ def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
     delays = zip(chances, ranges)
     delay_s = sum(chance * (least + most) / 2 for chance, (least, most) in delays)
     return mean_work_s(known, gpu) + delay_s
-
-
-def scarcity_left_s(market: Market, gpu: GpuType, now_s: float) -> float:
-    """For how long Low stock of a type stays possible.
-
-    0, up to the start of a band of the clock, or for ever.
-    """
-    if market.probabilities(gpu, now_s)[LOW] <= ROUNDING:
-        return 0.0
-    hour, bands = market.clock.start_h + now_s / 3600, market.clock.bands
-    for left_s in sorted((start_h - hour) % 24 * 3600 for start_h, _ in bands):
-        after_s = now_s + left_s + 1  # a second later: the start itself is rounded
-        if market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
-            return left_s
-    return inf
 
 
 def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float:
@@ -159,11 +171,10 @@ class Left:
     """
 
     def __init__(self, view: View) -> None:
-        self.number, self.tight, self.last_s = view.waiting, 0, -inf
         self.classes = [own for own in view.classes if own.jobs]
-        for own in self.classes:
-            self.tight += len(own.jobs) * own.tight
-            self.last_s = max(self.last_s, own.deadlines_s[-1])
+        self.number = view.waiting
+        self.tight = sum([len(own.jobs) for own in self.classes if own.tight])
+        self.last_s = max([own.deadlines_s[-1] for own in self.classes], default=-inf)
         self._taken: set[Job] = set()
         self._passed: dict[tuple[JobClass, int], int] = {}
 
@@ -185,31 +196,20 @@ class Left:
 
 
 class Prospect(NamedTuple):
-    """A type at a decision.
+    """An offer at a decision.
 
-    left_s: for how long it stays scarce. passing: whether a waiting job is due after
-    that. for_tight, for_all: whether its slots are open to tight jobs that are not
-    doomed, and to the others.
+    left_s: for how long its type stays scarce. passing: whether a waiting job is due
+    after that. for_tight, for_all: whether it is open to tight jobs that are not
+    doomed, and to the others; where its type is not scarce, it is.
     """
 
+    slot: SlotView
     law: Law
     left_s: float
     passing: bool
     for_tight: bool
     for_all: bool
 
-    def open_to(self, tight: bool) -> bool:
-        """Whether its slots serve any job of a class."""
-        return not self.left_s or self.for_all or (tight and self.for_tight)
-
-    @property
-    def takes_tight(self) -> bool:
-        """Whether its type is scarce and its slots are open to tight jobs."""
-        return self.left_s > 0 and self.for_tight
-
-
-Prospects = dict[str, Prospect]
-"""Prospects by the name of the type."""
 
 Pair = tuple[int, float, float, int, Job, SlotView]
 """Rank, key, deadline, id; job, and the slot that it would take."""
@@ -232,17 +232,20 @@ class Triage:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
-        self._laws: dict[tuple[str, float], Law] = {}
+        self._laws: dict[int, Laws] = {}  # by band of the clock
+        self._safe_s = 0.0  # the laxity that makes a job safe
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
         answer: list[Assignment | Wake] = []
-        offers, left = view.offers(), Left(view)
+        offers, left, laws = view.offers(), Left(view), self._laws_at(view)
         while offers and left.number:
-            prospects = self._prospects(view, offers, left)
-            job, slots = self._next(view, offers, prospects, left)
+            prospects = self._prospects(view, offers, laws, left)
+            job, slots = self._next(view, prospects, left)
+            if job is not None and job.gpus > 1:
+                slots = together(view, job, slots[0], offers, laws)
             if job is None or len(slots) < job.gpus:  # all held, or no room for it
-                if any(0 < prospect.left_s < inf for prospect in prospects.values()):
+                if any(0 < prospect.left_s < inf for prospect in prospects):
                     answer.append(Wake(view.now_s + WAKE_S))
                 break
             answer.append((job, slots))
@@ -251,81 +254,86 @@ class Triage:
                 offers = view.offers_after(offers, slot)
         return answer
 
-    def _law(self, known: Known, gpu: GpuType, time_s: float) -> Law:
+    def _laws_at(self, view: View) -> Laws:
+        known, now_s = view.known, view.now_s
         if known is not self._known:
             self._known, self._laws = known, {}
-        key = gpu.name, known.market.clock.multiplier(time_s)
-        if key not in self._laws:
-            self._laws[key] = law_of(known, gpu, time_s)
-        return self._laws[key]
+            high, medium, _ = known.market.delay_s
+            self._safe_s = max(high[1], medium[1]) if self.margin else 0.0
+        band = known.market.clock.band(now_s)
+        if band not in self._laws:
+            laws = {gpu.name: law_of(known, gpu, now_s) for gpu in known.types}
+            self._laws[band] = laws
+        return self._laws[band]
 
     def _prospects(
         self,
         view: View,
-        offers: Iterable[SlotView],
+        offers: Sequence[SlotView],
+        laws: Laws,
         left: Left,
-    ) -> Prospects:
-        """For the jobs that are left."""
-        types = {offer.gpu.name: offer.gpu for offer in offers}
-        return {name: self._prospect(view, gpu, left) for name, gpu in types.items()}
-
-    def _prospect(self, view: View, gpu: GpuType, left: Left) -> Prospect:
-        law = self._law(view.known, gpu, view.now_s)
-        left_s = scarcity_left_s(view.known.market, gpu, view.now_s)
-        few, passing = self.gate * law.enough, view.now_s + left_s < left.last_s
-        for_all = left.number >= few
-        if for_all and self.closing:
-            for_all = not costly(view, gpu, law.low, left_s, left.number)
-        return Prospect(law, left_s, passing, left.tight >= few, for_all)
+    ) -> list[Prospect]:
+        """Of each offer, for the jobs that are left."""
+        known, now_s, prospects = view.known, view.now_s, []
+        hour = known.market.clock.start_h + now_s / 3600
+        for offer in offers:
+            law = laws[offer.gpu.name]
+            left_s, passing, for_tight, for_all = law.left_s(hour), False, True, True
+            if left_s:
+                few, passing = self.gate * law.enough, now_s + left_s < left.last_s
+                for_tight, for_all = left.tight >= few, left.number >= few
+                if for_all and self.closing:
+                    for_all = not costly(known, law, left_s, left.number)
+            prospects.append(Prospect(offer, law, left_s, passing, for_tight, for_all))
+        return prospects
 
     def _next(
         self,
         view: View,
-        offers: Sequence[SlotView],
-        prospects: Prospects,
+        prospects: list[Prospect],
         left: Left,
     ) -> tuple[Job | None, tuple[SlotView, ...]]:
-        """The job that goes next, with its slots; None if all are held."""
-        plentiful = [one for one in offers if not prospects[one.gpu.name].left_s]
-        for choice in (offers, plentiful):  # what a scarce slot would hold may go there
-            best = min(self._pairs(view, choice, prospects, left), default=None)
-            if best is not None:
-                job, slot = best[-2:]
-                return job, together(view, job, slot, offers, prospects)
-        return None, ()
+        """The job that goes next, with its slot; None if all are held."""
+        pairs = self._pairs(view, prospects, left)
+        if not pairs:  # what a scarce slot would hold may go to another
+            plentiful = [prospect for prospect in prospects if not prospect.left_s]
+            pairs = self._pairs(view, plentiful, left)
+        if not pairs:
+            return None, ()
+        *_, job, slot = min(pairs)
+        return job, (slot,)
 
     def _pairs(
         self,
         view: View,
-        offers: Sequence[SlotView],
-        prospects: Prospects,
+        prospects: list[Prospect],
         left: Left,
-    ) -> Iterator[Pair]:
+    ) -> list[Pair]:
         """The first job of each tier of each class, on the best slot for the class."""
-        known, served, contested = view.known, {}, False
-        delays_s = known.market.delay_s
-        margin_s = max(delays_s[HIGH][1], delays_s[MEDIUM][1]) if self.margin else 0.0
-        for tight in (True, False):
-            served[tight] = [o for o in offers if prospects[o.gpu.name].open_to(tight)]
-        if not known.free_types:
-            contested = any(prospects[offer.gpu.name].takes_tight for offer in offers)
+        known, now_s = view.known, view.now_s
+        for_all = [each for each in prospects if each.for_all]
+        for_tight = [each for each in prospects if each.for_tight or each.for_all]
+        scarce = [each for each in for_tight if each.left_s and each.for_tight]
+        contested = bool(scarce) and not known.free_types
+        pairs: list[Pair] = []
         for own in left.classes:
-            if not served[own.tight]:
+            served = for_tight if own.tight else for_all
+            if not served:
                 continue
-            level, margin = own.complexity - 1, margin_s if own.tight else 0.0
-            offer = least_held(served[own.tight], level, prospects, margin)
-            ready_s = view.now_s + offer.gpu.mean_execution_s[level]
-            prospect, e = prospects[offer.gpu.name], known.fastest_s[level]
-            tiers = self._tiers(own.tight, e, ready_s, margin_s, prospect, contested)
+            level = own.complexity - 1
+            best = least_held(served, level, self._safe_s if own.tight else 0.0)
+            ready_s = now_s + best.slot.gpu.mean_execution_s[level]
+            e = known.fastest_s[level]
+            tiers = self._tiers(own.tight, e, ready_s, best, contested)
             for rank, key, job in fronts(own, tiers, left):
-                yield rank, key, job.deadline_s, job.id, job, offer
+                pairs.append((rank, key, job.deadline_s, job.id, job, best.slot))
+        return pairs
 
     def _tiers(
         self,
         tight: bool,
         e: float,
         ready_s: float,
-        margin_s: float,
         prospect: Prospect,
         contested: bool,
     ) -> Sequence[Tier]:
@@ -334,11 +342,11 @@ class Triage:
         e: its least mean time, seconds. ready_s: when a job would end without delay.
         contested: whether a scarce slot would serve tight jobs, too.
         """
-        doomed, safe_s = (ready_s, 3, e), ready_s + margin_s
+        doomed, safe_s = (ready_s, 3, e), ready_s + self._safe_s
         if not prospect.left_s:
             if tight and contested:
                 return doomed, (inf, 0, 0.0)
-            urgent_s = ready_s + max(margin_s, self.urgent_s)
+            urgent_s = ready_s + max(self._safe_s, self.urgent_s)
             return doomed, (safe_s, 2, e), (urgent_s, 0, 0.0), (inf, 1, e)
         key = 0.0 if self.scarce_edf and prospect.passing else e
         if tight:
@@ -348,43 +356,38 @@ class Triage:
             lost = (1 if prospect.passing else 3) if prospect.for_all else HELD
             served = 0 if prospect.for_tight else HELD
             return (ready_s, lost, key), (later_s, served, key), (inf, HELD, key)
-        if not prospect.for_all:
-            return ()
         return (ready_s, 3, key), (safe_s, 2, key), (inf, 1, key)
 
 
-def costly(view: View, gpu: GpuType, low: float, left_s: float, waiting: int) -> bool:
+def costly(known: Known, law: Law, left_s: float, waiting: int) -> bool:
     """Whether a dispatch on a scarce type costs the others more than it spares its job.
 
     It goes h earlier than after the scarcity. Each of the others is delayed, over all
     slots, by the time for which the slot is then expected to be missing, less the time
     that the job would have taken then.
     """
-    known = view.known
-    if not 0 < left_s < inf:
+    if left_s == inf:
         return False
-    missing_s = overrun_s(known.market, low, mean_work_s(known, gpu), left_s)
-    later_s = occupation_s(known, gpu, view.now_s + left_s + 1)
-    return waiting * (missing_s - later_s) / len(known.fleet) > left_s
+    missing_s = overrun_s(known.market, law.low, law.work_s, left_s)
+    return waiting * (missing_s - law.later_s) / len(known.fleet) > left_s
 
 
 def least_held(
-    offers: Sequence[SlotView],
+    prospects: Sequence[Prospect],
     level: int,
-    prospects: Prospects,
     margin_s: float,
-) -> SlotView:
-    """The slot that a job of complexity `level` + 1 will hold for the least mean time.
+) -> Prospect:
+    """Whose slot a job of complexity `level` + 1 will hold for the least mean time.
 
     A scarce one counts margin_s more.
     """
 
-    def held_s(offer: SlotView) -> float:
-        prospect = prospects[offer.gpu.name]
-        own_s = prospect.law.delay_s + offer.gpu.mean_execution_s[level]
+    def held_s(prospect: Prospect) -> float:
+        mean_s = prospect.slot.gpu.mean_execution_s[level]
+        own_s = prospect.law.delay_s + mean_s
         return own_s + (margin_s if prospect.left_s else 0.0)
 
-    return min(offers, key=held_s) if len(offers) > 1 else offers[0]
+    return min(prospects, key=held_s) if len(prospects) > 1 else prospects[0]
 
 
 def fronts(
@@ -393,14 +396,15 @@ def fronts(
     left: Left,
 ) -> Iterator[tuple[int, float, Job]]:
     """Rank and key of each tier of a class that is served, and its first job left."""
-    first, most = 0, len(own.jobs)
+    first, deadlines_s = 0, own.deadlines_s
     for before_s, rank, key in tiers:
-        last = before_s > own.deadlines_s[-1]
-        stop = most if last else bisect_left(own.deadlines_s, before_s, first)
-        if rank != HELD and first < stop:
-            job = left.front(own, first, stop)
-            if job is not None:
-                yield rank, key, job
+        if deadlines_s[first] >= before_s:
+            continue
+        last = deadlines_s[-1] < before_s
+        stop = len(deadlines_s) if last else bisect_left(deadlines_s, before_s, first)
+        job = left.front(own, first, stop) if rank != HELD else None
+        if job is not None:
+            yield rank, key, job
         if last:
             break
         first = stop
@@ -411,7 +415,7 @@ def together(
     job: Job,
     chosen: SlotView,
     offers: Sequence[SlotView],
-    prospects: Prospects,
+    laws: Laws,
 ) -> tuple[SlotView, ...]:
     """The chosen slot, and for a job of several GPUs others of least delay, if idle."""
     slots = [chosen]
@@ -419,5 +423,5 @@ def together(
         offers = view.offers_after(offers, slots[-1])
         if not offers:
             break
-        slots.append(min(offers, key=lambda slot: prospects[slot.gpu.name].law.delay_s))
+        slots.append(min(offers, key=lambda slot: laws[slot.gpu.name].delay_s))
     return tuple(slots)

@@ -1,0 +1,30 @@
+"""What the commands on rented slots share: the scenario that their options name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+
+from tqdm import tqdm
+
+from cgrsp_simpy.cli.options import add_scenario, scenario_of
+from cgrsp_simpy.cli.pattern import Module
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.scenario import Scenario
+
+__all__ = ["RENTAL"]
+
+
+def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[tuple[Job, Draws]]:
+    """The jobs as they come, with a bar where nothing is listed."""
+    return tqdm(
+        scenario.workload.generate(given.seed, scenario.service),
+        total=scenario.jobs,
+        unit="job",
+        delay=1,
+        disable=True if given.events or given.step else None,  # None: off when stderr is not a terminal
+        leave=False,
+    )
+
+
+RENTAL = Module(Scenario, add_scenario, scenario_of, seeds=30, drawn=_drawn)

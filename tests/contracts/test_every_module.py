@@ -1,0 +1,227 @@
+"""What a user can do with one module he can do with every one: from Python and from the command line."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+
+CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
+
+
+class Case(NamedTuple):
+    """A module: a small scenario, its words, and what fits it.
+
+    command: its words on the command line, between `cgrsp` and the action. options: those that name the scenario. policies: two
+    names. parameter: a policy with a parameter. own: the source of a policy of one's own. grid: of a sweep. misspelt: nearly
+    the first policy.
+    """
+
+    scenario: Any
+    command: tuple[str, ...]
+    options: str
+    policies: tuple[str, str]
+    parameter: str
+    own: str
+    grid: dict[str, list[Any]]
+    misspelt: str
+
+
+CASES = {
+    "rental": lambda: Case(
+        cg.day("normal", jobs=30),
+        (),
+        "--day normal --jobs-per-day 30",
+        ("edf", "fifo"),
+        "rh:reserve=2",
+        "def oldest(view):\n    return list(zip(view.queue, view.idle))\n",
+        {"slots": [2, 3]},
+        "edff",
+    ),
+    "cluster": lambda: Case(
+        cg.cluster.Setting(cg.cluster.Offered(jobs=30)),
+        ("cluster",),
+        "--jobs 30",
+        ("easy", "sjf"),
+        "hps:monotone=true",
+        "def oldest(view):\n    for row in list(view.waiting):\n        yield row\n",
+        {"load": [0.5, 1.0]},
+        "eassy",
+    ),
+}
+every_module = pytest.mark.parametrize("case", [pytest.param(make, id=name) for name, make in CASES.items()])
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    """A file with the case's own policy, and the function in it."""
+
+    def made(case):
+        path = tmp_path / "own.py"
+        path.write_text(case.own, encoding="utf-8")
+        return f"{path}:oldest", namespace(case)["oldest"]
+
+    return made
+
+
+def namespace(case):
+    found: dict[str, Any] = {}
+    exec(case.own, found)
+    return found
+
+
+def same(one, other):
+    """Rows that are equal, NaN counted as itself, and wall time not counted at all."""
+    plain = [[{name: value for name, value in row.items() if name != "seconds"} for row in rows] for rows in (one, other)]
+    return json.dumps(plain[0]) == json.dumps(plain[1])
+
+
+@every_module
+def test_a_run_has_figures_claims_and_a_timeline(case):
+    case = case()
+    run = cg.simulate(case.scenario, case.policies[0], seed=1)
+    figures = run.summary()
+    assert set(figures) <= set(case.scenario.metrics)
+    assert set(case.scenario.tested) <= set(figures)
+    assert len(run.claims)
+    assert len(run.timeline.visits) == case.scenario.jobs
+    assert len(run.rows()) == case.scenario.jobs
+
+
+@every_module
+def test_steps_lead_to_the_same_run(case):
+    case = case()
+    walk, events = cg.step_through(case.scenario, case.policies[0], seed=1), []
+    cg.simulate(case.scenario, case.policies[0], 1, listener=events.append)
+    steps = list(walk)
+    assert [str(step.event) for step in steps] == list(map(str, events))
+    assert all(len(step.future) for step in islice(steps, len(steps) - 1))
+
+
+@every_module
+def test_policies_are_compared_swept_and_kept(case, tmp_path):
+    case = case()
+    study = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
+    assert study.policies == list(case.policies)
+    again = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
+    assert json.dumps(again.rows) == json.dumps(study.rows)  # wall times, too: nothing is run again
+    sweep = cg.sweep(case.grid, case.policies, range(2), case.scenario)
+    [(name, values)] = case.grid.items()
+    assert [point[name] for point in sweep.points] == values
+    own = case.scenario.varied(**{name: values[0]})
+    assert same(sweep.studies[0].rows, cg.compare(own, case.policies, range(2)).rows)
+    with pytest.raises(cg.InputError, match="use another directory"):
+        cg.compare(own, case.policies, range(3), out=tmp_path / "out")
+
+
+@every_module
+def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
+    case = case()
+    precise = case.scenario.precise
+    study = cg.compare(case.scenario, case.policies[:1], range(2), precision={precise: 2.0})
+    mean = study.means()[case.policies[0]][precise]
+    assert mean.half_width <= 2.0 * abs(mean.mean)
+    with pytest.raises(cg.InputError, match="figure of precision"):
+        cg.compare(case.scenario, case.policies[:1], range(2), precision={"wait": 2.0})
+
+
+@every_module
+def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(case, own_file):
+    case = case()
+    own = namespace(case)["oldest"]
+    policies = [case.policies[0], own, case.parameter]
+    here = cg.compare(case.scenario, policies, range(3))
+    assert not here.failures
+    assert same(cg.compare(case.scenario, policies, range(3), executor=2).rows, here.rows)
+
+
+@every_module
+def test_a_policy_of_ones_own_is_a_function_or_a_text(case, own_file):
+    case = case()
+    text, function = own_file(case)
+    one, other = (cg.simulate(case.scenario, policy, 2) for policy in (text, function))
+    assert json.dumps(one.rows()) == json.dumps(other.rows())
+
+
+@every_module
+def test_rows_go_to_csv_json_and_pandas(case, tmp_path):
+    pytest.importorskip("pandas")
+    case = case()
+    study = cg.compare(case.scenario, case.policies, range(2))
+    study.to_csv(tmp_path / "rows.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
+    assert len(rows) == len(study.rows) == len(study.to_pandas())
+    found = json.loads(study.json())["policies"][case.policies[0]][case.scenario.precise]
+    assert set(found) == {"mean", "ci95", "n"}
+
+
+@every_module
+def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
+    case = case()
+    with pytest.raises(cg.InputError, match=case.policies[0]):
+        cg.simulate(case.scenario, case.misspelt)
+    study = cg.compare(case.scenario, case.policies, range(2))
+    with pytest.raises(cg.InputError, match=case.scenario.precise):
+        study.values(case.policies[0], case.scenario.precise + "s")
+    line = [*case.command, "compare", *case.options.split(), "--policies", case.misspelt]
+    assert main(line) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert case.policies[0] in err
+
+
+@every_module
+def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch):
+    case = case()
+    monkeypatch.chdir(tmp_path)
+    text, _ = own_file(case)
+    words = [*case.command, "run", *case.options.split()]
+    assert main([*words, "--policy", case.policies[0], "--events", "--gantt", "a.svg", "--animate", "a.html"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert sum(" start " in line for line in listed) >= case.scenario.jobs
+    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert main([*words, "--policy", text, "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
+    words = [*case.command, "compare", *case.options.split(), "--policies", ",".join(case.policies), "--seeds", "2"]
+    assert main([*words, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    study = cg.compare(case.scenario, case.policies, range(2))
+    name = case.scenario.precise
+    assert found["policies"][case.policies[0]][name]["mean"] == study.means()[case.policies[0]][name].mean
+    [(name, values)] = case.grid.items()
+    grid = f"{name}={','.join(map(str, values))}"
+    words = [*case.command, "sweep", grid, *case.options.split(), "--policies", case.policies[0], "--seeds", "2"]
+    assert main([*words, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(2)]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+@every_module
+def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
+    case = case()
+    line = [*CGRSP, *case.command, "compare", *case.options.split(), "--policies", ",".join(case.policies), "--seeds", "2000"]
+    command = subprocess.Popen([*line, "--out", "a"], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
+    chunks = tmp_path / "a" / "chunks"
+    while command.poll() is None and not (chunks.is_dir() and len(list(chunks.glob("*.json"))) > 1):
+        time.sleep(0.01)
+    os.killpg(command.pid, signal.SIGKILL)
+    command.wait()
+    for folder in ("a", "b"):
+        subprocess.run([*line, "--out", folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    names = {path.relative_to(tmp_path / "a") for path in Path(tmp_path / "a").rglob("*.*")} - {Path("manifest.json")}
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name

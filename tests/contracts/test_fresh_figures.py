@@ -1,0 +1,74 @@
+"""The CSV behind every committed figure is what the package gives today: made anew, and compared to the byte."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.cluster import figure_data as cluster_data
+from cgrsp_simpy.cluster import figures as cluster
+from cgrsp_simpy.dag import figure_data as dag_data
+from cgrsp_simpy.dag import figures as dag
+from cgrsp_simpy.hgsp import figure_data as hgsp_data
+from cgrsp_simpy.hgsp import figures as hgsp
+from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.thesis import figures as thesis
+from cgrsp_simpy.thesis.report import run_tables
+from cgrsp_simpy.waiting import figure_data as waiting_data
+from cgrsp_simpy.waiting import figures as waiting
+
+FOLDER = Path(__file__).parents[2] / "figures"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the figures are in the repository alone")
+
+RUNS = {
+    "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
+    "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
+    "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
+}
+FAST = {
+    "cluster": ("gantt", "course", "aging"),
+    "dag": ("gantt", "placement"),
+    "hgsp": ("gantt", "table2"),
+    "waiting": ("table1",),
+    "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
+}
+GALLERIES = {
+    "cluster": cluster.FIGURES,
+    "dag": dag.FIGURES,
+    "hgsp": hgsp.FIGURES,
+    "waiting": waiting.FIGURES,
+    "thesis": thesis.FIGURES,
+}
+
+
+def made(module, id):
+    """The rows of a figure, made anew as its command makes them."""
+    if module == "thesis":
+        figure = thesis.FIGURES[id]
+        return figure.rows(run_tables(list(figure.tables), None, 2)[0])
+    if module == "waiting":
+        runs = waiting_data.Runs(400_000, 5)
+        waiting.FIGURES[id].rows(runs)
+        while runs.carry_out(2):
+            waiting.FIGURES[id].rows(runs)
+        return waiting.FIGURES[id].rows(runs)
+    return GALLERIES[module][id].rows(RUNS[module]())
+
+
+@pytest.mark.parametrize(
+    ("module", "id"),
+    [
+        pytest.param(module, id, id=f"{module} {id}", marks=() if id in FAST[module] else pytest.mark.long)
+        for module, figures in GALLERIES.items()
+        for id in figures
+    ],
+)
+def test_what_is_plotted_is_what_the_package_gives(module, id):
+    folder = FOLDER if module == "thesis" else FOLDER / module
+    kept = (folder / f"{GALLERIES[module][id].stem}.csv").read_bytes()
+    assert csv_text(made(module, id)).encode() == kept
+
+
+def test_every_committed_figure_is_declared():
+    declared = {FOLDER / ("" if m == "thesis" else m) / f"{f.stem}.csv" for m, g in GALLERIES.items() for f in g.values()}
+    assert {path for path in FOLDER.rglob("*.csv") if path.parent.name != "advice"} == declared

@@ -88,7 +88,8 @@ def read_platform(path: str | Path) -> Platform:
     require(ending in READERS, "platform", str(path), f"a file that ends in {' or '.join(READERS)}")
     with csv_faults(path):
         gpus, links = READERS[ending](path)
-        return _platform([make(_Gpu, table, where) for where, table in gpus], links, path.stem)
+        made = [(where, make(_Link, table, where)) for where, table in links]
+        return _platform([make(_Gpu, table, where) for where, table in gpus], made, path.stem)
 
 
 def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
@@ -129,7 +130,7 @@ def _value(key: str, text: str) -> Any:
 READERS = {".toml": _toml, ".csv": _csv}
 
 
-def _platform(kinds: list[_Gpu], links: Iterable[Entry], name: str) -> Platform:
+def _platform(kinds: list[_Gpu], links: Iterable[tuple[str, _Link]], name: str) -> Platform:
     gpus = [kind for kind in kinds for _ in range(kind.count)]
     require(len(gpus) > 0, "GPUs", 0, "at least one")
     servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
@@ -140,8 +141,7 @@ def _platform(kinds: list[_Gpu], links: Iterable[Entry], name: str) -> Platform:
         for end in filter(None, (str(gpu.server), gpu.name)):
             members.setdefault(end, []).append(place)
     bandwidth, latency_s = np.zeros((2, len(gpus), len(gpus)))
-    for where, table in links:
-        link = make(_Link, table, where)
+    for where, link in links:
         ends = str(link.one_end), str(link.other_end)
         for end in ends:
             check_one_of(f"end of the link in {where}", end, members)

@@ -26,7 +26,8 @@ from cgrsp_simpy.model.streams import stream
 __all__ = ["GRAPHS", "STATES", "Setting", "read_graph"]
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
-SHORT = Budget(evaluations=1000)
+SEARCHED = 1000
+SHORT = Budget(evaluations=SEARCHED)
 
 
 def _er(n: int = 300, degree: float = 3.0, times: str = "small", seed: int = 0) -> Graph:
@@ -104,8 +105,13 @@ class Setting(Model[Schedule]):
 
     @cached_property
     def jobs(self) -> int:
-        """The work of a run, by which a study is divided: nodes, times the plans that a search evaluates."""
-        return self.draw(0).graph.nodes * (self.budget.evaluations or 1000)
+        """Number of nodes of a run."""
+        return self.draw(0).graph.nodes
+
+    @property
+    def work(self) -> int:
+        """Nodes, each as often as a search simulates it."""
+        return self.jobs * (self.budget.evaluations or SEARCHED)
 
     def draw(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""

@@ -31,7 +31,7 @@ __all__ = ["RunAnimation", "animate"]
 
 A_ROW = 10  # boxes
 LABELLED = 20  # up to so many boxes are named
-LETTERS = 75  # of a job's name, in all boxes of a row
+LETTERS = 65  # of a job's name, in all boxes of a row
 WRITTEN = 100  # up to so many boxes say which job holds them
 FLAT = 6  # width of all boxes over height, where they are more
 SIDE = 0.9  # of a box
@@ -69,7 +69,8 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
 
     run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or
-    how many; up to 20 are named, and say it by the job's name, if the timeline has one, shortened to the box. frames: at least 2. fps: frames per second. Raises InputError for a run without jobs.
+    how many; up to 20 are named, and say it by the name of the job, if it has one, shortened to the box. frames: at least 2. fps:
+    frames per second. Raises InputError for a run without jobs.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
@@ -185,7 +186,7 @@ class _Boxes:
             return f"{len(jobs)} jobs"
         if not self._few:
             return "".join(map(str, jobs))
-        return "".join(_shortened(self._labels.get(job, f"job {job}"), self._letters) for job in jobs)
+        return "".join(_shortened(self._labels[job], self._letters) if job in self._labels else f"job {job}" for job in jobs)
 
 
 def _shortened(text: str, letters: int) -> str:

@@ -179,6 +179,10 @@ BAD_PLATFORMS = [
     (([1, 1], [9, 9], [0, 0], np.ones((2, 3))), "shape of bandwidth_gb_per_s(=(2, 3)) must be (2, 2)"),
     (([1, 1], [9, 9], [0, 0], [[1, -1], [1, 1]]), "bandwidth_gb_per_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0"),
     (([1, 1], [9, 9], [0, 0], [[1, 1], [np.nan, 1]]), "bandwidth_gb_per_s from GPU 1 to GPU 0(=nan) must be a number >= 0"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 1]]), "shape of latency_s(=(1, 2)) must be (2, 2)"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, -1], [0, 0]]), "latency_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 0], [np.inf, 0]]), "latency_s from GPU 1 to GPU 0(=inf) must be a number"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), (), ("a",)), "number of names(=1) must be 2, one a GPU"),
 ]
 
 

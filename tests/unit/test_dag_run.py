@@ -111,7 +111,8 @@ def problems(draw):
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
     graph = Graph(rng.integers(0, 5, nodes), rng.integers(0, 13, nodes), pairs, rng.integers(0, 4, len(pairs)), unit)
     memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
-    platform = Platform(rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), rng.choice([1.0, 2.0, np.inf], (gpus, gpus)))
+    bandwidth, latency_s = rng.choice([1.0, 2.0, np.inf], (gpus, gpus)), rng.choice([0.0, 1.0], (gpus, gpus))
+    platform = Platform(rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s)
     return Problem(graph, platform, draw(st.sampled_from(READINGS)))
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
+README = Path(__file__).parents[2] / "README.md"
 TOML = """
 [[gpu]]
 name = "a"
@@ -137,6 +139,14 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
     path.write_text("[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 8\ncount = 2\n[[gpu]]\nserver = 1\ntflops = 3\nmemory_gb = 8\n")
     found = read_platform(path)
     assert found.tflops.tolist() == [1, 1, 3] and found.names == () and not found.bandwidth_gb_per_s.any()
+
+
+def test_the_file_in_the_readme_is_one(tmp_path):
+    path = tmp_path / "lab.toml"
+    path.write_text(README.read_text(encoding="utf-8").split("```toml\n[[gpu]]", 1)[1].split("```")[0].join(["[[gpu]]", ""]))
+    found = read_platform(path)
+    assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [300, 300, 300, 300, 25]
+    assert found.latency_s[4].tolist() == [1e-5, 1e-5, 1e-5, 1e-5, 0]
 
 
 def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):

@@ -80,7 +80,7 @@ def _warn_of_left_out(setting: Setting) -> None:
     lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
     if lacks:
         told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
-        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.name, told)
+        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.offered, told)
 
 
 def _more(outcome: Outcome) -> tuple[str, dict[str, Any]]:
@@ -102,6 +102,7 @@ def _cluster(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(f"--nodes(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
+        check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
 

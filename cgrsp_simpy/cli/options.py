@@ -25,6 +25,7 @@ __all__ = [
     "add_scenario",
     "add_study",
     "answer",
+    "check_work",
     "gallery_of",
     "policies_of",
     "scenario_of",
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+MOST_JOBS = 100_000_000  # about an hour
+JOBS_PER_S = 30_000  # of one process, roughly: policies and modules differ
 
 
 class Answer(NamedTuple):
@@ -65,6 +68,14 @@ def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: in
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
     parser.add_argument("--out", metavar="DIR", help="keep results in DIR as they come; the same command resumes there")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    parser.add_argument("--yes", action="store_true", help=f"start even if more than {MOST_JOBS:,} jobs are to be simulated")
+
+
+def check_work(given: argparse.Namespace, jobs: int) -> None:
+    """Raise InputError for work of many hours that has not been asked for twice. jobs: that are to be simulated."""
+    if jobs > MOST_JOBS and not given.yes:
+        hours = jobs / JOBS_PER_S / (workers_of(given) or 1) / 3600
+        raise InputError(f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts it all the same")
 
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:

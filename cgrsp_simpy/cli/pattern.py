@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_gallery,
+    add_study,
+    answer,
+    check_work,
+    gallery_of,
+    policies_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.model import Model
@@ -149,7 +160,9 @@ def compared(
     """Compare policies. more: what is added to the study."""
     workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    study = compare(scenario, policies_given(given, scenario), seeds, workers, out=given.out, precision=precision)
+    policies = policies_given(given, scenario)
+    check_work(given, scenario.jobs * len(policies) * len(seeds))
+    study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)
     found = answer(study, given)
     beside = module.beside(study) if given.format == "table" else ""
@@ -183,7 +196,9 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     """Sweep parameters."""
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    return answer(sweep(grid, policies_given(given, scenario), seeds, scenario, workers, out=given.out), given)
+    policies, points = policies_given(given, scenario), math.prod(map(len, grid.values()))
+    check_work(given, scenario.jobs * len(policies) * len(seeds) * points)
+    return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_philly, read_swf
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import lacking, simulate
+from cgrsp_simpy.cluster.study import Setting, simulate
 
 
 def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
@@ -110,7 +110,7 @@ def tell(jobs, cluster, names, repeats):
     where = f"{cluster.gpus} GPUs on {len(cluster.sizes)} nodes"
     print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {where}")
     for name in names:
-        if lacking(jobs, make_scheduler(name)):
+        if Setting(jobs, cluster).lacks(make_scheduler(name)):
             continue
         outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(

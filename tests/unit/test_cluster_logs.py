@@ -11,9 +11,9 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.log_formats import STEPS_PER_S
 from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
-from cgrsp_simpy.cluster.study import compare
+from cgrsp_simpy.cluster.study import Setting, simulate
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
 
 # Read, not carried: a folder beside the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -213,7 +213,7 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
     with pytest.raises(InputError, match=message):
         simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
     with pytest.raises(InputError, match=message):
-        compare(jobs, ["fifo", scheduler], range(1), Cluster((8,)))
+        compare(Setting(jobs, Cluster((8,))), ["fifo", scheduler], range(1))
 
 
 def test_all_others_take_any_log(file):

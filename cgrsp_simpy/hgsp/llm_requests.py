@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -18,7 +18,7 @@ from cgrsp_simpy.hgsp.schedule import Ints
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.reading import csv_faults, listed, note, timestamp
 
-__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "Requests", "read_requests"]
+__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "RequestList", "read_requests"]
 
 log = logging.getLogger(__name__)
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}  # columns of whole numbers, and the least of each
@@ -41,15 +41,35 @@ QWEN3 = LlmModel("Qwen3", 30.0)  # Section VI.C: 15 GB per GPU with tau = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Requests:
-    """Requests in order of arrival. Columns of shape (requests,).
+class RequestList:
+    """Requests in order of arrival, those that arrive together in the order given; columns of shape (requests,).
 
-    arrival_s: a_i, seconds, >= 0. prompt_tokens, output_tokens: tokens of the phases PREFILL and DECODE, whole numbers >= 0 that
-    are not both 0; a request of one phase has 0 tokens of the other. weight: w_i, >= 0. gpus: tau_i, the GPUs that it holds at
-    once. models: one a request. Source: hgsp.txt Section VI.A.2.
+    Parameters
+    ----------
+    arrival_s : array of float
+        a_i, seconds, at least 0.
+    prompt_tokens, output_tokens : arrays of int
+        Tokens of the phases PREFILL and DECODE, at least 0 and not both 0; a request of one phase has 0
+        tokens of the other.
+    weight : array of float
+        w_i, at least 0.
+    gpus : array of int
+        tau_i, the GPUs that a request holds at once.
+    models : tuple of LlmModel
+        One a request.
+    name : str
+        Of all.
+    request_names : tuple of str
+        One a request; numbers from 1 in the order given unless given. Of a log, the line of each.
 
-    Requests are put in order of arrival, those that arrive together in the order given. Raises InputError, naming the request
-    (numbered from 1 in the order given), for what is not allowed.
+    Raises
+    ------
+    InputError
+        Naming the request, for what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section VI.A.2.
     """
 
     arrival_s: Floats = field(repr=False)
@@ -59,23 +79,27 @@ class Requests:
     gpus: Ints = field(repr=False)
     models: tuple[LlmModel, ...] = field(repr=False)
     name: str = "requests"
+    request_names: tuple[str, ...] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         columns = {name: np.array(getattr(self, name), np.float64) for name in ("arrival_s", "weight", *WHOLE)}
         number = columns["arrival_s"].size
         if number == 0:
             raise InputError(f"{self.name}: no request")
+        names = tuple(self.request_names) or tuple(map(str, range(1, number + 1)))
+        require(len(names) == number, "number of request_names", len(names), f"{number}, one a request")
         for name, values in columns.items():
             require(values.shape == (number,), f"shape of {name}", values.shape, f"({number},), one a request")
-            _check(name, values)
+            _check(name, values, names)
         for index in np.flatnonzero(columns["prompt_tokens"] + columns["output_tokens"] == 0)[:1]:
-            require(False, f"prompt_tokens + output_tokens of request {index + 1}", 0, "at least 1")
+            require(False, f"prompt_tokens + output_tokens of request {names[index]}", 0, "at least 1")
         models = entries_of("models", self.models, "a list of models, one a request")
         require(len(models) == number, "number of models", len(models), f"{number}, one a request")
         order = np.argsort(columns["arrival_s"], kind="stable")
         for name, values in columns.items():
             object.__setattr__(self, name, values[order].astype(np.int64 if name in WHOLE else np.float64))
         object.__setattr__(self, "models", tuple(models[index] for index in order))
+        object.__setattr__(self, "request_names", tuple(names[index] for index in order))
 
     @property
     def requests(self) -> int:
@@ -83,22 +107,39 @@ class Requests:
         return len(self.arrival_s)
 
 
-def _check(name: str, values: Floats) -> None:
+def _check(name: str, values: Floats, names: Sequence[str]) -> None:
     least, most = WHOLE.get(name, 0), MOST if name in WHOLE else np.inf
     bad = ~(np.isfinite(values) & (values >= least) & (values <= most))
     if name in WHOLE:
         bad |= values != np.floor(values)
     for index in np.flatnonzero(bad)[:1]:
         allowed = f"a whole number from {least} to {MOST:g}" if name in WHOLE else "a number >= 0"
-        require(False, f"{name} of request {index + 1}", values[index].item(), allowed)
+        require(False, f"{name} of request {names[index]}", values[index].item(), allowed)
 
 
 @dataclass(frozen=True)
 class LlmCluster:
-    """GPUs of one type. gpus: their number. memory_gb: M_j of each.
+    """GPUs of one type. The defaults are printed.
 
-    prefill_tokens_per_s, decode_tokens_per_s: lambda_j of the two phases; one request has it whatever its tau. The defaults are
-    printed (hgsp.txt Sections VI.A.2 and VI.C).
+    Parameters
+    ----------
+    gpus : int
+        Their number.
+    gpu : str
+        Their type.
+    memory_gb : float
+        M_j of each.
+    prefill_tokens_per_s, decode_tokens_per_s : float
+        lambda_j of the two phases; one request has it whatever its tau.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Sections VI.A.2 and VI.C.
     """
 
     gpus: int = 16
@@ -113,20 +154,21 @@ class LlmCluster:
         check_number(f"prefill_tokens_per_s of {self.gpu}", self.prefill_tokens_per_s, above=0)
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
-    def times_s(self, requests: Requests) -> Floats:
+    def times_s(self, requests: RequestList) -> Floats:
         """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds, of shape (requests,)."""
         return requests.prompt_tokens / self.prefill_tokens_per_s + requests.output_tokens / self.decode_tokens_per_s
 
-    def check(self, requests: Requests) -> None:
+    def check(self, requests: RequestList) -> None:
         """Raise InputError, naming the request, for one that can never run here: too many GPUs, or too much memory on each."""
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(
-                f"request {index + 1} needs {requests.gpus[index]} GPUs at once; the cluster has {self.gpus} {self.gpu} in all"
+                f"request {requests.request_names[index]} needs {requests.gpus[index]} GPUs at once;"
+                f" the cluster has {self.gpus} {self.gpu} in all"
             )
-        for number, (model, gpus) in enumerate(zip(requests.models, requests.gpus.tolist()), start=1):
+        for name, model, gpus in zip(requests.request_names, requests.models, requests.gpus.tolist()):
             if model.memory_gb / gpus > self.memory_gb:
                 raise InputError(
-                    f"request {number} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
+                    f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
                     f" {self.gpu} has {self.memory_gb:g} GB"
                 )
 
@@ -145,13 +187,13 @@ WEIGHTS: dict[str, Callable[[Ints, Ints], Floats]] = {
 
 def read_requests(
     path: str | Path, *, weight: str = "equal", gpus: int = 2, model: LlmModel = QWEN3, strict: bool = False
-) -> Requests:
+) -> RequestList:
     """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of 2023.
 
     TIMESTAMP is the arrival (time 0 is the first), ContextTokens and GeneratedTokens are the prompt's and the output's tokens;
     other columns are not looked at. A log knows nothing else: gpus (tau) and model are the same for all requests, and weight
     names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). For columns of one's own:
-    `dataclasses.replace(requests, weight=...)`.
+    `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
     strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
 
     Raises InputError with the file's name, and the line where there is one.
@@ -171,9 +213,9 @@ def read_requests(
     first = min(row[1] for row in rows)
     arrival_s = np.array([(row[1] - first).total_seconds() for row in rows])
     prompt, output = np.array([row[2:] for row in rows]).T
-    return Requests(
-        arrival_s, prompt, output, WEIGHTS[weight](prompt, output), np.full(len(rows), gpus), (model,) * len(rows), path.stem
-    )
+    same = (np.full(len(rows), gpus), (model,) * len(rows))
+    lines = tuple(str(row[0]) for row in rows)
+    return RequestList(arrival_s, prompt, output, WEIGHTS[weight](prompt, output), *same, path.stem, lines)
 
 
 _Row = tuple[int, datetime, int, int]  # line, arrival, prompt and output tokens

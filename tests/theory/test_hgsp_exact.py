@@ -21,7 +21,8 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, solve
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
+from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental import bounds as day_bounds
 from cgrsp_simpy.rental.scenario import day

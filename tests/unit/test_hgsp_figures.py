@@ -20,7 +20,7 @@ from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.panels import LATE, ON_TIME
-from cgrsp_simpy.hgsp.solve import solve
+from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.checks import InputError
 
 PAPER = Path(__file__).parents[3] / "shared" / "papers" / "hgsp.txt"

@@ -24,12 +24,12 @@ from cgrsp_simpy.hgsp.llm import printed_cluster, printed_requests
 from cgrsp_simpy.hgsp.llm import simulate as serve
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
-from cgrsp_simpy.hgsp.reality import trials, ways
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, execute, simulate
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, Limits, solve
+from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -114,7 +114,7 @@ def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
 def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
     wrong = greedy(THIRTY)
     wrong.finish_s[-1] += 1
-    monkeypatch.setitem(SCHEDULERS, "greedy", lambda instance, limits: type("Found", (), {"schedule": wrong})())
+    monkeypatch.setitem(SCHEDULERS, "greedy", lambda instance, limits: Found(wrong))
     with pytest.raises(RuntimeError, match="did not come out as planned"):
         solve(THIRTY, "greedy")
 

@@ -116,7 +116,7 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--cluster",
         metavar="NAME",
-        help=f"{', '.join(CLUSTERS)}, or a CSV of name, memory_gb, speed, or a TOML of [[gpu]] (default: the level's, else small)",
+        help=f"{', '.join(CLUSTERS)}, or a CSV of name, memory_gb, speed, or TOML of [[gpu]] (default: the level's, else small)",
     )
 
 
@@ -137,7 +137,14 @@ def _add_instance(parser: argparse.ArgumentParser) -> None:
 def _add_search(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     group.add_argument("--moves", type=int, metavar="N", help="moves of the annealing; the same answer each time")
-    group.add_argument("--time-budget", type=float, metavar="S", help="seconds of the annealing (default: 10) or the MILP (60)")
+    group.add_argument(
+        "--seconds",
+        "--time-budget",
+        dest="seconds",
+        type=float,
+        metavar="S",
+        help="seconds of the annealing (default: 10) or the MILP (60)",
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -174,7 +181,7 @@ _OF_SOURCE = {
     "skip_unfit": ("instance",),
     **dict.fromkeys(("size", "index", "machines"), ("orlib",)),
 }
-_OF_SCHEDULER = {"moves": OWNERS["moves"], "time_budget": OWNERS["seconds"], "replan": OWNERS["replan_s"]}
+_OF_SCHEDULER = {"moves": OWNERS["moves"], "seconds": OWNERS["seconds"], "replan": OWNERS["replan_s"]}
 
 
 def _check_options(given: argparse.Namespace, schedulers: Iterable[str]) -> None:
@@ -226,7 +233,7 @@ def _setting(given: argparse.Namespace) -> Setting:
     named = policies_of(given.policies or "") if several else [given.policy]
     _check_options(given, named if named != [""] else [name.partition(":")[0] for name in Setting.compared])
     reality = (given.noise or 0.0, given.delay or 0.0, given.unknown_arrivals)
-    setting = Setting(_source(given), *reality, moves=given.moves, seconds=given.time_budget)
+    setting = Setting(_source(given), *reality, moves=given.moves, seconds=given.seconds)
     _check_seeds(given, setting)
     if several and (any(reality) or given.replan is not None):
         names = setting.default_policies() if given.policies is None else named
@@ -290,7 +297,7 @@ def _generate(given: argparse.Namespace) -> Answer:
 def _solve(given: argparse.Namespace) -> Answer:
     Setting().make_policy(given.scheduler)
     _check_options(given, [given.scheduler])
-    setting = Setting(_source(given), moves=given.moves, seconds=given.time_budget)
+    setting = Setting(_source(given), moves=given.moves, seconds=given.seconds)
     searched = given.scheduler.partition(":")[0] in SEEDED
     require(setting.is_random or searched or given.seed == 0, "--seed", given.seed, f"0 here; it goes with {' or '.join(SEEDED)}")
     solution = setting.run(given.scheduler, given.seed)

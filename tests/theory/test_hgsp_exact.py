@@ -230,7 +230,7 @@ def test_annealing_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    assert solve(generate("tasks1", 0), "annealing", time_budget_s=0.5).seconds < 2
+    assert solve(generate("tasks1", 0), "annealing", seconds=0.5).seconds < 2
     with pytest.raises(InputError, match="moves or a time budget"):
         anneal(generate(Level(5, "small", 1, (1, 2)), 0))
 

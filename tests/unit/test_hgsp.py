@@ -105,7 +105,7 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
 
 def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     late = instance_of((1, 0, 1, 1, 5))
-    assert "1 of 1 tasks have their deadline before they arrive" in caplog.text
+    assert "1 of 1 tasks have their deadline before they arrive, the first of them task 1;" in caplog.text
     assert greedy_assignment(late, [0]).metrics["dmc"] == 1
     assert execute(greedy_assignment(late, [0])).metrics["weighted_tardiness"] == 4.5
 
@@ -160,7 +160,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
     path = tmp_path / "tasks.csv"
     path.write_text("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8")
     assert read_instance(path, (FAST, SLOW), skip_unfit=True).tasks == 1
-    assert "1 tasks fit on no GPU and are left out, the first of them task 1" in caplog.text
+    assert "1 tasks fit on no GPU and are left out: line 2: task 1" in caplog.text
 
 
 @pytest.mark.parametrize(

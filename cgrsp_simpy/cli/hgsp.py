@@ -52,8 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("run", "compare", "sweep"):
         actions.choices[name].epilog = WAYS
     for name in ("compare", "sweep"):
-        actions.choices[name].add_argument("--instances", dest="seeds", type=int, default=argparse.SUPPRESS, help="the same")
-        actions.choices[name].add_argument("--seed", dest="first_seed", type=int, default=argparse.SUPPRESS, help="the same")
+        actions.choices[name].add_argument(
+            "--instances", dest="seeds", type=int, metavar="N", default=argparse.SUPPRESS, help="as --seeds"
+        )
+        actions.choices[name].add_argument(
+            "--seed", dest="first_seed", type=int, metavar="N", default=argparse.SUPPRESS, help="as --first-seed"
+        )
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     one = actions.add_parser("solve", help="one instance by one scheduler")

@@ -84,16 +84,32 @@ def cluster(name: str) -> tuple[Gpu, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Tasks in order of arrival, and the GPUs that they run on.
+    """Tasks in order of arrival, those that arrive together in the order given, and the GPUs that they run on.
 
-    Columns of shape (tasks,): workload L_i, memory_gb m_i, deadline_s d_i, weight w_i, arrival_s a_i (hgsp.txt Section I.B).
-    All are numbers >= 0, the workload above 0; a deadline before the arrival is allowed, the task is late then.
+    Parameters
+    ----------
+    workload, memory_gb, deadline_s, weight, arrival_s : arrays of float, of shape (tasks,)
+        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the arrival
+        is allowed, the task is late then.
+    gpus : tuple of Gpu
+        At least one.
+    name : str
+        Of all.
+    task_names : tuple of str
+        In the order given, all different; numbers from 1 unless given.
+    free_s : array of float, of shape (GPUs,)
+        From when on each GPU is there, seconds; from 0 on unless given.
+    lines : tuple of int
+        Of a file, the line of each task, for messages.
 
-    task_names: of the tasks in the order given, all different; numbers from 1 unless given.
-    free_s: from when on each GPU is there, seconds, of shape (GPUs,); from 0 on unless given.
+    Raises
+    ------
+    InputError
+        Naming the task, for what is not allowed, and for a task that fits on no GPU.
 
-    Raises InputError, naming the task, for what is not allowed, and for a task that fits on no GPU. Tasks are put in order of
-    arrival with all that is theirs, those that arrive together in the order given.
+    References
+    ----------
+    hgsp.txt Section I.B.
     """
 
     workload: Floats = field(repr=False)
@@ -105,6 +121,7 @@ class Instance:
     name: str = "instance"
     task_names: tuple[str, ...] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
+    lines: tuple[int, ...] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -119,24 +136,27 @@ class Instance:
             self._check(column, getattr(self, column))
         self._check_fit()
         self._check_free()
+        self._warn_of_late()
         order = np.argsort(self.arrival_s, kind="stable")
         for column in COLUMNS:
             object.__setattr__(self, column, getattr(self, column)[order])
-        object.__setattr__(self, "task_names", tuple(self.task_names[index] for index in order))
-        late = int((self.deadline_s < self.arrival_s).sum())
-        if late and not self.free_s.any():  # of a plan that is made anew it has been said
-            first = self.task_names[int(np.argmax(self.deadline_s < self.arrival_s))]
-            log.warning(
-                "%s: %d of %d tasks have their deadline before they arrive, the first of them task %s; they count as late",
-                self.name,
-                late,
-                self.tasks,
-                first,
-            )
+        for own in ("task_names", "lines"):
+            object.__setattr__(self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own)))
+
+    def _warn_of_late(self) -> None:
+        late = np.flatnonzero(self.deadline_s < self.arrival_s)
+        if len(late) and not self.free_s.any():  # of a plan that is made anew it has been said
+            many = f"{len(late)} of {self.tasks} tasks have their deadline before they arrive"
+            log.warning("%s: %s, the first of them %s; they count as late", self.name, many, self._called(late[0]))
+
+    def _called(self, index: int) -> str:
+        """What messages call a task, while tasks are in the order given."""
+        return f"task {self.task_names[index]}" + (f" (line {self.lines[index]})" if self.lines else "")
 
     def _check_names(self) -> None:
         names = self.task_names
         require(len(names) == self.tasks, "number of task_names", len(names), f"{self.tasks}, one a task")
+        require(len(self.lines) in (0, self.tasks), "number of lines", len(self.lines), f"{self.tasks}, one a task")
         for name, times in Counter(names).items():
             require(isinstance(name, str) and name != "", "name of a task", name, "a text, not empty")
             require(times == 1, "name of a task", name, f"the name of one task alone; {times} have it")
@@ -148,13 +168,13 @@ class Instance:
             bad |= values == 0
         for index in np.flatnonzero(bad)[:1]:
             allowed = "a number > 0" if column == "workload" else "a number >= 0"
-            require(False, f"{column} of task {self.task_names[index]}", values[index].item(), allowed)
+            require(False, f"{column} of {self._called(index)}", values[index].item(), allowed)
 
     def _check_fit(self) -> None:
         most = max(gpu.memory_gb for gpu in self.gpus)
         for index in np.flatnonzero(self.memory_gb > most)[:1]:
             raise InputError(
-                f"memory_gb of task {self.task_names[index]}(={self.memory_gb[index].item()!r}) fits on no GPU;"
+                f"memory_gb of {self._called(index)}(={self.memory_gb[index].item()!r}) fits on no GPU;"
                 f" the largest has {most:g} GB"
             )
 
@@ -261,7 +281,8 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
         columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
-        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=tuple(row.name for row in rows))
+        names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines)
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:

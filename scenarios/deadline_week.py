@@ -4,25 +4,21 @@ Each task is due after 1.2 to 3 times what it takes on an A30, and asks for 80 %
 needed: the rule, asked whenever a GPU falls free, plans the same schedule ahead as it makes online.
 """
 
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.policies import Online
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
-from cgrsp_simpy.hgsp.simulation import simulate
+import cgrsp_simpy as cg
 
-WEEK = Level(tasks=76_000, cluster="small", load=0.8, slack=(1.2, 3.0))
+WEEK = cg.hgsp.Level(tasks=76_000, cluster="small", load=0.8, slack=(1.2, 3.0))
 
 if __name__ == "__main__":
-    tasks = generate(WEEK, seed=1)
+    tasks = cg.hgsp.generate(WEEK, seed=1)
     print(f"{tasks.tasks} tasks in {tasks.arrival_s[-1] / 86400:.1f} days on {len(tasks.gpus)} GPUs")
     print("scheduler  weighted tardiness  missed, %  busy, %")
     planned = {
-        "fifo": greedy_assignment(tasks, range(tasks.tasks), least_start=True),
-        "greedy": greedy_assignment(tasks, range(tasks.tasks)),
-        **{name: dispatch(tasks, rule) for name, rule in RULES.items()},
+        "fifo": cg.hgsp.greedy_assignment(tasks, range(tasks.tasks), least_start=True),
+        "greedy": cg.hgsp.greedy_assignment(tasks, range(tasks.tasks)),
+        **{name: cg.hgsp.dispatch(tasks, rule) for name, rule in cg.hgsp.RULES.items()},
     }
     for name, schedule in planned.items():
         found = schedule.metrics
         print(f"{name:9} {found['weighted_tardiness']:19,.0f} {found['dmr_pct']:10.2f} {found['utilisation_pct']:8.1f}")
-    online = simulate(tasks, Online(RULES["atc"]))
+    online = cg.hgsp.simulate(tasks, cg.hgsp.Online(cg.hgsp.RULES["atc"]))
     print(f"atc, online {online.weighted_tardiness:17,.0f}")

@@ -9,18 +9,18 @@ Run it as: python scenarios/llm_requests.py PATH
 
 import sys
 
-from cgrsp_simpy.hgsp.llm import simulate
-from cgrsp_simpy.hgsp.llm_requests import LlmCluster, read_requests
+import cgrsp_simpy as cg
 
 if __name__ == "__main__":
-    requests = read_requests(sys.argv[1], weight="short")
+    requests = cg.hgsp.read_requests(sys.argv[1], weight="short")
     print(f"{requests.requests} requests in {requests.arrival_s[-1] / 60:.0f} min")
     print("Wait: from arrival to start, s. Response: from arrival to completion, s, here weighted.")
     print("GPUs  mode             scheduler   mean wait      p50      p90      p99  weighted response  busy, %")
     for gpus in (12, 16, 24):
         for waves in (False, True):
+            scenario = cg.hgsp.Requests(requests, cg.hgsp.LlmCluster(gpus), waves)
             for scheduler in ("fifo", "wsrpt"):
-                found = simulate(requests, LlmCluster(gpus), scheduler, waves=waves).metrics
+                found = cg.simulate(scenario, scheduler).summary()
                 waits = "".join(f"{found[f'{name}_s']:9.1f}" for name in ("mean_wait", "wait_p50", "wait_p90", "wait_p99"))
                 weighted_s = found["weighted_response"] / requests.weight.sum()
                 mode = "waves" if waves else "work-conserving"

@@ -50,13 +50,14 @@ class Holder(NamedTuple):
 class Step:
     """The state right after an event. Times in seconds.
 
-    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs that hold it. future: the future event
-    list, in the order in which it will happen.
+    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs that hold it; indices: what listings call
+    these places. future: the future event list, in the order in which it will happen.
     """
 
     event: Event
     waiting: tuple[int, ...]
     holders: tuple[tuple[Holder, ...], ...]
+    indices: tuple[int, ...]
     future: tuple[Due, ...]
 
     @property
@@ -77,7 +78,7 @@ class Step:
     def __str__(self) -> str:
         states = ["+".join(map(str, held)) or "-" for held in self.holders]
         if len(states) > SHOWN:
-            states = [f"{index}:{state}" for index, state in enumerate(states) if state != "-"]
+            states = [f"{index}:{state}" for index, state in zip(self.indices, states) if state != "-"]
         return "\n".join(
             (
                 str(self.event),
@@ -112,13 +113,14 @@ def steps(set_up: Callable[[Listener], Paused[Outcome_co]]) -> Generator[Step, N
         grants |= {claim: job_id(job) for job, claim in run.engine.waiting.items()}
         for event in heard:
             waiting = tuple(map(job_id, run.engine.waiting))
-            yield Step(event, waiting, _holders(run.engine), _future(run.env, grants))
+            holders = _holders(run.engine)
+            yield Step(event, waiting, tuple(holders.values()), tuple(holders), _future(run.env, grants))
         heard.clear()
     return run.close()
 
 
-def _holders(engine: Engine) -> tuple[tuple[Holder, ...], ...]:
-    """Who holds each place; of the places of one machine, its cores and its memory, the first is shown."""
+def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
+    """Who holds each place, by its index; of the places of one machine, its cores and its memory, the first is shown."""
     held: dict[int, list[Holder]] = {}
     for number, place in enumerate(engine.places):
         if number == 0 or place.index != engine.places[number - 1].index:
@@ -127,7 +129,7 @@ def _holders(engine: Engine) -> tuple[tuple[Holder, ...], ...]:
         for number, amount in claim.parts:
             if number in held:
                 held[number].append(Holder(job_id(claim.job), amount, claim.acquired_s == claim.acquired_s))
-    return tuple(map(tuple, held.values()))
+    return {engine.places[number].index: tuple(holders) for number, holders in held.items()}
 
 
 def _future(env: simpy.Environment, grants: Mapping[simpy.Event, Any]) -> tuple[Due, ...]:

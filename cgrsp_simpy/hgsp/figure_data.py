@@ -7,13 +7,15 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, Found, Limits, Solution
+from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.studies.executors import as_they_come
 
@@ -102,18 +104,14 @@ def half(metric: str) -> str:
 
 
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
-    """What every scheduler makes of an instance; its lower bound, which takes longest, is found once."""
+    """What every scheduler makes of an instance."""
     level, seed, moves = task
-    instance = generate(level, seed)
-    bound, found = lower_bound(instance), {}
+    setting, found = Setting(level, moves=moves), {}
+    instance = setting.draw(seed)
     for name in COMPARED:
-        schedule = _found(instance, name, seed, moves).schedule
-        found[name] = Solution(name, schedule, 0.0, bound).figures | {"busy_pct": _busy_pct(schedule)}
+        run = setting.run(name, seed, drawn=instance)
+        found[name] = run.summary() | {"busy_pct": _busy_pct(run.schedule)}
     return found
-
-
-def _found(instance: Instance, name: str, seed: int, moves: int) -> Found:
-    return SCHEDULERS[name](instance, Limits(seed, moves))
 
 
 def _busy_pct(schedule: Schedule) -> dict[str, float]:
@@ -129,7 +127,7 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
 
 def _known(metric: str, values: Sequence[float]) -> Row:
     """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no bound is known."""
-    if None in values:
+    if np.isnan(values).any():
         return {}
     known = mean(values)
     return {metric: known.mean, half(metric): known.half_width}
@@ -196,7 +194,7 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
-    schedule = _found(instance, name, 0, moves).schedule
+    schedule = solve(instance, name, moves=moves).schedule
     shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
     late = schedule.tardiness_s > 0
     of_all = {"late_of_all": int(late.sum()), "tasks": instance.tasks, "weighted_tardiness": schedule.weighted_tardiness}
@@ -211,9 +209,9 @@ def searches(runs: Runs) -> list[Row]:
     rows = []
     for name, level in (("sagreedy", HIGH), ("annealing", HIGH), ("annealing", FIFTY)):
         instance = generate(level)
-        fifo = _found(instance, "fifo", 0, runs.moves).schedule.weighted_tardiness
+        fifo = solve(instance, "fifo").schedule.weighted_tardiness
         bound = lower_bound(instance) / fifo
-        for step in _found(instance, name, 0, runs.moves).course:
+        for step in solve(instance, name, moves=runs.moves).course:
             row = {"search": name, "on": f"{instance.tasks} tasks", "move": step.iteration, "temperature": step.temperature}
             rows.append({**row, "of_fifo": step.objective / fifo, "best_of_fifo": step.best / fifo, "bound_of_fifo": bound})
     return rows

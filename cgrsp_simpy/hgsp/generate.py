@@ -21,23 +21,48 @@ MEMORY_SHARES = (0.80, 0.15, 0.05)
 
 @dataclass(frozen=True)
 class Level:
-    """What makes a load level. tasks: their number. cluster: the cluster that it is printed with.
+    """What makes a load level.
 
-    load: offered work per second over the speed of all GPUs of the cluster. slack: least and greatest time from arrival to
-    deadline, as multiples of the task's time on an A30.
+    Parameters
+    ----------
+    tasks : int
+        Their number.
+    cluster : str or tuple of Gpu
+        The GPUs, or the name of a cluster that is printed.
+    load : float
+        Offered work per second over the speed of all GPUs of the cluster.
+    slack : pair of float
+        Least and greatest time from arrival to deadline, as multiples of the task's time on an A30.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
     """
 
     tasks: int
-    cluster: str
+    cluster: str | tuple[Gpu, ...]
     load: float
     slack: tuple[float, float]
 
     def __post_init__(self) -> None:
         check_whole("tasks", self.tasks, least=1)
+        _ = self.gpus
         check_number("load", self.load, above=0)
         least, greatest = self.slack
         check_number("least slack", least, least=0)
         check_number("greatest slack", greatest, least=least)
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The GPUs of the cluster."""
+        return cluster(self.cluster) if isinstance(self.cluster, str) else self.cluster
+
+    @property
+    def name(self) -> str:
+        """What is generated."""
+        least, greatest = self.slack
+        return f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:g}, slack {least:g} to {greatest:g}"
 
 
 # Sizes and clusters are printed; load and slack are ours, chosen so that FIFO misses about as many deadlines as in Table I
@@ -62,7 +87,7 @@ def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = N
         check_one_of("load level", level, LEVELS)
         level = LEVELS[level]
     require(isinstance(level, Level), "level", level, "a Level, or a name")
-    own = cluster(level.cluster)
+    own = level.gpus
     n = level.tasks
     rate_per_s = level.load * sum(gpu.speed for gpu in own) / MEAN_WORKLOAD
     arrival_s = np.cumsum(stream(seed, "arrivals").exponential(1 / rate_per_s, n))

@@ -4,30 +4,59 @@ from __future__ import annotations
 
 import csv
 import logging
+import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.files import write_whole
-from cgrsp_simpy.model.reading import csv_faults
+from cgrsp_simpy.model.reading import csv_faults, listed
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.toml import check_keys, entries, make
 
-__all__ = ["CLUSTERS", "COLUMNS", "Gpu", "Instance", "cluster", "read_instance", "read_orlib", "write_instance"]
+__all__ = [
+    "CLUSTERS",
+    "COLUMNS",
+    "Gpu",
+    "Instance",
+    "cluster",
+    "read_cluster",
+    "read_instance",
+    "read_orlib",
+    "write_instance",
+]
 
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+GPU_COLUMNS = ("name", "memory_gb", "speed")
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU. memory_gb: M_j. speed: v_j, workload per second."""
+    """A GPU (hgsp.txt Section I.B).
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    memory_gb : float
+        M_j, at least 0.
+    speed : float
+        v_j, workload per second, above 0.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+    """
 
     name: str
     memory_gb: float
@@ -43,23 +72,44 @@ CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2),
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
-    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt Section IV)."""
+    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt Section IV), or of a file.
+
+    A file's name ends in .csv or .toml; see `read_cluster`.
+    """
+    if name.endswith((".csv", ".toml")):
+        return read_cluster(name)
     check_one_of("cluster", name, CLUSTERS)
     return CLUSTERS[name]
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Tasks in order of arrival, and the GPUs that they run on.
+    """Tasks in order of arrival, those that arrive together in the order given, and the GPUs that they run on.
 
-    Columns of shape (tasks,): workload L_i, memory_gb m_i, deadline_s d_i, weight w_i, arrival_s a_i (hgsp.txt Section I.B).
-    All are numbers >= 0, the workload above 0; a deadline before the arrival is allowed, the task is late then.
+    Parameters
+    ----------
+    workload, memory_gb, deadline_s, weight, arrival_s : arrays of float, of shape (tasks,)
+        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the arrival
+        is allowed, the task is late then.
+    gpus : tuple of Gpu
+        At least one.
+    name : str
+        Of all.
+    task_names : tuple of str
+        In the order given, all different; numbers from 1 unless given.
+    free_s : array of float, of shape (GPUs,)
+        From when on each GPU is there, seconds; from 0 on unless given.
+    lines : tuple of int
+        Of a file, the line of each task, for messages.
 
-    task_names: of the tasks in the order given, all different; numbers from 1 unless given.
-    free_s: from when on each GPU is there, seconds, of shape (GPUs,); from 0 on unless given.
+    Raises
+    ------
+    InputError
+        Naming the task, for what is not allowed, and for a task that fits on no GPU.
 
-    Raises InputError, naming the task, for what is not allowed, and for a task that fits on no GPU. Tasks are put in order of
-    arrival with all that is theirs, those that arrive together in the order given.
+    References
+    ----------
+    hgsp.txt Section I.B.
     """
 
     workload: Floats = field(repr=False)
@@ -71,6 +121,7 @@ class Instance:
     name: str = "instance"
     task_names: tuple[str, ...] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
+    lines: tuple[int, ...] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -85,19 +136,27 @@ class Instance:
             self._check(column, getattr(self, column))
         self._check_fit()
         self._check_free()
+        self._warn_of_late()
         order = np.argsort(self.arrival_s, kind="stable")
         for column in COLUMNS:
             object.__setattr__(self, column, getattr(self, column)[order])
-        object.__setattr__(self, "task_names", tuple(self.task_names[index] for index in order))
-        late = int((self.deadline_s < self.arrival_s).sum())
-        if late and not self.free_s.any():  # of a plan that is made anew it has been said
-            log.warning(
-                "%s: %d of %d tasks have their deadline before they arrive; they count as late", self.name, late, self.tasks
-            )
+        for own in ("task_names", "lines"):
+            object.__setattr__(self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own)))
+
+    def _warn_of_late(self) -> None:
+        late = np.flatnonzero(self.deadline_s < self.arrival_s)
+        if len(late) and not self.free_s.any():  # of a plan that is made anew it has been said
+            many = f"{len(late)} of {self.tasks} tasks have their deadline before they arrive"
+            log.warning("%s: %s, the first of them %s; they count as late", self.name, many, self._called(late[0]))
+
+    def _called(self, index: int) -> str:
+        """What messages call a task, while tasks are in the order given."""
+        return f"task {self.task_names[index]}" + (f" (line {self.lines[index]})" if self.lines else "")
 
     def _check_names(self) -> None:
         names = self.task_names
         require(len(names) == self.tasks, "number of task_names", len(names), f"{self.tasks}, one a task")
+        require(len(self.lines) in (0, self.tasks), "number of lines", len(self.lines), f"{self.tasks}, one a task")
         for name, times in Counter(names).items():
             require(isinstance(name, str) and name != "", "name of a task", name, "a text, not empty")
             require(times == 1, "name of a task", name, f"the name of one task alone; {times} have it")
@@ -109,13 +168,13 @@ class Instance:
             bad |= values == 0
         for index in np.flatnonzero(bad)[:1]:
             allowed = "a number > 0" if column == "workload" else "a number >= 0"
-            require(False, f"{column} of task {self.task_names[index]}", values[index].item(), allowed)
+            require(False, f"{column} of {self._called(index)}", values[index].item(), allowed)
 
     def _check_fit(self) -> None:
         most = max(gpu.memory_gb for gpu in self.gpus)
         for index in np.flatnonzero(self.memory_gb > most)[:1]:
             raise InputError(
-                f"memory_gb of task {self.task_names[index]}(={self.memory_gb[index].item()!r}) fits on no GPU;"
+                f"memory_gb of {self._called(index)}(={self.memory_gb[index].item()!r}) fits on no GPU;"
                 f" the largest has {most:g} GB"
             )
 
@@ -154,31 +213,97 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     write_whole(Path(path), csv_text(rows).encode())
 
 
+def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
+    """Read the GPUs of a cluster, one an entry.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML file
+        with a table [[gpu]] of these three for each GPU.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
+    """
+    path = Path(path)
+    if path.suffix == ".toml":
+        gpus = _gpus_of_toml(path)
+    else:
+        with csv_faults(path):
+            gpus = [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
+    require(len(gpus) > 0, f"{path}: GPUs", 0, "at least one")
+    return tuple(gpus)
+
+
+def _gpus_of_toml(path: Path) -> list[Gpu]:
+    try:
+        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+        check_keys("the file", table, ("gpu",))
+        return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _gpu(line: int, row: dict[str, str]) -> Gpu:
+    numbers = [_number(line, column, row[column]) for column in GPU_COLUMNS[1:]]
+    try:
+        return Gpu(row["name"], *numbers)
+    except InputError as error:
+        raise InputError(f"line {line}: {error}") from None
+
+
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
     """Read tasks from a CSV file with the columns of `write_instance`; other columns are not looked at.
 
-    The column task gives the tasks their names; a file without it has them numbered from 1. skip_unfit: leave out tasks that
-    fit on no GPU, with a logged note, instead of refusing them. Raises InputError with the file's name, and the line where there
-    is one.
+    The column task gives the tasks their names; in a file without it they are numbered from 1, in its order.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    gpus : tuple of Gpu
+        That the tasks run on.
+    skip_unfit : bool
+        Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of refusing them.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     path = Path(path)
     with csv_faults(path):
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file)
-            missing = [column for column in COLUMNS if column not in (table.fieldnames or ())]
-            require(not missing, "columns", ",".join(table.fieldnames or ()), f"among others {','.join(COLUMNS)}")
-            rows = [_row(table.line_num, number, row) for number, row in enumerate(table, start=1)]
+        rows = [_row(line, number, row) for number, (line, row) in enumerate(_table(path, COLUMNS), start=1)]
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
-        columns = np.array([values for _, values in rows]).T if rows else np.empty((len(COLUMNS), 0))
-        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=tuple(name for name, _ in rows))
+        columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
+        names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines)
 
 
-_Row = tuple[str, list[float]]  # a task's name, and its values in the order of COLUMNS
+def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """The rows of a CSV file that must have some columns, with their lines."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        missing = [column for column in columns if column not in (table.fieldnames or ())]
+        require(not missing, "columns", ",".join(table.fieldnames or ()), f"among others {','.join(columns)}")
+        return [(table.line_num, row) for row in table]
+
+
+class _Row(NamedTuple):
+    """A task of a file. values: in the order of COLUMNS."""
+
+    line: int
+    name: str
+    values: list[float]
 
 
 def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
-    return cells.get("task", str(number)), [_number(line, column, cells[column]) for column in COLUMNS]
+    return _Row(line, cells.get("task", str(number)), [_number(line, column, cells[column]) for column in COLUMNS])
 
 
 def _number(line: int, column: str, text: str | None) -> float:
@@ -189,10 +314,11 @@ def _number(line: int, column: str, text: str | None) -> float:
 
 
 def _fitting(path: Path, rows: list[_Row], most_gb: float) -> list[_Row]:
-    unfit = [name for name, values in rows if values[1] > most_gb]
+    memory = COLUMNS.index("memory_gb")
+    unfit = [f"line {row.line}: task {row.name}" for row in rows if row.values[memory] > most_gb]
     if unfit:
-        log.warning("%s: %d tasks fit on no GPU and are left out, the first of them task %s", path, len(unfit), unfit[0])
-    return [row for row in rows if not row[1][1] > most_gb]
+        log.warning("%s: %d tasks fit on no GPU and are left out: %s", path, len(unfit), listed(unfit))
+    return [row for row in rows if not row.values[memory] > most_gb]
 
 
 # n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of numbers does not tell it:

@@ -25,7 +25,7 @@ from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.hgsp.instance import Floats
 from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS, STEP_S, Request, RequestPolicy, RequestState, Stepped, Waves
-from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, Requests
+from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
@@ -47,6 +47,7 @@ OWNED = (
     "A request owns its GPUs from start to end, which is the paper's model; it needs many times the GPUs of a server that batches"
     " requests."
 )
+ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 
@@ -57,7 +58,7 @@ class Served:
     waves, step_s: the mode. horizon_s: T_max of the completion rate.
     """
 
-    requests: Requests
+    requests: RequestList
     cluster: LlmCluster
     scheduler: str
     waves: bool
@@ -90,7 +91,18 @@ class Served:
         rows = zip(ids, self.requests.arrival_s, self.start_s, self.finish_s, [nan] * len(ids))
         visits = np.array(list(rows), VISIT)
         size, kinds = float(self.cluster.gpus), dict(zip(ids, (f"weight {weight:g}" for weight in self.requests.weight)))
-        return Timeline("cluster", (self.cluster.gpu,), (size,), self.claims, visits, kinds=kinds, policy=self.scheduler)
+        labels = dict(zip(ids, self.requests.request_names))
+        return Timeline("cluster", (self.cluster.gpu,), (size,), self.claims, visits, labels, kinds, self.scheduler)
+
+    def summary(self) -> dict[str, float]:
+        """The figures of `metrics`, by name."""
+        return self.metrics
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a request, in order of arrival: its name, what it asked for, and when it ran, seconds."""
+        columns = {name: getattr(self.requests, name) for name in ASKED} | {"start_s": self.start_s, "finish_s": self.finish_s}
+        rows = zip(self.requests.request_names, *(column.tolist() for column in columns.values()))
+        return [dict(zip(("request", *columns), row)) for row in rows]
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -115,7 +127,7 @@ class Served:
 
 
 def simulate(
-    requests: Requests,
+    requests: RequestList,
     cluster: LlmCluster,
     scheduler: str | RequestPolicy = "wsrpt",
     *,
@@ -144,7 +156,7 @@ class Simulation:
 
     def __init__(
         self,
-        requests: Requests,
+        requests: RequestList,
         cluster: LlmCluster,
         scheduler: str | RequestPolicy = "wsrpt",
         listener: Listener | None = None,
@@ -184,11 +196,11 @@ class Simulation:
         mode = (self.waves, self.step_s, self.horizon_s)
         return Served(self.requests, self.cluster, self.name, *mode, self.start_s, self.finish_s)
 
-    def source(self, requests: Requests, times_s: Floats) -> Process:
+    def source(self, requests: RequestList, times_s: Floats) -> Process:
         """Start the process of each request when it arrives."""
         env = self.env
         columns = (requests.arrival_s, requests.weight, requests.gpus, times_s)
-        for id, row in enumerate(zip(*(column.tolist() for column in columns)), start=1):
+        for id, row in enumerate(zip(requests.request_names, *(column.tolist() for column in columns)), start=1):
             request = Request(id, *row)
             yield env.timeout(delay_until(env.now, request.arrival_s), ("submit", id))
             env.process(self.request_process(request))
@@ -200,11 +212,15 @@ class Simulation:
         claim.acquire()
         self.start_s[index] = env.now
         if engine.listener:
-            engine.tell("start", claim, f"{request.gpus} GPUs, {env.now - request.arrival_s:.2f} s after its arrival")
+            engine.tell(
+                "start",
+                claim,
+                f"request {request.name}, {request.gpus} GPUs, {env.now - request.arrival_s:.2f} s after its arrival",
+            )
         yield env.timeout(request.time_s, ("finish", request.id))
         self.finish_s[index] = env.now
         if engine.listener:
-            engine.tell("finish", claim, f"{request.time_s:.2f} s of execution")
+            engine.tell("finish", claim, f"request {request.name}, {request.time_s:.2f} s of execution")
         engine.release(claim)
 
 
@@ -215,14 +231,14 @@ PRINTED_NAMES = ("weighted_response", "mean_response_s", "completed")  # what th
 PRINTED_CHANGE_PCT = (-67.9, -25.0)
 
 
-def printed_requests() -> Requests:
+def printed_requests() -> RequestList:
     """The workload of Table II: 20 requests at 0 with tau = 2, 8 long ones of weight 1, then 12 short ones of weight 10.
 
     All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and 500 / 1000 s, without a decode phase.
     """
     long = np.arange(20) < 8
     prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
-    return Requests(np.zeros(20), prompt, np.zeros(20, np.int64), weight, np.full(20, 2), (QWEN3,) * 20, "Table II")
+    return RequestList(np.zeros(20), prompt, np.zeros(20, np.int64), weight, np.full(20, 2), (QWEN3,) * 20, "Table II")
 
 
 def printed_cluster() -> LlmCluster:

@@ -22,10 +22,12 @@ STEP_S = 0.01  # Section VI.D
 class Request:
     """A request that has arrived.
 
-    id: its number in order of arrival, from 1. gpus: tau, all held at once. time_s: p_prefill + p_decode, seconds.
+    id: its number in order of arrival, from 1. name: the id, unless requests are named. gpus: tau, all held at once. time_s:
+    p_prefill + p_decode, seconds.
     """
 
     id: int
+    name: str
     arrival_s: float
     weight: float
     gpus: int
@@ -54,7 +56,7 @@ class RequestState:
 
     def describe(self, request: Request) -> str:
         """What a listing says of a request that arrives."""
-        return f"{request.gpus} GPUs for {request.time_s:.2f} s, weight {request.weight:g}"
+        return f"request {request.name}, {request.gpus} GPUs for {request.time_s:.2f} s, weight {request.weight:g}"
 
     def add(self, request: Request) -> None:
         """A request waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from cgrsp_simpy.hgsp.schedule import Ints
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
 
-__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "Requests", "read_requests"]
+__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "RequestList", "read_requests"]
 
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}  # columns of whole numbers, and the least of each
 MOST = 1e15  # of a whole number: up to here floats are exact
@@ -34,15 +34,37 @@ QWEN3 = LlmModel("Qwen3", 30.0)  # Section VI.C: 15 GB per GPU with tau = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Requests:
-    """Requests in order of arrival. Columns of shape (requests,).
+class RequestList:
+    """Requests in order of arrival, those that arrive together in the order given; columns of shape (requests,).
 
-    arrival_s: a_i, seconds, >= 0. prompt_tokens, output_tokens: tokens of the phases PREFILL and DECODE, whole numbers >= 0 that
-    are not both 0; a request of one phase has 0 tokens of the other. weight: w_i, >= 0. gpus: tau_i, the GPUs that it holds at
-    once. models: one a request. tags: of requests of a log, all its other columns, as texts. Source: hgsp.txt Section VI.A.2.
+    Parameters
+    ----------
+    arrival_s : array of float
+        a_i, seconds, at least 0.
+    prompt_tokens, output_tokens : arrays of int
+        Tokens of the phases PREFILL and DECODE, at least 0 and not both 0; a request of one phase has 0
+        tokens of the other.
+    weight : array of float
+        w_i, at least 0.
+    gpus : array of int
+        tau_i, the GPUs that a request holds at once.
+    models : tuple of LlmModel
+        One a request.
+    name : str
+        Of all.
+    request_names : tuple of str
+        One a request; numbers from 1 in the order given unless given. Of a log, the line of each.
+    tags : Tags
+        Of requests of a log, all its other columns, as texts.
 
-    Requests are put in order of arrival, those that arrive together in the order given. Raises InputError, naming the request
-    (numbered from 1 in the order given), for what is not allowed.
+    Raises
+    ------
+    InputError
+        Naming the request, for what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section VI.A.2.
     """
 
     arrival_s: Floats = field(repr=False)
@@ -52,6 +74,7 @@ class Requests:
     gpus: Ints = field(repr=False)
     models: tuple[LlmModel, ...] = field(repr=False)
     name: str = "requests"
+    request_names: tuple[str, ...] = field(repr=False, default=())
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,17 +82,20 @@ class Requests:
         number = columns["arrival_s"].size
         if number == 0:
             raise InputError(f"{self.name}: no request")
+        names = tuple(self.request_names) or tuple(map(str, range(1, number + 1)))
+        require(len(names) == number, "number of request_names", len(names), f"{number}, one a request")
         for name, values in columns.items():
             require(values.shape == (number,), f"shape of {name}", values.shape, f"({number},), one a request")
-            _check(name, values)
+            _check(name, values, names)
         for index in np.flatnonzero(columns["prompt_tokens"] + columns["output_tokens"] == 0)[:1]:
-            require(False, f"prompt_tokens + output_tokens of request {index + 1}", 0, "at least 1")
+            require(False, f"prompt_tokens + output_tokens of request {names[index]}", 0, "at least 1")
         models = entries_of("models", self.models, "a list of models, one a request")
         require(len(models) == number, "number of models", len(models), f"{number}, one a request")
         order = np.argsort(columns["arrival_s"], kind="stable")
         for name, values in columns.items():
             object.__setattr__(self, name, values[order].astype(np.int64 if name in WHOLE else np.float64))
         object.__setattr__(self, "models", tuple(models[index] for index in order))
+        object.__setattr__(self, "request_names", tuple(names[index] for index in order))
         object.__setattr__(self, "tags", self.tags.chosen(order))
 
     @property
@@ -78,22 +104,39 @@ class Requests:
         return len(self.arrival_s)
 
 
-def _check(name: str, values: Floats) -> None:
+def _check(name: str, values: Floats, names: Sequence[str]) -> None:
     least, most = WHOLE.get(name, 0), MOST if name in WHOLE else np.inf
     bad = ~(np.isfinite(values) & (values >= least) & (values <= most))
     if name in WHOLE:
         bad |= values != np.floor(values)
     for index in np.flatnonzero(bad)[:1]:
         allowed = f"a whole number from {least} to {MOST:g}" if name in WHOLE else "a number >= 0"
-        require(False, f"{name} of request {index + 1}", values[index].item(), allowed)
+        require(False, f"{name} of request {names[index]}", values[index].item(), allowed)
 
 
 @dataclass(frozen=True)
 class LlmCluster:
-    """GPUs of one type. gpus: their number. memory_gb: M_j of each.
+    """GPUs of one type. The defaults are printed.
 
-    prefill_tokens_per_s, decode_tokens_per_s: lambda_j of the two phases; one request has it whatever its tau. The defaults are
-    printed (hgsp.txt Sections VI.A.2 and VI.C).
+    Parameters
+    ----------
+    gpus : int
+        Their number.
+    gpu : str
+        Their type.
+    memory_gb : float
+        M_j of each.
+    prefill_tokens_per_s, decode_tokens_per_s : float
+        lambda_j of the two phases; one request has it whatever its tau.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Sections VI.A.2 and VI.C.
     """
 
     gpus: int = 16
@@ -108,20 +151,21 @@ class LlmCluster:
         check_number(f"prefill_tokens_per_s of {self.gpu}", self.prefill_tokens_per_s, above=0)
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
-    def times_s(self, requests: Requests) -> Floats:
+    def times_s(self, requests: RequestList) -> Floats:
         """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds, of shape (requests,)."""
         return requests.prompt_tokens / self.prefill_tokens_per_s + requests.output_tokens / self.decode_tokens_per_s
 
-    def check(self, requests: Requests) -> None:
+    def check(self, requests: RequestList) -> None:
         """Raise InputError, naming the request, for one that can never run here: too many GPUs, or too much memory on each."""
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(
-                f"request {index + 1} needs {requests.gpus[index]} GPUs at once; the cluster has {self.gpus} {self.gpu} in all"
+                f"request {requests.request_names[index]} needs {requests.gpus[index]} GPUs at once;"
+                f" the cluster has {self.gpus} {self.gpu} in all"
             )
-        for number, (model, gpus) in enumerate(zip(requests.models, requests.gpus.tolist()), start=1):
+        for name, model, gpus in zip(requests.request_names, requests.models, requests.gpus.tolist()):
             if model.memory_gb / gpus > self.memory_gb:
                 raise InputError(
-                    f"request {number} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
+                    f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
                     f" {self.gpu} has {self.memory_gb:g} GB"
                 )
 
@@ -147,13 +191,13 @@ def read_requests(
     format: str = "azure",
     window: str | None = None,
     columns: Mapping[str, str] | None = None,
-) -> Requests:
+) -> RequestList:
     """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of 2023.
 
     Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows nothing else: gpus (tau) and
     model are the same for all requests, and weight names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt
-    tokens, else 1). For columns of one's own: `dataclasses.replace(requests, weight=...)`. format, window, strict, columns: as of
-    `cgrsp_simpy.logs.read_log`.
+    tokens, else 1). For columns of one's own: `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
+    format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`.
 
     Raises InputError with the file's name, and the line where there is one.
     """
@@ -164,4 +208,5 @@ def read_requests(
     arrival_s, prompt, output = found["submit_s"], *(found[name].astype(int) for name in ("prompt_tokens", "output_tokens"))
     name, number = found.path.name.removesuffix(".gz").rpartition(".")[0], len(found)
     weights = WEIGHTS[weight](prompt, output)
-    return Requests(arrival_s - arrival_s[0], prompt, output, weights, np.full(number, gpus), (model,) * number, name, found.tags)
+    same, lines = (np.full(number, gpus), (model,) * number), tuple(map(str, found.line.tolist()))
+    return RequestList(arrival_s - arrival_s[0], prompt, output, weights, *same, name, lines, found.tags)

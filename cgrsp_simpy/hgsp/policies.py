@@ -27,9 +27,8 @@ class Follow:
     Where the plan has a GPU idle although its next task is there, it idles until that task's planned start.
     """
 
-    name = "follow"
-
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, name: str = "follow") -> None:
+        self.name = name
         self._left = [_turns(schedule, sequence) for sequence in schedule.sequences()]
 
     def __call__(self, view: TaskView) -> Answer:
@@ -55,8 +54,8 @@ def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
 class Online:
     """A dispatch rule, asked whenever a GPU is idle and tasks wait."""
 
-    def __init__(self, priority: Priority) -> None:
-        self._priority, self.name = priority, priority.__name__
+    def __init__(self, priority: Priority, name: str = "") -> None:
+        self._priority, self.name = priority, name or priority.__name__
 
     def __call__(self, view: TaskView) -> list[tuple[Task, GpuSlot]]:
         """What the rule starts now."""
@@ -75,7 +74,7 @@ class Replan:
     hears_all = True  # plans are due also when every GPU is busy
 
     def __init__(self, plan: Callable[[Instance], Schedule], every_s: float, name: str = "replan") -> None:
-        check_number("replan", every_s, above=0)
+        check_number("replan_s", every_s, above=0)
         self.name, self._plan, self._every_s = name, plan, every_s
         self._due_s: float | None = None  # of the next plan; None: nothing waits for it
         self._left: list[list[Task]] = []  # of each GPU, the last first

@@ -1,101 +1,122 @@
-"""Plans against reality: a plan frozen, a plan made anew from time to time, and rules asked online, where not all is certain."""
+"""How a scheduler meets reality: its plan frozen, a plan made anew from time to time, or a rule asked online."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.simulation import Uncertainty, simulate
-from cgrsp_simpy.hgsp.solve import Limits, own_policy, scheduler_of
-from cgrsp_simpy.model.checks import InputError, check_number, require
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Limits
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 
-__all__ = ["Trial", "Way", "trials", "ways"]
+__all__ = ["OWNERS", "POLICIES", "Way"]
 
 MOST_PLANS = 100_000  # within the time of the first
+
+OWNERS = {
+    "online": tuple(RULES),
+    "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),  # which takes too long
+    "moves": ("annealing",),
+    "seconds": ("annealing", "milp"),
+}
+"""Parameter -> the schedulers that have it."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a scheduler meets reality.
+    """A scheduler, and how it meets reality.
 
-    scheduler: a name of SCHEDULERS, or a policy of one's own. online: it is asked whenever a GPU is idle and tasks wait.
-    replan_s: it plans anew every so many seconds what has arrived and not started. If neither, its plan is frozen: it is made
-    ahead, with every arrival known, and its order is carried out.
+    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with every arrival
+    known, and its order is carried out.
+
+    Parameters
+    ----------
+    scheduler : str or TaskPolicy
+        A name of SCHEDULERS, or a policy of one's own, which is asked as tasks arrive.
+    online : bool
+        A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
+    replan_s : float
+        It plans anew every so many seconds what has arrived and not started; 0: it does not.
+    moves : int
+        Of the annealing; 0: as the setting says.
+    seconds : float
+        That the annealing or the MILP may take; 0: as the setting says.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, or what the scheduler does not have.
     """
 
     scheduler: str | TaskPolicy
     online: bool = False
-    replan_s: float | None = None
+    replan_s: float = 0.0
+    moves: int = 0
+    seconds: float = 0.0
 
-    def __str__(self) -> str:
-        name = self.scheduler if isinstance(self.scheduler, str) else policy_name(self.scheduler)
-        return f"{name} every {self.replan_s:g} s" if self.replan_s else f"{name} {'online' if self.online else 'frozen'}"
+    def __post_init__(self) -> None:
+        check_bool("online", self.online)
+        check_number("replan_s", self.replan_s, least=0)
+        check_whole("moves", self.moves, least=0)
+        check_number("seconds", self.seconds, least=0)
+        require(not (self.online and self.replan_s), "replan_s", self.replan_s, "0 for a rule that is asked online")
+        for name, owners in OWNERS.items():
+            if getattr(self, name) and self.scheduler not in owners:
+                raise InputError(f"{self.scheduler} has no {name}; it goes with {' or '.join(owners)}")
 
-    def policy(self, plan: Schedule, limits: Limits) -> TaskPolicy:
-        """The policy that carries it out. plan: the scheduler's, made ahead. limits: of plans that are made anew.
+    @property
+    def name(self) -> str:
+        """Its text, such as "atc:online=true", or the name of the function."""
+        if not isinstance(self.scheduler, str):
+            return policy_name(self.scheduler)
+        given = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
+        told = ",".join(f"{name}={'true' if value is True else f'{value:.12g}'}" for name, value in given.items())
+        return f"{self.scheduler}:{told}" if told else self.scheduler
 
-        Raises InputError if plans would be made so often that the run takes for ever.
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it is a plan made ahead whose order is carried out."""
+        return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
+
+    def within(self, moves: int | None, seconds: float | None) -> Way:
+        """The same with a setting's limits where it has none of its own."""
+        asked = {"moves": moves, "seconds": seconds}
+        own = self.moves or self.seconds
+        more = {name: value for name, value in asked.items() if value and not own and self.scheduler in OWNERS[name]}
+        return replace(self, **more)  # type: ignore[arg-type]
+
+    def limits(self, seed: int) -> Limits:
+        """What its search may spend."""
+        return Limits(seed, self.moves or None, self.seconds or None)
+
+    def policy(self, plan: Schedule | None, limits: Limits) -> TaskPolicy:
+        """The policy that carries it out.
+
+        Parameters
+        ----------
+        plan : Schedule or None
+            The scheduler's, made ahead; None for a policy of one's own.
+        limits : Limits
+            Of plans that are made anew.
+
+        Raises
+        ------
+        InputError
+            If plans would be made so often that the run takes for ever.
         """
-        if self.replan_s is not None:
-            scheduler, end_s = scheduler_of(self.scheduler), float(plan.finish_s.max())
+        if plan is None or not isinstance(self.scheduler, str):
+            assert callable(self.scheduler)
+            return self.scheduler
+        if self.replan_s:
+            scheduler, end_s = SCHEDULERS[self.scheduler], float(plan.finish_s.max())
             least_s = end_s / MOST_PLANS
-            require(self.replan_s >= least_s, "replan", self.replan_s, f"at least {least_s:g} for a plan of {end_s:g} s")
-            return Replan(lambda instance: scheduler(instance, limits).schedule, self.replan_s, str(self))
-        if self.online:
-            return own_policy(self.scheduler) or Online(RULES[str(self.scheduler)])
-        return Follow(plan)
+            require(self.replan_s >= least_s, "replan_s", self.replan_s, f"at least {least_s:g} for a plan of {end_s:g} s")
+            return Replan(lambda instance: scheduler(instance, limits).schedule, self.replan_s, self.name)
+        return Online(RULES[self.scheduler], self.name) if self.online else Follow(plan, self.name)
 
 
-def ways(
-    scheduler: str | TaskPolicy, limits: Limits, *, unknown_arrivals: bool = False, replan_s: float | None = None
-) -> list[Way]:
-    """The ways that are open to a scheduler: frozen, if arrivals are known; replanned, if asked for; online, if it is a rule.
-
-    A policy of one's own is always online. Raises InputError if none is open, or for a scheduler that cannot plan every so often.
-    """
-    scheduler_of(scheduler)
-    if own_policy(scheduler) is not None:
-        return [Way(scheduler, online=True)]
-    found = [] if unknown_arrivals else [Way(scheduler)]
-    if replan_s is not None:
-        check_number("replan", replan_s, above=0)
-        _check_replanning(scheduler, limits)
-        found.append(Way(scheduler, replan_s=replan_s))
-    if scheduler in RULES:
-        found.append(Way(scheduler, online=True))
-    if not found:
-        raise InputError(
-            f"{scheduler} plans ahead, which unknown arrivals do not allow; have it plan anew (--replan), or use a rule"
-            f" ({', '.join(RULES)})"
-        )
-    return found
-
-
-def _check_replanning(scheduler: str | TaskPolicy, limits: Limits) -> None:
-    if scheduler == "milp":
-        raise InputError("milp takes too long to plan anew (--replan)")
-    if scheduler == "annealing" and limits.moves is None and limits.seconds is None:
-        raise InputError("annealing plans anew (--replan) with few moves; give their number (--moves) or seconds (--time-budget)")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A scheduler in reality.
-
-    planned: its plan, made ahead with all known; of a policy of one's own, what it does where all is certain. measured: what
-    came of it.
-    """
-
-    way: Way
-    planned: Schedule
-    measured: Schedule
-
-
-def trials(instance: Instance, found: list[Way], uncertainty: Uncertainty, limits: Limits) -> list[Trial]:
-    """Ways of one scheduler on the same instance, with the same draws."""
-    plan = scheduler_of(found[0].scheduler)(instance, limits).schedule
-    return [Trial(way, plan, simulate(instance, way.policy(plan, limits), uncertainty)) for way in found]
+POLICIES = {name: partial(Way, name) for name in SCHEDULERS}
+"""Name -> its way, with the parameters of `Way`."""

@@ -47,6 +47,11 @@ class Uncertainty:
         check_number("delay_s", self.delay_s, least=0)
         check_whole("seed", self.seed, least=0)
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether all comes as planned."""
+        return self.noise == 0 and self.delay_s == 0
+
     def factors(self, tasks: int) -> Floats:
         """Service time over planned time of each task, in order of arrival."""
         variance = math.log1p(self.noise**2)

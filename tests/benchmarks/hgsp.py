@@ -22,7 +22,7 @@ from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.llm import simulate
-from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, Requests
+from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.simulation import execute
@@ -117,7 +117,7 @@ def llm(requests, repeats):
     jobs = list(zip(arrival_s.tolist(), [0.0] * requests, (prompt / 1000).tolist()))
     for scheduler in ("fifo", "wsrpt"):
         seconds, ratio = beside(
-            lambda scheduler=scheduler: simulate(Requests(*columns), LlmCluster(16), scheduler),
+            lambda scheduler=scheduler: simulate(RequestList(*columns), LlmCluster(16), scheduler),
             lambda: skeleton(8, jobs),
             repeats,
         )

@@ -32,7 +32,7 @@ from cgrsp_simpy.hgsp.generate import generate as generate_tasks
 from cgrsp_simpy.hgsp.policies import Follow, Online
 from cgrsp_simpy.hgsp.rules import atc
 from cgrsp_simpy.hgsp.simulation import Uncertainty
-from cgrsp_simpy.hgsp.solve import solve
+from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.simulation import Simulation

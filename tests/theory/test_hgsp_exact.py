@@ -21,7 +21,8 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, solve
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
+from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental import bounds as day_bounds
 from cgrsp_simpy.rental.scenario import day
@@ -229,7 +230,7 @@ def test_annealing_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    assert solve(generate("tasks1", 0), "annealing", time_budget_s=0.5).seconds < 2
+    assert solve(generate("tasks1", 0), "annealing", seconds=0.5).seconds < 2
     with pytest.raises(InputError, match="moves or a time budget"):
         anneal(generate(Level(5, "small", 1, (1, 2)), 0))
 

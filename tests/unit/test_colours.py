@@ -19,7 +19,7 @@ from cgrsp_simpy.cluster.schedulers import SCHEDULERS as CLUSTER
 from cgrsp_simpy.dag import panels as dag_panels
 from cgrsp_simpy.dag.schedulers import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp import panels as hgsp_panels
-from cgrsp_simpy.hgsp.solve import SCHEDULERS as HGSP
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS as HGSP
 from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, line_of, looks, marker_of
 from cgrsp_simpy.waiting import panels as waiting_panels
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING

@@ -1,5 +1,6 @@
 """HGSP: instances, schedules and rules, against examples worked out by hand; and plans against what the engine measures."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
 
 def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     late = instance_of((1, 0, 1, 1, 5))
-    assert "1 of 1 tasks have their deadline before they arrive" in caplog.text
+    assert "1 of 1 tasks have their deadline before they arrive, the first of them task 1;" in caplog.text
     assert greedy_assignment(late, [0]).metrics["dmc"] == 1
     assert execute(greedy_assignment(late, [0])).metrics["weighted_tardiness"] == 4.5
 
@@ -160,7 +161,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
     path = tmp_path / "tasks.csv"
     path.write_text("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8")
     assert read_instance(path, (FAST, SLOW), skip_unfit=True).tasks == 1
-    assert "1 tasks fit on no GPU and are left out, the first of them task 1" in caplog.text
+    assert "1 tasks fit on no GPU and are left out: line 2: task 1" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,20 @@ def test_a_file_of_another_layout_is_refused(tmp_path, name, text, index, tasks,
     with pytest.raises(InputError) as refused:
         read_orlib(path, index, tasks=tasks)
     assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_messages_on_a_file_name_task_and_line(tmp_path, caplog):
+    """Line 2 arrives after line 3; its deadline is before its arrival."""
+    path = tmp_path / "tasks.csv"
+    head = "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
+    path.write_text(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n", encoding="utf-8")
+    found = read_instance(path, (FAST, SLOW))
+    assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
+    assert "1 of 2 tasks have their deadline before they arrive, the first of them task b (line 2);" in caplog.text
+    for row, said in (("c,0,9,3,1,0", "workload of task c (line 3)"), ("c,1,99,3,1,0", "memory_gb of task c (line 3)")):
+        path.write_text(f"{head}b,1,9,9,1,5\n{row}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=re.escape(said)):
+            read_instance(path, (FAST, SLOW))
 
 
 @pytest.mark.parametrize(("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)])

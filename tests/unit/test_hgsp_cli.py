@@ -5,9 +5,12 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.instance import cluster
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 FIGURES = [
@@ -95,12 +98,11 @@ def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
     two = ["compare", "--schedulers", "fifo,atc", "--instance", str(path)]
     found = json.loads(told(capsys, *one, "--format", "json")[1])
     assert (found["lower_bound"], found["gap_pct"]) == (pytest.approx(bound, abs=1e-5), pytest.approx(gap, abs=1e-3))
-    assert json.loads(told(capsys, *two, "--format", "json")[1])["schedulers"]["fifo"]["gap_pct"] == found["gap_pct"]
-    for words in (one, two):
-        assert ("no bound known" in told(capsys, *words)[1]) == (gap is None)
-    assert {row["gap_pct"] == "" for row in csv.DictReader(io.StringIO(told(capsys, *two, "--format", "csv")[1]))} == {
-        gap is None
-    }
+    compared = json.loads(told(capsys, *two, "--format", "json")[1])
+    assert compared["policies"]["fifo"]["gap_pct"]["mean"] == found["gap_pct"]
+    assert ("no bound known" in told(capsys, *one)[1]) == (gap is None)
+    rows = csv.DictReader(io.StringIO(told(capsys, *two, "--format", "csv")[1]))
+    assert {row["gap_pct"] == "nan" for row in rows} == {gap is None}
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the instances are not here")
@@ -121,11 +123,11 @@ def test_compare(capsys, form):
     status, out, _ = told(capsys, "compare", *SMALL, "--schedulers", names, "--instances", "3", "--format", form)
     assert status == 0
     if form == "json":
-        assert list(json.loads(out)["schedulers"]) == ["fifo", "atc"]
+        assert list(json.loads(out)["policies"]) == ["fifo", "atc"]
     elif form == "csv":
         assert len(list(csv.DictReader(io.StringIO(out)))) == 6
     else:
-        assert "difference from fifo, paired by instance" in out
+        assert "difference from fifo, paired by seed" in out
 
 
 def test_llm_prints_table_two(capsys):
@@ -145,7 +147,6 @@ def test_llm_prints_table_two(capsys):
     ("words", "told_words"),
     [
         (["solve", "--scheduler", "luck", "--level", "tasks1"], ["'luck'", "sagreedy"]),
-        (["solve", "--scheduler", "atc"], ["--level, --instance and --orlib"]),
         (["solve", "--scheduler", "atc", "--level", "tasks1", "--instance", "x.csv"], ["one of"]),
         (["solve", "--scheduler", "atc", "--level", "tasks7"], ["'tasks7'"]),
         (["solve", "--scheduler", "atc", "--instance", "none.csv"], ["none.csv", "No such file"]),
@@ -153,7 +154,7 @@ def test_llm_prints_table_two(capsys):
         (["solve", "--scheduler", "atc", *SMALL, "--load", "0"], ["load(=0.0)"]),
         (["solve", "--scheduler", "atc", *SMALL, "--cluster", "huge"], ["'huge'"]),
         (["solve", "--scheduler", "annealing", *SMALL, "--moves", "0"], ["moves(=0)"]),
-        (["solve", "--scheduler", "annealing", *SMALL, "--time-budget", "0"], ["time_budget_s(=0.0)"]),
+        (["solve", "--scheduler", "annealing", *SMALL, "--time-budget", "0"], ["seconds(=0.0)"]),
         (["compare", *SMALL, "--schedulers", "atc,atc"], ["names that differ"]),
         (["generate", "--out", "x.csv"], ["--level"]),
         (["llm", "--gpus", "4"], ["--gpus", "--trace"]),
@@ -201,9 +202,8 @@ FROM = {"level": SMALL[:2], "instance": ["--instance", "no.csv"], "orlib": ["--o
         *(("instance", "atc", option, "beside --instance; it goes with --orlib") for option in ("--size=0", "--index=1")),
         ("level", "fifo", "--moves=9", "beside fifo; it goes with annealing"),
         ("level", "milp", "--moves=9", "beside milp; it goes with annealing"),
-        ("level", "atc", "--time-budget=1", "beside atc; it goes with annealing or milp"),
-        ("orlib", "milp", "--seed=0", "beside milp; it goes with sagreedy or sagreedy-arrived or annealing"),
-        ("instance", "edd", "--seed=1", "beside edd; it goes with sagreedy or sagreedy-arrived or annealing"),
+        ("level", "atc", "--seconds=1", "beside atc; it goes with annealing or milp"),
+        ("level", "annealing:moves=9", "--moves=9", "beside annealing:moves=9; it goes with annealing"),
     ],
 )
 @pytest.mark.parametrize("action", ["solve", "compare"])
@@ -231,3 +231,178 @@ def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
     assert {row["gpu"] for row in rows} == {"machine 1"}
     status, _, err = told(capsys, *words, "--size", "70")
     assert (status, "numbers(=600) must be a multiple of 210" in err) == (2, True)
+
+
+LISTED = "workload,memory_gb,deadline_s,weight,arrival_s\n60,60,9,1,0\n57,9,0.5,2,0\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "tasks.csv"
+    path.write_text(LISTED, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["solve", "--scheduler", "edd", "--seed", "1"], "--seed(=1) must be 0 here; it goes with sagreedy"),
+        (["run", "--scheduler", "edd", "--seed", "1"], "--seed(=1) must be 0 here; it goes with sagreedy"),
+        (["compare", "--schedulers", "annealing:moves=9", "--seed", "1"], "--seeds(=(1, 10)) must be left out"),
+        (["compare", "--schedulers", "fifo", "--instances", "3"], "--seeds(=(0, 3)) must be left out"),
+        (["sweep", "delay_s=0,1", "--schedulers", "fifo", "--seeds", "3"], "--seeds(=(0, 3)) must be left out"),
+    ],
+)
+def test_seeds_without_effect_on_tasks_that_are_there_are_refused(capsys, file, words, said):
+    status, out, err = told(capsys, *words, "--instance", file)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert told(capsys, "solve", "--scheduler", "sagreedy", "--seed", "1", "--instance", file)[0] == 0
+
+
+def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
+    monkeypatch.setitem(LEVELS, "tasks1", Level(12, "small", 0.7, (1.2, 4.0)))
+    status, out, _ = told(capsys, "compare", "--policies", "fifo,atc")
+    assert status == 0
+    assert "tasks1: mean of 10 seeds ± 95 % half width" in out
+    assert "difference from fifo, paired by seed" in out
+    found = json.loads(told(capsys, "compare", "--format", "json")[1])
+    assert list(found["policies"]) == ["fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc"]
+    found = json.loads(told(capsys, "compare", "--moves", "100", "--seeds", "2", "--format", "json")[1])
+    assert list(found["policies"])[3] == "annealing"
+
+
+# ---- clusters of one's own ----
+
+CSV_CLUSTER = "speed,name,memory_gb,rack\n57,A100,80,a\n30,A30,24,b\n55.5,L40,48,c\n"
+TOML_CLUSTER = "".join(
+    f'[[gpu]]\nname = "{name}"\nmemory_gb = {memory}\nspeed = {speed}\n\n'
+    for name, memory, speed in (("A100", 80, 57), ("A30", 24, 30), ("L40", 48, 55.5))
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("own.csv", CSV_CLUSTER), ("own.toml", TOML_CLUSTER)])
+@pytest.mark.parametrize("source", ["level", "instance"])
+def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(capsys, tmp_path, file, source, name, text):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    words = ["solve", "--scheduler", "greedy", "--format", "csv", *(SMALL if source == "level" else ["--instance", file])]
+    assert told(capsys, *words, "--cluster", str(path)) == told(capsys, *words, "--cluster", "small")
+
+
+def test_the_load_is_that_of_the_clusters_own_speed(tmp_path):
+    """Ten times the speed, ten times the arrivals: tasks come in a tenth of the time."""
+    path = tmp_path / "fast.csv"
+    path.write_text("name,memory_gb,speed\nX,80,1425\n", encoding="utf-8")
+    fast, small = (generate(Level(50, gpus, 0.7, (1, 2))) for gpus in (cluster(str(path)), "small"))
+    assert [gpu.name for gpu in fast.gpus] == ["X"]
+    assert fast.arrival_s == pytest.approx(small.arrival_s / 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("own.csv", "name,speed\nA,1\n", "columns(='name,speed') must be among others name,memory_gb,speed"),
+        ("own.csv", "name,memory_gb,speed\nA,1,1\nB,1,fast\n", "line 3: speed(='fast') must be a number"),
+        ("own.csv", "name,memory_gb,speed\nA,1,0\n", "line 2: speed of A(=0.0) must be a number > 0"),
+        ("own.csv", "name,memory_gb,speed\n", "GPUs(=0) must be at least one"),
+        ("own.toml", "[[gpu]]\nname = 'A'\nspeed = 1\n", "[[gpu]] lacks memory_gb"),
+        ("own.toml", "[[gpus]]\n", "unknown key in the file 'gpus'; did you mean 'gpu'?"),
+        ("own.toml", "gpu", "own.toml: "),
+        ("none.csv", None, "No such file"),
+    ],
+)
+def test_a_wrong_cluster_is_one_line_and_status_2(capsys, tmp_path, name, text, said):
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    status, out, err = told(capsys, "solve", "--scheduler", "fifo", *SMALL, "--cluster", str(path))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+    assert str(path) in err
+
+
+@pytest.mark.parametrize("size", [50, 100])
+def test_the_librarys_layouts_of_50_and_100_tasks(capsys, tmp_path, size):
+    """125 instances a file; each has its own times, weights and due dates, in the library's lines of 20 numbers."""
+    numbers = np.random.default_rng(size).integers(1, 101, (125, 3, size))
+    path = tmp_path / f"wt{size}.txt"
+    path.write_text("\n".join(" ".join(f"{n:5}" for n in line) for line in numbers.reshape(-1, 10)), encoding="ascii")
+    times, weights, due = numbers[86]
+    order = np.argsort(due, kind="stable")
+    ends = np.cumsum(times[order])
+    expected = float(weights[order] @ np.maximum(0, ends - due[order]))
+    words = ["solve", "--scheduler", "edd", "--orlib", str(path), "--index", "87", "--format", "json"]
+    assert json.loads(told(capsys, *words)[1])["weighted_tardiness"] == expected
+    other = path.rename(tmp_path / "other.txt")
+    words[words.index(str(path))] = str(other)
+    assert told(capsys, *words)[0] == 2
+    assert json.loads(told(capsys, *words, "--size", str(size))[1])["weighted_tardiness"] == expected
+
+
+# ---- one LLM scheduler ----
+
+LLM_LOG = (
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:50,500,0\n2023-11-16 18:15:40,2000,0\n2023-11-16 18:15:40,500,5\n"
+)
+
+
+def test_one_llm_scheduler_is_run_listed_stepped_and_drawn(capsys, tmp_path, monkeypatch):
+    found = json.loads(told(capsys, "llm", "--scheduler", "wsrpt", "--waves", "--format", "json")[1])
+    assert (found["scenario"], found["scheduler"]) == ("Table II, 16 H100, waves", "wsrpt")
+    assert found["summary"]["weighted_response"] == pytest.approx(108)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    gantt = tmp_path / "llm.svg"
+    status, out, _ = told(capsys, "llm", "--scheduler", "fifo", "--gpus", "4", "--step", "--gantt", str(gantt))
+    assert status == 0
+    assert "clusters: 1(2)+2(2)" in out
+    assert gantt.stat().st_size > 1000
+    lines = told(capsys, "llm", "--scheduler", "fifo", "--events")[1].splitlines()
+    assert lines[0] == "      0.00  submit    job 1              request 1, 2 GPUs for 2.00 s, weight 1"
+
+
+@pytest.mark.long
+def test_one_llm_scheduler_animates(capsys, tmp_path):
+    film = tmp_path / "llm.html"
+    assert told(capsys, "llm", "--scheduler", "wsrpt", "--animate", str(film))[0] == 0
+    assert film.read_text(encoding="utf-8").startswith("<!")
+
+
+def test_requests_of_a_log_keep_their_lines_and_the_cluster_is_ones_own(capsys, tmp_path):
+    """2 GPUs, 100 prompt tokens a second: line 3 runs 0 to 20, line 4 by 1 token a second 20 to 30, line 2 from 30 on."""
+    path = tmp_path / "log.csv"
+    path.write_text(LLM_LOG, encoding="utf-8")
+    words = ["llm", "--trace", str(path), "--gpus", "2", "--prefill", "100", "--decode", "1", "--model-memory", "20"]
+    one = [*words, "--memory", "10", "--scheduler", "fifo", "--format", "csv"]
+    rows = list(csv.DictReader(io.StringIO(told(capsys, *one)[1])))
+    assert [(row["request"], float(row["start_s"]), float(row["finish_s"])) for row in rows] == [
+        ("3", 0, 20),
+        ("4", 20, 30),
+        ("2", 30, 35),
+    ]
+    modes = json.loads(told(capsys, *words, "--format", "json")[1])["rows"]
+    assert [(row["scheduler"], row["mode"], row["makespan_s"]) for row in modes[:2]] == [
+        ("fifo", "work-conserving", 35),
+        ("wsrpt", "work-conserving", 35),
+    ]
+    status, _, err = told(capsys, *words, "--memory", "9")
+    assert status == 2
+    assert "request 3 needs 10 GB on each of 2 GPUs" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--waves"], "--waves has no effect beside the printed workload; it goes with --scheduler"),
+        (["--events"], "--events has no effect beside the printed workload; it goes with --scheduler"),
+        (["--trace", "x.csv", "--gantt", "a.svg"], "--gantt has no effect beside a log; it goes with --scheduler"),
+        (["--prefill", "5"], "--prefill has no effect beside the printed workload; it goes with --trace or --scheduler"),
+        (["--scheduler", "fifo", "--tensor", "1"], "--tensor has no effect beside the printed workload; it goes with --trace"),
+        (["--scheduler", "fifo", "--decode", "0"], "decode_tokens_per_s of H100(=0.0) must be a number > 0"),
+        (["--scheduler", "fio"], "unknown scheduler 'fio'; did you mean 'fifo'?"),
+    ],
+)
+def test_an_option_of_llm_without_effect_is_refused(capsys, words, said):
+    status, out, err = told(capsys, "llm", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err

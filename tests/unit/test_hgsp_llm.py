@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cgrsp_simpy.hgsp import llm
 from cgrsp_simpy.hgsp.llm import MOST_STEPS, SCHEDULERS, printed_cluster, printed_requests, simulate, table_two
-from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, LlmModel, Requests, read_requests
+from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, LlmModel, RequestList, read_requests
 from cgrsp_simpy.model.checks import InputError
 
 PAPER = Path(__file__).parents[3] / "shared" / "papers" / "hgsp.txt"
@@ -24,7 +24,7 @@ SMALL = LlmModel("small", 1.0)
 def requests_of(*rows):
     """Rows of arrival, milliseconds of execution (as prompt tokens), weight, tau."""
     arrival, prompt, weight, gpus = np.array(rows, dtype=float).T
-    return Requests(arrival, prompt, np.zeros(len(rows)), weight, gpus, (SMALL,) * len(rows))
+    return RequestList(arrival, prompt, np.zeros(len(rows)), weight, gpus, (SMALL,) * len(rows))
 
 
 def started(requests, gpus=4, **options):
@@ -177,7 +177,7 @@ def test_wsrpt_takes_the_largest_weight_over_time_and_breaks_ties_by_arrival_the
 
 def test_both_phases_count_in_time_and_order():
     """2000 / 1000 + 5000 / 5000 = 3 s; the other is all output, 1 s, and goes first under WSRPT."""
-    two = Requests([0, 0], [2000, 0], [5000, 5000], [1, 1], [1, 1], (SMALL,) * 2)
+    two = RequestList([0, 0], [2000, 0], [5000, 5000], [1, 1], [1, 1], (SMALL,) * 2)
     served = simulate(two, LlmCluster(1), "wsrpt")
     assert (served.start_s.tolist(), served.finish_s.tolist()) == ([1, 0], [4, 1])
     assert LlmCluster(1, prefill_tokens_per_s=2000, decode_tokens_per_s=500).times_s(two).tolist() == [11, 10]
@@ -268,7 +268,7 @@ def test_what_the_scenario_says_of_its_log_is_what_it_prints():
 
 def test_requests_are_put_in_order_of_arrival_with_all_that_is_theirs():
     models = tuple(LlmModel(name, 1) for name in "abc")
-    found = Requests([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3], [4, 2, 3], models)
+    found = RequestList([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3], [4, 2, 3], models)
     columns = (found.arrival_s, found.prompt_tokens, found.output_tokens, found.weight, found.gpus)
     assert [column.tolist() for column in columns] == [[0, 2, 2], [5, 20, 21], [8, 7, 9], [1, 2, 3], [2, 4, 3]]
     assert found.models == (models[1], models[0], models[2])
@@ -423,7 +423,7 @@ BAD = [
     (lambda: LlmCluster(decode_tokens_per_s=0), "decode_tokens_per_s of H100(=0) must be a number > 0"),
     (lambda: LlmCluster(memory_gb=-1), "memory_gb of H100(=-1) must be a number >= 0"),
     (lambda: LlmModel("m", -1), "memory_gb of m(=-1) must be a number >= 0"),
-    (lambda: Requests([], [], [], [], [], ()), "requests: no request"),
+    (lambda: RequestList([], [], [], [], [], ()), "requests: no request"),
     (lambda: requests_of((0, 5, 1, 1), (0, 5, -1, 1)), "weight of request 2(=-1.0) must be a number >= 0"),
     (lambda: requests_of((-1, 5, 1, 1)), "arrival_s of request 1(=-1.0) must be a number >= 0"),
     (lambda: requests_of((0, -5, 1, 1)), "prompt_tokens of request 1(=-5.0) must be a whole number from 0"),

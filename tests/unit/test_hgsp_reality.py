@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.analysis.statistics import paired_difference
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp.annealing import Sequences, anneal
@@ -24,12 +25,13 @@ from cgrsp_simpy.hgsp.llm import printed_cluster, printed_requests
 from cgrsp_simpy.hgsp.llm import simulate as serve
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
-from cgrsp_simpy.hgsp.reality import trials, ways
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
+from cgrsp_simpy.hgsp.serving import Requests
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, execute, simulate
-from cgrsp_simpy.hgsp.solve import SCHEDULERS, Limits, solve
+from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -114,7 +116,7 @@ def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
 def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
     wrong = greedy(THIRTY)
     wrong.finish_s[-1] += 1
-    monkeypatch.setitem(SCHEDULERS, "greedy", lambda instance, limits: type("Found", (), {"schedule": wrong})())
+    monkeypatch.setitem(SCHEDULERS, "greedy", lambda instance, limits: Found(wrong))
     with pytest.raises(RuntimeError, match="did not come out as planned"):
         solve(THIRTY, "greedy")
 
@@ -193,34 +195,112 @@ def test_what_free_gpus_must_be():
 # ---- ways, and what they are worth ----
 
 
-def test_the_ways_that_are_open_to_a_scheduler():
-    def shown(scheduler, **options):
-        return [str(way) for way in ways(scheduler, Limits(moves=9), **options)]
+def test_how_schedulers_meet_reality():
+    def met(scheduler, **reality):
+        return Setting(THIRTY, **reality).make_policy(scheduler).name
 
-    assert shown("greedy") == ["greedy frozen"]
-    assert shown("atc", replan_s=60) == ["atc frozen", "atc every 60 s", "atc online"]
-    assert shown("atc", unknown_arrivals=True) == ["atc online"]
-    assert shown("annealing", replan_s=1.5, unknown_arrivals=True) == ["annealing every 1.5 s"]
-    assert shown(first_fit, replan_s=60) == ["first_fit online"]
+    assert met("greedy") == "greedy"
+    assert met("greedy", replan_s=60) == "greedy:replan_s=60"
+    assert met("greedy:replan_s=9", replan_s=60, unknown_arrivals=True) == "greedy:replan_s=9"
+    assert met("atc:online=true", replan_s=60) == "atc:online=true"
+    assert met("atc", unknown_arrivals=True) == "atc:online=true"
+    assert met("annealing", replan_s=1.5, moves=9, unknown_arrivals=True) == "annealing:replan_s=1.5,moves=9"
+    assert met("annealing:moves=5", moves=9) == "annealing:moves=5"
+    assert met("fifo", moves=9) == "fifo"
+    assert met(first_fit, replan_s=60) == "first_fit"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reality", "said"),
+    [
+        ("greedy", {"unknown_arrivals": True}, "greedy plans ahead, which unknown arrivals do not allow"),
+        ("greedy:online=true", {}, "greedy has no online; it goes with wspt or edd or atc"),
+        ("milp:replan_s=9", {}, "milp has no replan_s"),
+        ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
+        ("fifo:moves=9", {}, "fifo has no moves; it goes with annealing"),
+        ("atc:online=true,replan_s=9", {}, "replan_s(=9.0) must be 0 for a rule that is asked online"),
+        ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
+        ("atc:replan=1", {}, "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?"),
+        ("annealing", {"replan_s": 9.0}, "annealing plans anew (replan_s) with few moves"),
+        ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
+    ],
+)
+def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Setting(THIRTY, **reality).make_policy(scheduler)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"source": "tasks9"}, "unknown load level 'tasks9'"),
+        ({"source": 9}, "source(=9) must be a Level or its name, or an Instance"),
+        ({"noise": -1}, "noise(=-1) must be"),
+        ({"delay_s": -1}, "delay_s(=-1) must be"),
+        ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
+        ({"moves": 0}, "moves(=0) must be"),
+        ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(arguments, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        Setting(**arguments)
+
+
+def test_a_setting_runs_what_its_parts_do():
+    setting = Setting(THIRTY, noise=0.3, delay_s=2.0)
+    found = cg.simulate(setting, "greedy", 5)
+    np.testing.assert_array_equal(found.schedule.finish_s, execute(greedy(THIRTY), Uncertainty(0.3, 2.0, 5)).finish_s)
+    assert found.summary()["planned_weighted_tardiness"] == greedy(THIRTY).weighted_tardiness
+    assert "lower_bound" not in found.summary()  # of times that nobody knew
+    certain = cg.simulate(Setting(THIRTY), first_fit)
+    assert certain.planned.weighted_tardiness == certain.schedule.weighted_tardiness
+    assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
+    assert "planned_weighted_tardiness" not in certain.summary()
+    assert (certain.timeline.policy, found.timeline.policy, found.planned.timeline.policy) == ("first_fit", "greedy", "greedy")
+
+
+def test_a_sweep_varies_reality_the_level_and_parameters():
+    setting = Setting(Level(12, "small", 2.0, (1.0, 3.0)))
+    swept = cg.sweep({"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]}, ["greedy", "atc"], range(2), setting)
+    assert len(swept.rows) == 16
+    low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
+    assert sum(low.values("atc", "weighted_tardiness")) < sum(high.values("atc", "weighted_tardiness"))
+    expected = Setting(Level(12, "small", 4.0, (1.0, 3.0))).run("greedy:replan_s=5", 1).summary()
+    assert high.rows[1] == {"policy": "greedy", "seed": 1, **expected} or np.isnan(expected["gap_pct"])
+
+
+def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
+    setting, policies = Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2), ["sagreedy", "annealing:moves=200", first_fit]
+    here = cg.compare(setting, policies, range(3))
+    assert cg.compare(setting, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
+    assert cg.compare(setting, policies, range(3), out=tmp_path / "kept").rows == here.rows
+    with pytest.raises(InputError):
+        cg.compare(replace(setting, noise=0.1), policies, range(3), out=tmp_path / "kept")
+
+
+def test_requests_are_compared_and_swept():
+    found = cg.compare(Requests(), ["fifo", "wsrpt", lambda view: []], [0])
+    assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
+    assert "left 20 jobs waiting" in found.failures[0]["error"]
+    swept = cg.sweep({"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0], Requests())
+    assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx([108])
+    assert swept.at(gpus=8, waves=False).values("wsrpt", "weighted_response")[0] > 108
 
 
 @pytest.mark.long
 def test_what_the_readme_says_of_plans_and_reality():
     """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences paired by instance."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    found = {}
-    for seed in range(10):
-        instance = generate("tasks1", seed)
-        for name in ("greedy", "atc"):
-            for trial in trials(instance, ways(name, Limits(), replan_s=60), Uncertainty(0.2, seed=seed), Limits()):
-                found.setdefault(str(trial.way), []).append(trial.measured.weighted_tardiness)
-                found.setdefault(f"{name} planned", []).append(trial.planned.weighted_tardiness)
-    planned, frozen, anew, online = (np.mean(found[f"atc {how}"]) for how in ("planned", "frozen", "every 60 s", "online"))
+    names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
+    found = cg.compare(Setting("tasks1", noise=0.2), names, range(10))
+    online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
+    planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
     assert f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its order is kept" in readme
     assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in readme
     assert f"a plan made anew every minute comes to {anew:,.0f} s" in readme
-    for frozen in ("greedy frozen", "atc frozen", "atc every 60 s"):
-        assert paired_difference(found["atc online"], found[frozen]).high < 0
+    for name in ("greedy", "atc", "atc:replan_s=60"):
+        assert found.differences()[name]["weighted_tardiness"].low > 0
 
 
 # ---- own policies ----
@@ -255,8 +335,9 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     for words in (["solve", "--scheduler", named], ["run", "--scheduler", named, "--noise", "0"]):
         found = json.loads(told(capsys, *words, *SMALL, "--format", "json")[1])
         assert found.get("measured", found)["weighted_tardiness"] == measured.weighted_tardiness
-    found = json.loads(told(capsys, "compare", "--schedulers", f"atc,{named}", *SMALL, "--format", "json")[1])
-    assert found["schedulers"][named]["weighted_tardiness"] == measured.weighted_tardiness
+    words = ["compare", "--schedulers", f"atc,{named}", *SMALL, "--instances", "1", "--format", "json"]
+    found = json.loads(told(capsys, *words)[1])
+    assert found["policies"][named]["weighted_tardiness"]["mean"] == measured.weighted_tardiness
     status, out, err = told(capsys, "run", "--scheduler", named.replace("first_fit", "second"), "--level", "tasks1")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", err)
@@ -277,7 +358,7 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     wrong = {
         "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.waiting],
         "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [(one, one.gpus) for one in view.waiting],
-        "left 20 jobs waiting, job 1 (2 GPUs for 2.00 s, weight 1)": lambda view: None,
+        "left 20 jobs waiting, job 1 (request 1, 2 GPUs for 2.00 s, weight 1)": lambda view: None,
     }
     for said, policy in wrong.items():
         with pytest.raises(PolicyError, match=re.escape(said)):
@@ -311,6 +392,22 @@ def test_the_claims_of_llm_requests_are_amounts_of_the_cluster():
         claims = served.claims
         assert claims["amount"][(claims["from_s"] <= at_s) & (at_s < claims["to_s"])].sum() <= 16
     assert (served.timeline.places, served.timeline.sizes) == (("H100",), (16.0,))
+
+
+def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
+    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number, as in the events."""
+    gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
+    fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
+    walk = list(cg.step_through(Setting(fourteen), "atc:online=true"))
+    dispatched = [step for step in walk if step.event.kind == "dispatch"]
+    assert dispatched[-1].event.slots == (14,)
+    assert "GPU 14" in str(dispatched[-1])
+    assert " 14:14…" in str(dispatched[-1])
+    assert "1:1…" in str(dispatched[0])
+    assert " 0:" not in str(dispatched[0])
+    measured = cg.simulate(Setting(fourteen), "atc")
+    assert measured.timeline.places[13] == "14 G14"
+    assert measured.rows()[13]["gpu_number"] == 14
 
 
 def test_runs_can_be_stepped_through():
@@ -347,6 +444,7 @@ def test_run_steps_and_draws(capsys, tmp_path, monkeypatch):
     status, out, _ = told(capsys, *words, "--step", "--gantt", str(gantt))
     assert status == 0
     assert "GPUs: 1 - -" in out
+    assert "job 1     GPU 1" in out
     assert "2 A30" in gantt.read_text(encoding="utf-8")
 
 
@@ -365,7 +463,7 @@ def test_run_animates(capsys, tmp_path):
     [
         (["solve", "--scheduler", "greedy", *SMALL], 1),
         (["compare", "--schedulers", "fifo,atc", *SMALL, "--instances", "2"], 4),
-        (["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9"], 5),
+        (["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9", "--instances", "1"], 5),
         (["run", "--scheduler", "greedy", *SMALL], 1),
         (["run", "--scheduler", "atc", *SMALL, "--unknown-arrivals"], 1),
         (["llm"], 8),
@@ -398,18 +496,18 @@ def test_run_shows_the_plan_beside_what_was_measured(capsys):
     assert all(float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9 for row in rows)
     assert all(row["gpu_number"] == row["planned_gpu_number"] for row in rows)
     out = told(capsys, *words, "--replan", "7")[1]
-    assert "generated seed 0, greedy every 7 s, noise 0, delay 0 s" in out
+    assert "load 10, slack 1 to 2, greedy:replan_s=7, seed 0" in out
     assert re.search(r"planned +measured", out)
 
 
 def test_compare_shows_each_way_with_paired_intervals(capsys):
     words = ["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9", "--instances", "3"]
     out = told(capsys, *words)[1]
-    labels = ["greedy frozen", "greedy every 9 s", "atc frozen", "atc every 9 s", "atc online"]
+    labels = ["greedy", "greedy:replan_s=9", "atc", "atc:replan_s=9", "atc:online=true"]
     assert all(re.search(rf"^{label} ", out, re.MULTILINE) for label in labels)
-    assert "difference from greedy frozen, paired by instance" in out
+    assert "difference from greedy, paired by seed" in out
     found = json.loads(told(capsys, *words, "--format", "json")[1])
-    assert list(found["schedulers"]) == labels
+    assert list(found["policies"]) == labels
     rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--format", "csv")[1])))
     assert len(rows) == 15
     assert {row["seed"] for row in rows} == {"0", "1", "2"}
@@ -422,7 +520,7 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
     rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--noise", "0.2", "--seed", "4")[1])))
     assert len({row["weighted_tardiness"] for row in rows}) == 3
     assert len({row["planned_weighted_tardiness"] for row in rows}) == 1
-    assert "must be 1, unless --level" in told(capsys, *words)[2]
+    assert "must be left out, unless --level" in told(capsys, *words)[2]
 
 
 @pytest.mark.parametrize(
@@ -430,13 +528,13 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
     [
         (["run", "--scheduler", "act"], "unknown scheduler 'act'; did you mean 'atc'?"),
         (["compare", "--schedulers", "atc,gredy"], "unknown scheduler 'gredy'; did you mean 'greedy'?"),
-        (["run", "--scheduler", "none.py:f"], "policy file 'none.py' does not exist"),
+        (["run", "--scheduler", "none.py:f"], "scheduler file 'none.py' does not exist"),
         (["run", "--scheduler", "greedy", "--unknown-arrivals"], "greedy plans ahead, which unknown arrivals do not allow"),
-        (["run", "--scheduler", "annealing", "--replan", "9"], "annealing plans anew (--replan) with few moves"),
-        (["run", "--scheduler", "milp", "--replan", "9"], "milp takes too long to plan anew"),
-        (["run", "--scheduler", "greedy", "--replan", "0"], "replan(=0.0) must be a number > 0"),
+        (["run", "--scheduler", "annealing", "--replan", "9"], "annealing plans anew (replan_s) with few moves"),
+        (["run", "--scheduler", "milp", "--replan", "9"], "--replan has no effect beside milp"),
+        (["run", "--scheduler", "greedy", "--replan", "0"], "--replan(=0.0) must be a number > 0"),
         (["run", "--scheduler", "greedy", "--noise", "-0.1"], "noise(=-0.1) must be a number >= 0"),
-        (["run", "--scheduler", "greedy", "--replan", "1e-9"], "replan(=1e-09) must be at least 0.000"),
+        (["run", "--scheduler", "greedy", "--replan", "1e-9"], "replan_s(=1e-09) must be at least 0.000"),
         (["run", "--scheduler", "greedy", "--noise", "1e200"], "noise(=1e+200) must be at most 100"),
         (["run", "--scheduler", "greedy", "--noise", "nan"], "noise(=nan) must be a number >= 0"),
         (["compare", "--delay", "-1"], "delay_s(=-1.0) must be a number >= 0"),

@@ -12,7 +12,7 @@ from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, waiting_policy
-from cgrsp_simpy.waiting.trials import estimate, follow
+from cgrsp_simpy.waiting.recursion import follow
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline: a load of 100
 SERVERS = np.arange(1, 301)

@@ -14,7 +14,7 @@ from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
-from cgrsp_simpy.waiting.trials import estimate, follow
+from cgrsp_simpy.waiting.recursion import follow
 
 NASA = Path(__file__).parents[3] / "shared" / "data" / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 SMALL = ["--jobs", "2000", "--trials", "3"]

@@ -65,7 +65,7 @@ class BurstyJobs:
         check_number("mean_run_s", self.mean_run_s, above=SHORT_S)
 
     def __str__(self) -> str:
-        return f"{self.jobs} bursty jobs, {self.rate_per_s:g} a second of {self.mean_run_s:g} s"
+        return f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean {self.mean_run_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""

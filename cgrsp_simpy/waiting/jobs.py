@@ -60,7 +60,7 @@ class ExponentialJobs:
         check_number("service_s", self.service_s, above=0)
 
     def __str__(self) -> str:
-        return f"{self.jobs} jobs, {self.rate_per_s:g} a second of {self.service_s:g} s"
+        return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, chunk by chunk; the first comes after one gap."""

@@ -9,16 +9,13 @@ import inspect
 
 import numpy as np
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cluster.hybrid import scores_of_queue
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
-from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.placement import best_fit
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
 from cgrsp_simpy.cluster.view import ClusterState, rows
 
-JOBS = generate(Mix(), 1000, 1.1, PAPER_CLUSTER, seed=1)
+SETTING = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=1.1))
+JOBS = SETTING.draw(seed=1)
 SEEDS = range(1, 11)
 TENTH_MORE = {
     "adaptive": ("efficiency=0.44", "fairness=0.33", "resources=0.33"),
@@ -28,15 +25,14 @@ TENTH_MORE = {
 
 def moved(base, changed, seed):
     """How many of a thousand jobs, in %, start more than 30 minutes earlier or later under a changed scheduler."""
-    jobs = generate(Mix(), 1000, 1.1, PAPER_CLUSTER, seed)
-    base_s, changed_s = (simulate(jobs, PAPER_CLUSTER, make_scheduler(each)).start_s for each in (base, changed))
+    base_s, changed_s = (cg.simulate(SETTING, each, seed).start_s for each in (base, changed))
     return 100 * (np.abs(base_s - changed_s) > 1800).mean()
 
 
 def queue(waiting):
     """An empty cluster, an hour after the last of some jobs has come, as a scheduler sees it; it numbers them by arrival."""
     jobs = JOBS.chosen(waiting, "waiting")
-    state = ClusterState(PAPER_CLUSTER, best_fit, jobs.columns)
+    state = ClusterState(SETTING.cluster, SETTING.place, jobs.columns)
     for row in rows(jobs):
         state.arrives(row)
     return state.view(JOBS.arrival_s[max(waiting)] + 3600)
@@ -44,7 +40,7 @@ def queue(waiting):
 
 def first(waiting):
     """Whom the scheduler starts first."""
-    job, _ = next(iter(make_scheduler("adaptive")(queue(waiting))))
+    job, _ = next(iter(cg.cluster.make_scheduler("adaptive")(queue(waiting))))
     return waiting[job]
 
 
@@ -83,4 +79,4 @@ if __name__ == "__main__":
 
     print("4. Maintenance: parameters that act on each other")
     for name in ("adaptive", "hps"):
-        print(f"   {name}: {', '.join(inspect.signature(SCHEDULERS[name]).parameters)}")
+        print(f"   {name}: {', '.join(inspect.signature(cg.cluster.SCHEDULERS[name]).parameters)}")

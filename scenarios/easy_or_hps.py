@@ -7,19 +7,15 @@ Run it as: python scenarios/easy_or_hps.py PATH
 
 import sys
 
-from cgrsp_simpy.cluster.jobs import Cluster
-from cgrsp_simpy.cluster.logs import read_philly
-from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+import cgrsp_simpy as cg
 
 if __name__ == "__main__":
-    cluster = Cluster((8,) * 20)
-    jobs = read_philly(sys.argv[1], cluster)
+    cluster = cg.cluster.Cluster((8,) * 20)
+    jobs = cg.cluster.read_jobs(sys.argv[1], "philly", cluster)
     print(f"{jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {cluster.gpus} GPUs on {len(cluster.sizes)} nodes\n")
     print(f"{'':20}{'mean wait, h':>14}{'95 %, h':>10}{'longest, h':>12}{'starved, %':>12}{'used, %':>10}{'fragmented, %':>15}")
     for name in ("fifo", "easy", "conservative", "hps", "hps:monotone=true"):
-        found = metrics(simulate(jobs, cluster, make_scheduler(name)))
+        found = cg.simulate(cg.cluster.Setting(jobs, cluster), name).summary()
         hours = [found[key] / 3600 for key in ("wait_s", "wait_p95_s", "wait_max_s")]
         shares = [found[key] for key in ("starved_pct", "utilisation_pct", "fragmentation_pct")]
         print(f"{name:20}{hours[0]:14.1f}{hours[1]:10.1f}{hours[2]:12.1f}{shares[0]:12.1f}{shares[1]:10.1f}{shares[2]:15.1f}")

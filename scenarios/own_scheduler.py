@@ -1,6 +1,6 @@
 """A cluster's own scheduler, a function of a view. Widest that fits first: the mean wait of SJF, nearly twice as many starve."""
 
-from cgrsp_simpy.cluster.study import Offered, compare
+import cgrsp_simpy as cg
 
 
 def widest_first(view):
@@ -11,4 +11,5 @@ def widest_first(view):
 
 
 if __name__ == "__main__":
-    print(compare(Offered(jobs=1000, load=0.9), ["sjf", widest_first, "easy"], seeds=range(10)))
+    setting = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=0.9))
+    print(cg.compare(setting, ["sjf", widest_first, "easy"], seeds=range(10)))

@@ -1,7 +1,7 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
 Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check fell short; 2 with one line for
-bad arguments or input; 130 when interrupted.
+bad arguments or input; 130 when interrupted, 143 and 129 at SIGTERM and SIGHUP.
 """
 
 from __future__ import annotations
@@ -9,14 +9,31 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.cli import advise, bound, cluster, compare, dag, hgsp, lectures, month, policies, run, sweep, thesis, waiting
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli import (
+    advise,
+    bound,
+    cluster,
+    compare,
+    dag,
+    hgsp,
+    lectures,
+    month,
+    policies,
+    run,
+    sweep,
+    thesis,
+    verify,
+    waiting,
+)
+from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
@@ -30,6 +47,7 @@ VERBS = {
     "run": run,
     "bound": bound,
     "advise": advise,
+    "verify": verify,
     "policies": policies,
     "thesis": thesis,
     "waiting": waiting,
@@ -54,13 +72,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, module in VERBS.items():
-        help_line = (module.__doc__ or "").splitlines()[0]
+        help_line = summary(module.__doc__)
         verb = verbs.add_parser(name, help=help_line.replace("%", "%%"), description=help_line)
         module.add_arguments(verb)
     given = parser.parse_args(arguments)
+    given.parse, given.verbs = parser.parse_args, VERBS
+    _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
     return _carried_out(given)
+
+
+class _Terminated(BaseException):
+    """A signal asks the command to end. number: of the signal."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _end_in_order() -> None:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: with its workers, and one line."""
+
+    def end(number: int, _: Any) -> None:
+        raise _Terminated(number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows knows no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+                signal.signal(number, end)
 
 
 def _carried_out(given: argparse.Namespace) -> int:
@@ -69,11 +109,17 @@ def _carried_out(given: argparse.Namespace) -> int:
         print(text, flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
+    except MemoryError as error:
+        return _failed(f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2)
+    except (OverflowError, RecursionError) as error:
+        return _failed(f"cgrsp {given.verb}: a number is too large for this: {error}", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
         return 0
     except KeyboardInterrupt:
         return _failed(f"cgrsp {given.verb}: interrupted", 130)
+    except _Terminated as end:
+        return _failed(f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number)
     return status
 
 

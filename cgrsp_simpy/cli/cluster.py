@@ -8,24 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, add_study, seeds_of, workers_of
+from cgrsp_simpy.cli.options import READING, Answer, add_reading, add_study, reading_of, seeds_of, workers_of
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cluster import table
-from cgrsp_simpy.cluster.jobs import Cluster, Jobs
-from cgrsp_simpy.cluster.logs import read_openb, read_philly, read_swf
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
+from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import COMPARED, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.cluster.study import Offered, Setting
-from cgrsp_simpy.model.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.logs import read_log
+from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
-FORMATS = {"philly": read_philly, "openb": read_openb, "swf": read_swf}
-ENDINGS = {".trace": "philly", ".csv": "openb", ".swf": "swf"}  # of a log's name, before .gz
-
 OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
 
 
@@ -41,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "sweep": "schedulers at every point of a grid: load, jobs, placement, kill_at_limit, or scheduler:parameter",
         },
     )
+    actions.choices["run"].add_argument("--swf", metavar="FILE", help="write the schedule, in the Standard Workload Format")
     printed = actions.add_parser("table", help="Table II published beside reproduced, over offered loads, and the paper's claims")
     add_study(printed, number=10)
     printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
@@ -52,12 +52,10 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log")
     group.add_argument("--overestimate", type=float, metavar="F", help="users say up to 1 + F times the duration (default: 0)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
-    group.add_argument("--trace-format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the file's name)")
     group.add_argument("--skip-wide", action="store_true", help="leave out jobs wider than the cluster instead of refusing them")
-    group.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
-    group.add_argument(
-        "--nodes", default="8x8", metavar="NxG", help="nodes x GPUs, several kinds as 4x8,2x4 (default: %(default)s)"
-    )
+    add_reading(group)
+    nodes = "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells, else 8x8)"
+    group.add_argument("--nodes", metavar="NxG", help=nodes)
     group.add_argument("--placement", default="best", metavar="NAME", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)")
     group.add_argument("--kill-at-limit", action="store_true", help="end a job that has run for its estimate, as Slurm does")
 
@@ -68,8 +66,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _setting(given: argparse.Namespace) -> Setting:
-    cluster = _cluster(given.nodes)
-    setting = Setting(_source(given, cluster), cluster, given.placement, given.kill_at_limit)
+    source, cluster = _offered(given)
+    setting = Setting(source, cluster, given.placement, given.kill_at_limit)
     if given.action != "run" and given.policies is None:
         _warn_of_left_out(setting)
     return setting
@@ -80,11 +78,13 @@ def _warn_of_left_out(setting: Setting) -> None:
     lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
     if lacks:
         told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
-        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.name, told)
+        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.offered, told)
 
 
-def _more(outcome: Outcome) -> tuple[str, dict[str, Any]]:
-    """Waits by class, and what overruns mean."""
+def _more(outcome: Outcome, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """Waits by class, and what overruns mean; the schedule is written where that is asked for."""
+    if given.swf is not None:
+        write_whole(Path(given.swf), schedule_text(outcome).encode())
     classes, lines = by_class(outcome), list[str]()
     if outcome.jobs.underestimated and not outcome.killed.any():
         lines.append(f"{outcome.jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
@@ -102,32 +102,32 @@ def _cluster(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(f"--nodes(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8,2x4")
+        check_whole("number of nodes", int(number), least=0, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
 
 
-def _source(given: argparse.Namespace, cluster: Cluster) -> Offered | Jobs:
+def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
+    """The jobs, and the cluster that they are to run on."""
     if given.jobs is not None:
         check_whole("--jobs", given.jobs, least=1)
+    cluster = PAPER_CLUSTER if given.nodes is None else _cluster(given.nodes)
     if given.trace is None:
-        for name in ("trace_format", "skip_wide", "strict"):
+        for name in (*READING, "skip_wide"):
             require(not getattr(given, name), f"--{name.replace('_', '-')}", getattr(given, name), "given with --trace")
         own = {"load": given.load, "jobs": given.jobs}
         mix = Mix() if given.overestimate is None else Mix(overestimate=given.overestimate)
-        return Offered(mix, **{name: value for name, value in own.items() if value is not None})
+        return Offered(mix, **{name: value for name, value in own.items() if value is not None}), cluster
     for name in ("load", "overestimate"):
         require(getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace")
-    read = FORMATS[_format(given)]
-    jobs = read(given.trace, cluster, skip_wide=given.skip_wide, strict=given.strict)
-    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
-
-
-def _format(given: argparse.Namespace) -> str:
-    name = given.trace_format or ENDINGS.get(Path(given.trace.removesuffix(".gz")).suffix)
-    if name is None:
-        raise InputError(f"{given.trace}: what it is cannot be told by its name; --trace-format is one of {', '.join(FORMATS)}")
-    check_one_of("--trace-format", name, FORMATS)
-    return str(name)
+    found = read_log(given.trace, given.trace_format, **reading_of(given))
+    if given.nodes is None and (told := cluster_of(found)):
+        log.info(
+            "%s: its header tells %d processors on %d nodes, which are taken for GPUs", given.trace, told.gpus, len(told.sizes)
+        )
+        cluster = told
+    jobs = jobs_of(found, cluster, skip_wide=given.skip_wide)
+    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name), cluster
 
 
 def _table(given: argparse.Namespace) -> Answer:

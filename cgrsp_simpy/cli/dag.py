@@ -133,7 +133,8 @@ def _run(given: argparse.Namespace) -> Answer:
 def _rows(schedule: Schedule) -> list[dict[str, Any]]:
     graph, plan = schedule.problem.graph, schedule.plan
     columns = (graph.names, graph.unit.tolist(), plan.gpu.tolist(), schedule.start_s.tolist(), schedule.finish_s.tolist())
-    return [dict(zip(("node", "unit", "gpu", "start_s", "finish_s"), row)) for row in zip(*columns)]
+    rows = [dict(zip(("node", "unit", "gpu", "start_s", "finish_s"), row)) for row in zip(*columns)]
+    return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
 
 
 def _compare(given: argparse.Namespace) -> Answer:

@@ -6,7 +6,7 @@ import argparse
 import ast
 from pathlib import Path
 
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import write_whole
 
@@ -42,8 +42,8 @@ def _scripts() -> dict[int, Path]:
 
 
 def _finds(script: Path) -> str:
-    """The first line of a script: what it finds."""
-    return (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").split("\n")[0]
+    """The summary of a script: what it finds."""
+    return summary(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
 
 
 def _copy(script: Path, number: int, folder: Path) -> list[Path]:

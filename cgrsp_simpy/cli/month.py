@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, policies_of, workers_of
+from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, check_work, policies_of, workers_of
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.month import THESIS_MIX, month
 
 
@@ -25,10 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The months in the format asked for."""
+    policies = policies_of(given.policies)
+    check_work(given, max(jobs for _, jobs in DAYS.values()) * given.days * given.replications * len(policies))
     return answer(
         month(
             _mix(given.mix),
-            policies_of(given.policies),
+            policies,
             given.days,
             given.replications,
             given.first_seed,

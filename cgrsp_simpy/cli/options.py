@@ -5,34 +5,43 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
-from cgrsp_simpy.rental.traces import FORMATS
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
 from cgrsp_simpy.studies.study import Tidy, failures_told
 
 __all__ = [
+    "READING",
     "Answer",
+    "add_by",
     "add_gallery",
     "add_policies",
+    "add_reading",
     "add_scenario",
     "add_study",
     "answer",
+    "by_answer",
+    "check_work",
     "gallery_of",
     "policies_of",
+    "reading_of",
     "scenario_of",
     "seeds_of",
+    "summary",
     "workers_of",
 ]
 
 log = logging.getLogger(__name__)
+MOST_JOBS = 100_000_000  # about an hour
+JOBS_PER_S = 30_000  # of one process, roughly: policies and modules differ
 
 
 class Answer(NamedTuple):
@@ -40,6 +49,11 @@ class Answer(NamedTuple):
 
     text: str
     status: int = 0
+
+
+def summary(docstring: str | None) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join((docstring or "").split("\n\n")[0].split())
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +73,14 @@ def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: in
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
     parser.add_argument("--out", metavar="DIR", help="keep results in DIR as they come; the same command resumes there")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    parser.add_argument("--yes", action="store_true", help=f"start even if more than {MOST_JOBS:,} jobs are to be simulated")
+
+
+def check_work(given: argparse.Namespace, jobs: int) -> None:
+    """Raise InputError for work of many hours that has not been asked for twice. jobs: that are to be simulated."""
+    if jobs > MOST_JOBS and not given.yes:
+        hours = jobs / JOBS_PER_S / (workers_of(given) or 1) / 3600
+        raise InputError(f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts it all the same")
 
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
@@ -113,15 +135,55 @@ def answer(study: Tidy, given: argparse.Namespace) -> Answer:
     return Answer(text, 1 if study.failures else 0)
 
 
+READING = ("trace_format", "window", "strict", "columns")  # options that are of no use without a log
+
+
+def add_reading(parser: argparse._ActionsContainer) -> None:
+    """Add the options that tell how a log is read."""
+    parser.add_argument("--trace-format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)")
+    parser.add_argument("--window", metavar="FROM:TO", help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22")
+    parser.add_argument("--columns", metavar="A=B,A=B", help="its columns by our names, e.g. submit=created,service=seconds")
+    parser.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
+
+
+def reading_of(given: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of a reader of logs that the options give, but for file and format."""
+    return {"window": given.window, "strict": given.strict, "columns": _columns(given.columns)}
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    parts = [part.partition("=") for part in text.split(",")] if text is not None else []
+    if not all(name and column for name, _, column in parts) or len({name for name, _, _ in parts}) < len(parts):
+        raise InputError(f"--columns(={text!r}) must be names with columns of the file, such as submit=created,service=seconds")
+    return {name.strip(): column.strip() for name, _, column in parts}
+
+
+def add_by(parser: argparse.ArgumentParser) -> None:
+    """Add the option that asks for figures by the values of a column of a log."""
+    parser.add_argument("--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user")
+
+
+def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
+    """Rows by the values of a column of a log, in the format asked for."""
+    if given.format == "json":
+        return Answer(json_text({"by": given.by, "rows": [{name: row[name] for name in list(row)[1:]} for row in rows]}))
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    cells = [[_shown(value) for value in list(row.values())[2:]] for row in rows]
+    return Answer("\n".join(aligned([[given.by, *list(rows[0])[2:]], *([row["value"], *own] for row, own in zip(rows, cells))])))
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else "-" if value != value else f"{value:,.6g}"
+
+
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a scenario: a day, a log, or a file."""
     group = parser.add_argument_group("scenario: a file, a day of the thesis, or a log of real jobs")
     group.add_argument("scenario", nargs="?", metavar="FILE.toml", help="a scenario file")
     group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
-    group.add_argument("--trace-format", metavar="NAME", help=f"{' or '.join(FORMATS)} (default: csv)")
-    group.add_argument("--window", metavar="FROM:TO", help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22")
-    group.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
+    add_reading(group)
     group.add_argument("--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)")
     group.add_argument("--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)")
     group.add_argument("--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's")
@@ -132,7 +194,7 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
 
 # Option -> what it belongs to.
 _ONLY_DAY = {"jobs_per_day": "--jobs-per-day", "rate": "--rate"}
-_ONLY_TRACE = {"trace_format": "--trace-format", "window": "--window", "strict": "--strict"}
+_ONLY_TRACE = {name: f"--{name.replace('_', '-')}" for name in READING}
 _NOT_FILE = {"slots": "--slots", "tight_fraction": "--tight-fraction", "free_types": "--free-types", "clock": "--clock"}
 
 
@@ -152,7 +214,7 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
     else:
         own = {name: getattr(given, name) for name in _NOT_FILE if getattr(given, name) is not None}
         if source == "trace":
-            scenario = trace(given.trace, given.trace_format or "csv", given.window, strict=given.strict, **own)
+            scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
             scenario = day(given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own)
     if isinstance(scenario.workload, LoggedWorkload):

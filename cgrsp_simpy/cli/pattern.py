@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.cli.options import Answer, add_gallery, add_study, answer, gallery_of, policies_of, seeds_of, workers_of
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_by,
+    add_gallery,
+    add_study,
+    answer,
+    by_answer,
+    check_work,
+    gallery_of,
+    policies_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.model import Model
@@ -44,7 +58,7 @@ class Module(NamedTuple):
     scenario_of: Callable[[argparse.Namespace], Model[Any]]
     seeds: int = 10
     figures: str = ""
-    more: Callable[[Any], tuple[str, Mapping[str, Any]]] = lambda _: ("", {})
+    more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
     beside: Callable[[Comparison], str] = lambda _: ""
     drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
 
@@ -55,6 +69,7 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     _add_policies(parser, module, "--policy", module.model.compared[0])
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
+    add_by(parser)
     add_watching(parser)
 
 
@@ -63,6 +78,7 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
     add_study(parser, number=module.seeds)
+    add_by(parser)
     parser.add_argument(
         "--precision",
         metavar="R",
@@ -122,9 +138,12 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     drawn = module.drawn(scenario, given)
     found = watch(given, lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener))
     draw(given, found)
+    text, values = module.more(found, given)
+    if given.by is not None:
+        return by_answer(by_column(found, given.by), given)
     if given.format == "csv":
         return Answer(csv_text(found.rows()).rstrip("\n"))
-    figures, (text, values) = found.summary(), module.more(found)
+    figures = found.summary()
     if given.format == "json":
         named = {"scenario": scenario.name, scenario.noun: label(given.policy), "seed": given.seed}
         return Answer(json_text({**named, "summary": figures, **values}))
@@ -132,6 +151,12 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     width = max(16, *map(len, figures))
     lines = [f"{name:{width}} {told(value):>10}" for name, value in figures.items()]
     return Answer("\n".join([title, *lines, *([text] if text else [])]))
+
+
+def by_column(run: Any, column: str) -> list[dict[str, Any]]:
+    """The figures of a run by the values of a log's column."""
+    require(hasattr(run, "by"), "--by", column, "left out: these jobs have no columns of a log")
+    return run.by(column)  # type: ignore[no-any-return]
 
 
 def told(value: Any) -> str:
@@ -149,11 +174,30 @@ def compared(
     """Compare policies. more: what is added to the study."""
     workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    study = compare(scenario, policies_given(given, scenario), seeds, workers, out=given.out, precision=precision)
+    policies = policies_given(given, scenario)
+    check_work(given, scenario.jobs * len(policies) * len(seeds))
+    study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)
+    if given.by is not None:
+        return by_answer(_compared_by(study, given.by), given)
     found = answer(study, given)
     beside = module.beside(study) if given.format == "table" else ""
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
+
+
+def _compared_by(study: Comparison, column: str) -> list[dict[str, Any]]:
+    """A row a value of a log's column and policy: the means over the seeds of what became of the jobs of that value."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for policy in study.policies:
+        for seed in study.seeds:
+            for row in by_column(study.run(policy, seed), column):
+                found.setdefault((row["value"], policy), []).append(row)
+    return [{"by": column, "value": value, "policy": policy, **_means(rows)} for (value, policy), rows in sorted(found.items())]
+
+
+def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    names = [name for name in rows[0] if name not in ("by", "value")]
+    return {name: mean([row[name] for row in rows]).mean for name in names}
 
 
 def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
@@ -183,7 +227,9 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     """Sweep parameters."""
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
-    return answer(sweep(grid, policies_given(given, scenario), seeds, scenario, workers, out=given.out), given)
+    policies, points = policies_given(given, scenario), math.prod(map(len, grid.values()))
+    check_work(given, scenario.jobs * len(policies) * len(seeds) * points)
+    return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:

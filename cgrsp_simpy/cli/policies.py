@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.rental.policies import POLICIES, SECTIONS
 
 
@@ -19,6 +19,5 @@ def carry_out(given: argparse.Namespace) -> Answer:
     for name, factory in POLICIES.items():
         defaults = inspect.signature(factory).parameters.values()
         parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)  # as one gives them: true, false
-        first = (factory.__doc__ or "").splitlines()[0]
-        lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {first}" + (f" [{parameters}]" if parameters else ""))
+        lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {summary(factory.__doc__)}" + (f" [{parameters}]" if parameters else ""))
     return Answer("\n".join(["policy      section what it does [parameters]", *lines]))

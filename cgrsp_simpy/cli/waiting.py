@@ -16,13 +16,12 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, gallery_of, workers_of
+from cgrsp_simpy.cli.options import Answer, add_reading, gallery_of, workers_of
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
 from cgrsp_simpy.cli.waiting_options import (
     TRIALS,
     add_case,
     add_duration,
-    add_log,
     add_model,
     add_trace,
     add_trials,
@@ -68,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_actions(actions, MODULE, helps)
     for name in ("compare", "sweep"):
         add_trials(actions.choices[name])
-    add_log(actions.choices["figures"])
+    figures = actions.choices["figures"]
+    figures.add_argument("--trace", metavar="FILE", help="a log for Figures 15 to 22")
+    add_reading(figures)
     _add_own(actions)
 
 

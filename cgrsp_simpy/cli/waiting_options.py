@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.options import policies_of
+from cgrsp_simpy.cli.options import READING, add_reading, policies_of, reading_of
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
-from cgrsp_simpy.waiting.log_formats import LOG_FORMATS
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, read_sizes
 from cgrsp_simpy.waiting.policies import (
@@ -66,7 +65,8 @@ def add_duration(parser: argparse.ArgumentParser) -> None:
 def add_trace(parser: argparse.ArgumentParser) -> None:
     """Add the options that put a log, and its machines, in the place of generated jobs."""
     group = parser.add_argument_group("a log of batch jobs in place of --rate and --service")
-    add_log(group)
+    group.add_argument("--trace", metavar="FILE", help="a log of jobs, plain or gzipped")
+    add_reading(group)
     group.add_argument("--machine-cores", type=int, metavar="N", help=f"of a fixed machine (default: {MACHINE_CORES})")
     group.add_argument("--machine-memory", type=float, metavar="GB", help="of a fixed machine (default: 4 GB a core)")
     group.add_argument(
@@ -100,14 +100,6 @@ def add_trials(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", dest="seeds", type=int, default=again, metavar="N", help=seeds)
     parser.add_argument("--seed", dest="first_seed", type=int, default=again, metavar="N", help=seeds)
     parser.add_argument("--recursion", action="store_true", help="refuse a case that needs events")
-
-
-def add_log(parser: Any) -> None:
-    """Add the options that name a log."""
-    formats = f"{' or '.join(LOG_FORMATS)} (default: by the file's name)"
-    parser.add_argument("--trace", metavar="FILE", help="Standard Workload Format or CSV, plain or gzipped")
-    parser.add_argument("--trace-format", metavar="NAME", help=formats)
-    parser.add_argument("--strict", action="store_true", help="refuse a log with bad lines or out of order")
 
 
 def policies_told(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
@@ -179,14 +171,14 @@ def source_of(given: argparse.Namespace) -> JobSource:
 
 def check_without_trace(given: argparse.Namespace) -> None:
     """The options that are for a log alone are left out."""
-    for option in ("trace_format", "strict", "prices", "whole", "machine_cores", "machine_memory"):
+    for option in (*READING, "prices", "whole", "machine_cores", "machine_memory"):
         value = getattr(given, option)
         require(value is None or value is False, f"--{option.replace('_', '-')}", value, "given with --trace")
 
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
     """The jobs of a log, which is summed up on stderr."""
-    jobs = read_jobs(given.trace, given.trace_format, strict=given.strict).jobs
+    jobs = read_jobs(given.trace, given.trace_format, **reading_of(given)).jobs
     log.info("%s: %s", given.trace, describe(jobs))
     if not jobs.run_s.any():
         raise InputError(f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s")
@@ -222,4 +214,5 @@ def simulated(given: argparse.Namespace) -> Case:
 
 def listed(source: JobSource, seed: int) -> ListedJobs:
     """The jobs of a seed as all that there are."""
-    return ListedJobs(*map(np.concatenate, zip(*source.chunks(seed))))
+    submit_s, run_s, cores, memory_gb = map(np.concatenate, zip(*source.chunks(seed)))
+    return ListedJobs(submit_s, run_s, cores, memory_gb)

@@ -70,7 +70,10 @@ class Conservative:
     unless one exceeds its estimate; then all are made anew by arrival, and what was promised may come later. At one instant jobs
     end before others arrive.
 
-    reserved: of each waiting job, as by the last decision.
+    Attributes
+    ----------
+    reserved : dict
+        Of each waiting job its Reservation, as by the last decision.
     """
 
     __name__ = "conservative"

@@ -22,8 +22,15 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     and its similarity, 1 / (1 + Var t + Var g), at least `least_similarity`; its score is efficiency x similarity, with
     efficiency = sum of iterations / (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
 
-    time_unit_s: of t in its variance. By seconds, 1.0, as in the authors' program, hardly any batch reaches 0.8 (the program
-    itself does not look at the threshold: least_similarity=0); hours are ours.
+    Parameters
+    ----------
+    capacity : int
+        The most GPUs of a batch.
+    least_similarity : float
+        The least similarity of a batch, 0 to 1.
+    time_unit_s : float
+        Of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly any batch reaches
+        0.8 (the program itself does not look at the threshold: least_similarity=0); hours are ours.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)

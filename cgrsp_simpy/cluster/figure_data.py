@@ -11,11 +11,10 @@ import numpy as np
 
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.hybrid import hps_aging
-from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Floats, Ints
+from cgrsp_simpy.cluster.jobs import Floats, Ints
 from cgrsp_simpy.cluster.metrics import course as course_of
-from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome, simulate
+from cgrsp_simpy.cluster.schedulers import SCHEDULERS
+from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.cluster.study import Offered, Setting
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.plots.lanes import bars
@@ -115,7 +114,7 @@ def half(metric: str) -> str:
 
 
 def _outcome(scheduler: str, jobs: int, seed: int) -> Outcome:
-    return simulate(generate(Mix(), jobs, LOAD, PAPER_CLUSTER, seed), PAPER_CLUSTER, make_scheduler(scheduler))
+    return Setting(Offered(jobs=jobs, load=LOAD)).run(scheduler, seed)
 
 
 # ---- all seeds, one load ----

@@ -26,9 +26,30 @@ def draw_figures(
 ) -> list[Path]:
     """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
 
-    style: "print" or "lecture". executor: as of `as_they_come`. seeds: how many, from 0. jobs: of each run.
+    Parameters
+    ----------
+    folder : str or Path
+        Made where it is not there.
+    ids : sequence of str
+        Names of FIGURES.
+    style : str
+        "print" or "lecture".
+    executor : Executor or int, optional
+        As of `cg.compare`.
+    seeds : int
+        How many, from 0.
+    jobs : int
+        Of each run.
 
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        For an unknown figure or style, a number that is not allowed, or a file that cannot be written.
     """
     ids = tuple(FIGURES) if ids is None else ids
     runs, intro = Runs(seeds, jobs, executor), _intro(seeds, jobs)

@@ -17,8 +17,20 @@ def hps(
 ) -> Scheduler:
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty (Section V.A; formulas: authors' program).
 
-    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most the boost, and nothing is kept
-    for a job that does not fit: so no wait is bounded, although the paper says so (tests: test_aging_does_not_bound_a_wait).
+    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most the boost,
+    and nothing is kept for a job that does not fit: so no wait is bounded, although the paper says so
+    (tests: test_aging_does_not_bound_a_wait).
+
+    Parameters
+    ----------
+    aging_threshold_s : float
+        The wait from which on aging acts, seconds.
+    aging_boost : float
+        The most that aging raises a score, >= 1.
+    max_wait_s : float
+        The wait at which it does, seconds, above the threshold.
+    monotone : bool
+        Aging that never falls, ours.
     """
     check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)
@@ -60,8 +72,17 @@ def adaptive(
 ) -> Scheduler:
     """The multi-factor scheduler that failed: the largest weighted sum of three scores first (Section III.D).
 
-    efficiency, fairness, resources: weights of the `scores_of_queue`. While more than `long_queue` jobs wait, efficiency counts
-    `shift` times as much; while at most `short_queue` wait, fairness does. The paper prints no formula: all numbers are ours.
+    The paper prints no formula: all numbers are ours.
+
+    Parameters
+    ----------
+    efficiency, fairness, resources : float
+        Weights of the `scores_of_queue`, >= 0.
+    short_queue, long_queue : int
+        While more than `long_queue` jobs wait, efficiency counts `shift` times as much; while at most
+        `short_queue` wait, fairness does.
+    shift : float
+        At least 1.
     """
     for name, weight in (("efficiency", efficiency), ("fairness", fairness), ("resources", resources)):
         check_number(name, weight, least=0)

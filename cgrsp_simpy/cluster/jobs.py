@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
 __all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
@@ -23,7 +23,18 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nodes with GPUs, which may differ in size. sizes: GPUs of each node. Raises InputError for no node, or one without GPUs."""
+    """Nodes with GPUs, which may differ in size.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each node.
+
+    Raises
+    ------
+    InputError
+        For no node, or one without GPUs.
+    """
 
     sizes: tuple[int, ...]
 
@@ -38,11 +49,6 @@ class Cluster:
         """Number of GPUs."""
         return sum(self.sizes)
 
-    @cached_property
-    def node_of(self) -> tuple[int, ...]:
-        """The node of each GPU; GPUs are numbered node by node."""
-        return tuple(node for node, size in enumerate(self.sizes) for _ in range(size))
-
     def holds(self, gpus: int) -> bool:
         """Whether a job of so many GPUs fits when nothing runs: on one node, or, if it is too wide for any, on whole nodes."""
         return gpus <= max(self.sizes) or gpus <= self.gpus
@@ -55,12 +61,33 @@ PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.
 class Jobs:
     """Jobs in order of arrival; columns of shape (jobs,).
 
-    arrival_s, duration_s: seconds; a job holds its GPUs for its duration. gpus: whole numbers >= 1. estimate_s: what a scheduler
-    is told of the duration. kind: index into KINDS. What a log may not tell, None then: iterations, the work that is known before
-    a job runs, for the efficiency of PBS and SBS; family, user: whole numbers >= 0 that tell model families and users apart.
+    They are put in order of arrival, those that arrive together in the order given.
 
-    Raises InputError, naming column and job (numbered from 1 in the order given), for what is not allowed. Jobs are put in order
-    of arrival, those that arrive together in the order given.
+    Parameters
+    ----------
+    arrival_s : array
+        Seconds, >= 0.
+    gpus : array of int
+        GPUs that a job holds all at once, >= 1.
+    duration_s : array
+        For how long it holds them, seconds, > 0.
+    estimate_s : array
+        What a scheduler is told of the duration, seconds, > 0.
+    iterations : array or None
+        The work that is known before a job runs, > 0, for the efficiency of PBS and SBS; None: not told.
+    kind : array of int
+        Index into KINDS.
+    family, user : array of int or None
+        Numbers >= 0 that tell model families and users apart; None: not told.
+    name : str
+        For tables and messages.
+    tags : Tags
+        Of jobs of a log, its own ids and all other columns, as texts.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, naming column and job (numbered from 1 in the order given).
     """
 
     arrival_s: Floats = field(repr=False)
@@ -72,6 +99,7 @@ class Jobs:
     family: Ints | None = field(repr=False)
     user: Ints | None = field(repr=False)
     name: str = "jobs"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -84,6 +112,7 @@ class Jobs:
         order = np.argsort(self.arrival_s, kind="stable")
         for column in self.columns:
             object.__setattr__(self, column, getattr(self, column)[order])
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _check(self, column: str, values: npt.NDArray[Any]) -> None:
         require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},), one a job")
@@ -129,10 +158,10 @@ class Jobs:
         """Some of the jobs."""
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
-        return Jobs(**columns, name=name)
+        return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
-COLUMNS = tuple(each.name for each in fields(Jobs) if each.name != "name")
+COLUMNS = tuple(each.name for each in fields(Jobs) if each.name not in ("name", "tags"))
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:

@@ -1,181 +1,115 @@
-"""Readers of logs of clusters into `Jobs`: Gavel's Philly traces, pods of Alibaba's openb cluster, the Standard Workload Format.
-
-All readers: a gzipped file is told by its content. Time 0 is the first arrival. `cluster` is what the jobs are to run on; a job
-that is too wide for it is refused, or left out with skip_wide. strict: refuse bad lines and a file that is out of order, which
-are otherwise left out, or sorted, with a logged warning. What was read, what was left out and the load on the cluster are logged
-as information, in one line. What a log does not tell of its jobs (work, family, user) is not made up from what happened to
-them: the column is None, and the schedulers that look at it refuse the log. The user is None unless the log tells two users apart
-at least. Raises InputError with the file's name, and the line where there is one.
-"""
+"""Logs of clusters as jobs of a multi-GPU cluster, the cluster that a log tells of, and schedules as a log."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import logging
-import zlib
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
-from itertools import pairwise
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
-from cgrsp_simpy.cluster.log_formats import STEPS_PER_S, LeftOut, Parse, Row, Rows, openb, philly, swf
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number
-from cgrsp_simpy.model.reading import listed, note
+from cgrsp_simpy.cluster.jobs import KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
+from cgrsp_simpy.cluster.simulation import Outcome
+from cgrsp_simpy.logs import NO_TIME, Log, read_log, swf_text
+from cgrsp_simpy.logs.format import Format
+from cgrsp_simpy.model.checks import InputError, check_bool
 
-__all__ = ["STEPS_PER_S", "read_openb", "read_philly", "read_swf"]
+__all__ = ["cluster_of", "jobs_of", "read_jobs", "schedule_text"]
 
 log = logging.getLogger(__name__)
-Open = Callable[[TextIO], tuple[Rows, Parse]]
+INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
+NEEDED = ("submit_s", "service_s", "gpus")
 
 
-def read_philly(
+def read_jobs(
     path: str | Path,
+    format: str | Format | None = None,
     cluster: Cluster = PAPER_CLUSTER,
     *,
-    steps_per_s: Mapping[str, float] = STEPS_PER_S,
     skip_wide: bool = False,
+    window: str | None = None,
     strict: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Jobs:
-    """Read a Philly trace in the format of Gavel (Narayanan et al. (2020), OSDI): lines of seven fields, with tabs between them.
-
-    Used are the job type, the number of steps, the arrival in seconds and the GPUs. The trace holds steps, not seconds: a job's
-    duration is its steps over steps_per_s of its type, whatever its GPUs. The defaults are ours, not measured; that jobs of
-    different types take equally long on average is assumed, and how long is a choice (see STEPS_PER_S). Iterations are the
-    steps, the family is the model without its batch size, all jobs are training, no user is told, and estimates are exact.
-    """
-    for job_type, rate in steps_per_s.items():
-        check_number(f"steps_per_s of {job_type}", rate, above=0)
-    return _read(path, partial(philly, steps_per_s=steps_per_s), cluster, skip_wide, strict)
-
-
-def read_openb(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False, strict: bool = False) -> Jobs:
-    """Read a list of pods of Alibaba's trace of 2023 (cluster-trace-gpu-v2023; Weng et al. (2023), USENIX ATC), a CSV file.
-
-    A pod arrives at creation_time and runs from scheduled_time to deletion_time; one that was never scheduled asked for GPUs all
-    the same, and is taken to run from creation_time. A pod that asks for a share of a GPU (gpu_milli below 1000) takes the whole
-    GPU, for GPUs are not shared here. Left out, and counted: pods without GPU, and those of no time. Ours, for the trace tells no
-    more: latency-sensitive pods (qos LS) are inference, all others training; pods with equal demands (CPU, memory, GPUs) are one
-    family; estimates are exact. Neither work nor user is told.
-    """
-    return _read(path, openb, cluster, skip_wide, strict)
-
-
-def read_swf(path: str | Path, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False, strict: bool = False) -> Jobs:
-    """Read a log in the Standard Workload Format, version 2.2 (Parallel Workloads Archive); a processor is taken for a GPU.
-
-    GPUs are the allocated processors, else the requested ones; the estimate is the requested time, else the run time; family is
-    the application. Left out, and counted: parts of checkpointed jobs (status 2 to 4; the format lists these jobs whole as well),
-    jobs cancelled before they ran, and jobs without run time (or of 0 s), submit time or processors. All others held their
-    processors, whatever their status. Ours: all jobs are training. Work is not told, and the run time does not stand in for it,
-    for no scheduler knows it beforehand.
-    """
-    return _read(path, swf, cluster, skip_wide, strict)
-
-
-def _read(path: str | Path, format: Open, cluster: Cluster, skip_wide: bool, strict: bool) -> Jobs:
+    """The jobs (`jobs_of`) of a log that is read; the other arguments are those of `cgrsp_simpy.logs.read_log`."""
     check_bool("skip_wide", skip_wide)
-    check_bool("strict", strict)
-    path = Path(path)
-    left_out: Counter[str] = Counter()
-    bad: list[str] = []
-    try:
-        with _opened(path) as file:
-            found = list(_found(*format(file), cluster, skip_wide, left_out, bad))
-        if bad:
-            note(log, path, strict, f"{len(bad)} bad line{'s' * (len(bad) > 1)}: {listed(bad)}", "left out")
-        reasons = ", ".join(f"{number} of {reason!r}" for reason, number in left_out.items()) or "none"
-        if not found:
-            raise InputError(f"no usable job (bad lines: {len(bad)}; left out: {reasons})")
-        _check_order(path, found, strict)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    jobs = _jobs([row for _, row in found], path.name)
-    _report(path, jobs, cluster, len(bad), reasons)
+    return jobs_of(read_log(path, format, window=window, strict=strict, columns=columns), cluster, skip_wide=skip_wide)
+
+
+def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False) -> Jobs:
+    """The jobs of a log on a cluster; time 0 is the first arrival.
+
+    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out; one that is too wide for the cluster
+    is refused, or left out with skip_wide. The estimate is the limit that was given, else the run time. Ours, for logs tell no
+    more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family is the application (swf), the
+    model without its batch size (philly), or all pods of equal demands (openb). What a log does not tell of its jobs (work,
+    family, user) is not made up from what happened to them: the column is None, and schedulers that look at it refuse the log.
+    The user is None unless the log tells two users apart at least.
+
+    Raises InputError with the file's name, and the line where there is one.
+    """
+
+    def too_wide(rows: Log) -> np.ndarray:
+        return np.array([not cluster.holds(int(gpus)) for gpus in rows["gpus"]], dtype=bool)
+
+    reasons = {"no GPU": _without_gpu, **NO_TIME, **({"wider than the cluster": too_wide} if skip_wide else {})}
+    found = found.usable("jobs of a cluster", NEEDED, reasons)
+    if (wide := too_wide(found)).any():
+        first = np.flatnonzero(wide)[np.argmin(found.line[wide])]
+        raise InputError(
+            f"{found.path}: line {found.line[first]}: the job needs {found['gpus'][first]:.0f} GPUs;"
+            f" the cluster has {cluster.gpus} (skip_wide leaves such jobs out)"
+        )
+    duration_s, none = found["service_s"], ("",) * len(found)
+    limit_s = found.get("limit_s", 0)
+    jobs = Jobs(
+        found["submit_s"] - found["submit_s"].min(),
+        found["gpus"].astype(np.int64),
+        duration_s,
+        np.where(limit_s > 0, limit_s, duration_s),
+        _known(found, "known_work"),
+        np.array([INFERENCE if qos == "LS" and found.format == "openb" else TRAINING for qos in found.tags.get("qos", none)]),
+        _numbered(_families(found), least=1),
+        _numbered(found.tags.get("user", none), least=2),
+        found.path.name,
+        found.tags,
+    )
+    _report(found, jobs, cluster)
     return jobs
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    """The text of a file, unzipped; what goes wrong while it is read is an InputError."""
-    try:
-        with path.open("rb") as raw:
-            file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
-            if not file.peek(1):
-                raise InputError("the file is empty")
-            yield io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace", newline="")  # old headers are of any encoding
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"damaged gzip file ({error})") from None
-    except csv.Error as error:
-        raise InputError(f"not a CSV file ({error})") from None
-    except OSError as error:
-        raise InputError(error.strerror or str(error)) from None
+def _without_gpu(found: Log) -> np.ndarray:
+    return np.asarray(np.nan_to_num(found["gpus"]) == 0)
 
 
-def _found(
-    rows: Rows, parse: Parse, cluster: Cluster, skip_wide: bool, left_out: Counter[str], bad: list[str]
-) -> Iterator[tuple[int, Row]]:
-    """The usable jobs with their lines; the others are put with those left out, or with the bad."""
-    for line, cells in rows:
-        try:
-            row = parse(cells)
-        except LeftOut as reason:
-            left_out[str(reason)] += 1
-        except ValueError as error:
-            bad.append(f"line {line}: {error}")
-        else:
-            if cluster.holds(row.gpus):
-                yield line, row
-            elif skip_wide:
-                left_out["wider than the cluster"] += 1
-            else:
-                raise InputError(
-                    f"line {line}: the job needs {row.gpus} GPUs; the cluster has {cluster.gpus} (skip_wide leaves such jobs out)"
-                )
+def _known(found: Log, column: str) -> np.ndarray | None:
+    """A column, if it tells a number > 0 of each job."""
+    return found[column] if column in found and np.all(found[column] > 0) else None
 
 
-def _check_order(path: Path, found: list[tuple[int, Row]], strict: bool) -> None:
-    late = [line for (_, earlier), (line, later) in pairwise(found) if later.arrival_s < earlier.arrival_s]
-    if late:
-        note(log, path, strict, f"arrivals out of order, first at line {late[0]}", "sorted")
+def _families(found: Log) -> Sequence[str]:
+    """What tells the families of models apart; "" where nothing does."""
+    tags = found.tags
+    if found.format == "philly":
+        return [job_type.partition(" (")[0] for job_type in tags["job_type"]]
+    if found.format == "openb":
+        return [repr(demands) for demands in zip(found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"])]
+    return tags.get("application", tags.get("family", ("",) * len(found)))
 
 
-def _jobs(rows: list[Row], name: str) -> Jobs:
-    arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user = zip(*rows)
-    return Jobs(
-        np.array(arrival_s) - min(arrival_s),
-        np.array(gpus),
-        np.array(duration_s),
-        np.array(estimate_s),
-        None if None in iterations else np.array(iterations),
-        np.array(kind),
-        _numbered(family, least=1),
-        _numbered(user, least=2),
-        name,
-    )
-
-
-def _numbered(marks: tuple[Hashable | None, ...], least: int) -> Ints | None:
+def _numbered(marks: Sequence[str], least: int) -> Ints | None:
     """Whole numbers for marks, in the order in which they first occur; None if fewer than `least` are told."""
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
-    return np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {None}) >= least else None
+    return np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {""}) >= least else None
 
 
-def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) -> None:
+def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
     log.info(
-        "%s: %d jobs read; bad lines: %d; left out: %s; GPUs of a job %.2f on average, at most %d;"
-        " estimates shorter than the run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
-        path,
+        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the run: %d, equal to it: %d;"
+        " not told: %s; offered load %.3g of %d GPUs",
+        found.path,
         jobs.jobs,
-        bad,
-        reasons,
         jobs.gpus.mean(),
         jobs.gpus.max(),
         jobs.underestimated,
@@ -184,3 +118,49 @@ def _report(path: Path, jobs: Jobs, cluster: Cluster, bad: int, reasons: str) ->
         jobs.load(cluster),
         cluster.gpus,
     )
+
+
+# ---- the cluster of a log, and a schedule as a log ----
+
+
+def cluster_of(found: Log) -> Cluster | None:
+    """The cluster that the header of an SWF file tells: MaxProcs processors, spread evenly over MaxNodes nodes (else on one).
+
+    None if it tells no processors.
+    """
+    processors, nodes = (re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes"))
+    total = int(processors[0]) if processors else 0
+    if total == 0:
+        return None
+    number = min(int(nodes[0]), total) if nodes and int(nodes[0]) else 1
+    return Cluster(tuple(total // number + (node < total % number) for node in range(number)))
+
+
+def schedule_text(outcome: Outcome) -> str:
+    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds, GPUs as processors.
+
+    The job number is the log's job_id where all are whole numbers that differ; else jobs are numbered from 1, and the comments
+    say which ids these are of. The status is 1 (completed), or 0 for a job that was ended at its limit.
+    """
+    jobs = outcome.jobs
+    columns = {
+        "submit time": jobs.arrival_s,
+        "wait time": outcome.wait_s,
+        "run time": outcome.run_s,
+        "allocated processors": jobs.gpus,
+        "requested processors": jobs.gpus,
+        "requested time": jobs.estimate_s,
+        "status": (~outcome.killed).astype(np.int64),
+    }
+    for name, numbers in (("user", jobs.user), ("application", jobs.family)):
+        if numbers is not None:
+            columns[name] = _own_numbers(jobs, name, numbers)
+    sizes = outcome.cluster.sizes
+    told = {"Computer": f"simulated, {outcome.scheduler}", "MaxNodes": len(sizes), "MaxProcs": outcome.cluster.gpus}
+    return swf_text(columns, jobs.tags.get("job_id", ()), told)
+
+
+def _own_numbers(jobs: Jobs, name: str, numbers: Ints) -> Ints:
+    """The numbers that the log has, if it has such; else ours, from 1."""
+    texts = jobs.tags.get(name, ())
+    return np.array([int(text or -1) for text in texts]) if texts and all((t or "0").isdecimal() for t in texts) else numbers + 1

@@ -19,7 +19,7 @@ from cgrsp_simpy.model.model import Metric
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.simulation import Outcome
 
-__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by_class", "course", "fragmentation", "jain", "metrics"]
+__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by", "by_class", "course", "fragmentation", "jain", "metrics"]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
@@ -53,22 +53,64 @@ METRICS = {
 
 
 def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float]:
-    """The paper's metrics of a run.
+    """The paper's metrics of a run (Section IV.C).
 
-    throughput_per_h and utilisation_pct are measured while jobs arrive, from the first submission to the last, both included, of
-    length L: jobs that complete by then over L, and GPU-seconds in use by then over GPUs times L. NaN if all arrive at one time.
-    What comes after, the drain, tells how long the last job is, not how fast jobs are served: over the makespan a scheduler that
-    leaves wide jobs to the end seems slow even if it completes most. makespan_s: from the first arrival to the last completion.
-    wait_s and jct_s (arrival to completion) are means; wait_min_s, wait_p50_s, wait_p95_s, wait_max_s. starved, starved_pct: jobs
-    that wait over 1800 s. wait_variance_s2, wait_variance_min2: of the waits, over n; the paper does not say its unit. jain:
-    Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not of waits, which can all be 0. bounded_slowdown:
-    mean of slowdowns, of a run below 10 s over 10 s, and at least 1 (Feitelson et al. 1997, LNCS 1291). success_pct: jobs that
-    are complete by horizon_s, on the clock of the arrivals; it is the last arrival unless given (ours, the paper gives none).
-    fragmentation_pct: mean of `fragmentation` over the time in which jobs wait. node_fragmentation_pct: share of that time
-    in which the largest waiting job fits nowhere although as many GPUs are free as it needs (Section II.B: free GPUs are spread
-    over nodes). Both are 0 if no job ever waits. consolidation_pct: share of that second time in which moving running jobs to
-    other nodes would make room, and moves: how many jobs, on average over the time in which it would (`consolidation.moves`;
-    ours); 0 if there is no such time. killed: jobs that were ended at their limit.
+    Parameters
+    ----------
+    outcome : Outcome
+        The run.
+    horizon_s : float, optional
+        Of success_pct, seconds on the clock of the arrivals; the last arrival unless given (ours, the
+        paper gives none).
+
+    Returns
+    -------
+    dict
+        The figures by name; labels and units stand in METRICS.
+
+        throughput_per_h, utilisation_pct
+            Measured while jobs arrive, from the first submission to the last, both included, of length L:
+            jobs that complete by then over L, and GPU-seconds in use by then over GPUs times L. NaN if all
+            arrive at one time. What comes after, the drain, tells how long the last job is, not how fast
+            jobs are served: over the makespan a scheduler that leaves wide jobs to the end seems slow even
+            if it completes most.
+        makespan_s
+            From the first arrival to the last completion.
+        wait_s, jct_s
+            Means of the wait and of the time from arrival to completion.
+        wait_min_s, wait_p50_s, wait_p95_s, wait_max_s
+            Of the waits.
+        wait_variance_s2, wait_variance_min2
+            Of the waits, over n; the paper does not say its unit.
+        starved, starved_pct
+            Jobs that wait over 1800 s.
+        jain
+            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not of waits, which can
+            all be 0.
+        bounded_slowdown
+            Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
+        success_pct
+            Jobs that are complete by the horizon.
+        fragmentation_pct
+            Mean of `fragmentation` over the time in which jobs wait; 0 if none ever does.
+        node_fragmentation_pct
+            Share of that time in which the largest waiting job fits nowhere although as many GPUs are free
+            as it needs (Section II.B: free GPUs are spread over nodes).
+        consolidation_pct, moves
+            Share of that second time in which moving running jobs to other nodes would make room, and how
+            many jobs, on average over the time in which it would (`consolidation.moves`; ours); 0 if there
+            is no such time.
+        killed
+            Jobs that were ended at their limit.
+
+    Raises
+    ------
+    InputError
+        For a horizon below 0.
+
+    References
+    ----------
+    .. [1] Feitelson et al. (1997), LNCS 1291.
     """
     jobs, wait_s, run_s = outcome.jobs, outcome.wait_s, outcome.run_s
     horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s
@@ -112,14 +154,38 @@ def _while_jobs_arrive(outcome: Outcome) -> tuple[float, float]:
 
 
 def by_class(outcome: Outcome) -> list[dict[str, str | float]]:
-    """Waits by kind and by class of GPUs, a row for each that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct."""
+    """Waits by kind and by class of GPUs.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The run.
+
+    Returns
+    -------
+    list of dict
+        A row for each class that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct; means in
+        seconds.
+    """
     width = np.searchsorted(list(GPU_CLASSES.values()), outcome.jobs.gpus)
     rows: list[dict[str, str | float]] = []
-    for by, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
+    for kind, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
         for number, name in enumerate(names):
             if (chosen := index == number).any():
-                rows.append({"by": by, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
+                rows.append({"by": kind, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
     return rows
+
+
+def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
+    """What became of the jobs of each value of a log's column: by, value, jobs, gpu_hours, and waits as in `by_class`.
+
+    Raises InputError for a column that the log does not have.
+    """
+    gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
+    return [
+        {"by": tag, "value": value, "jobs": int(chosen.sum()), "gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
+        for value, chosen in outcome.jobs.tags.groups(tag).items()
+    ]
 
 
 def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -133,16 +199,47 @@ def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
 
 
 def jain(values: Floats) -> float:
-    """Fairness index of values > 0, (sum x)^2 / (n sum x^2): 1 if all are equal. Source: Jain, Chiu, Hawe (1984), DEC-TR-301."""
+    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all.
+
+    Parameters
+    ----------
+    values : array
+        Numbers > 0.
+
+    Returns
+    -------
+    float
+        From 1/n to 1.
+
+    References
+    ----------
+    Jain, Chiu, Hawe (1984), DEC-TR-301.
+    """
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
 def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
-    """Share of the free GPUs that a job cannot use, 0 if none is free; free, sizes: GPUs by node.
+    """Share of the free GPUs that a job cannot use.
 
-    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes that are all free. After Weng
-    et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use; the share of the free ones, and one job
-    instead of a mean over tasks, are ours.
+    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes that
+    are all free.
+
+    Parameters
+    ----------
+    free, sizes : array of int
+        GPUs that are free on each node, and that it has.
+    gpus : int
+        Of the job.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 if none is free.
+
+    References
+    ----------
+    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use; the
+    share of the free ones, and one job instead of a mean over tasks, are ours.
     """
     total = int(free.sum())
     needed = np.full(len(sizes), gpus) if gpus <= sizes.max() else sizes
@@ -150,11 +247,26 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
 
 
 def course(outcome: Outcome) -> dict[str, Floats]:
-    """Time courses: values that hold from each time to the next; columns of shape (times,), one time for all that happens at it.
+    """Time courses of a run: values that hold from each time to the next.
 
-    time_s: seconds. waiting: jobs in the queue. busy: GPUs in use. fragmentation: of the largest waiting job, from 0 to 1, and
-    unplaced: 1 if this job fits nowhere although as many GPUs are free as it needs, else 0; both 0 if none waits. moves: running
-    jobs that are moved to make room for it when it is unplaced (`consolidation.moves`); 0 if it is not, or if that does not help.
+    Returns
+    -------
+    dict
+        Columns of shape (times,), one time for all that happens at it:
+
+        time_s
+            Seconds.
+        waiting
+            Jobs in the queue.
+        busy
+            GPUs in use.
+        fragmentation
+            Of the largest waiting job, from 0 to 1; 0 if none waits.
+        unplaced
+            1 if this job fits nowhere although as many GPUs are free as it needs, else 0.
+        moves
+            Running jobs that are moved to make room for it when it is unplaced (`consolidation.moves`); 0
+            if it is not, or if that does not help.
     """
     jobs, sizes, nodes = outcome.jobs, np.array(outcome.cluster.sizes), Nodes(outcome.cluster.sizes)
     events = (jobs.arrival_s, outcome.start_s, outcome.finish_s)

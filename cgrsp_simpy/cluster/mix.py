@@ -24,17 +24,41 @@ SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per 
 class Mix:
     """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt Section IV.A).
 
-    kind_shares: of inference, training and research. gpus: the widths of each class; gpu_shares: of the classes.
-    limits_s: where a class of durations ends and the next begins, seconds; duration_shares: of the classes.
+    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform within
+    each class, and kind, GPUs and duration are independent. Families of a kind, and users, have shares in
+    proportion to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per second on one GPU
+    (log-uniform, drawn by the seed); a job's iterations are this rate times its duration times its
+    GPUs^0.9.
 
-    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely. Durations are log-uniform within each class, the first
-    of which begins at shortest_s and the last of which ends at longest_s. Kind, GPUs and duration are independent. An estimate
-    is the duration times a uniform number from 1 to 1 + overestimate, the model of Mu'alem and Feitelson (2001), IEEE TPDS 12,
-    529-543; 0: users know. Each kind has `families` model families; families of a kind, and users, have shares in proportion
-    to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a job's
-    iterations are this rate times its duration times its GPUs^0.9.
+    Parameters
+    ----------
+    kind_shares : sequence of float
+        Of inference, training and research.
+    gpus : sequence of sequences of int
+        The widths of each class, GPUs.
+    gpu_shares : sequence of float
+        Of these classes.
+    limits_s : sequence of float
+        Where a class of durations ends and the next begins, seconds.
+    duration_shares : sequence of float
+        Of these classes.
+    shortest_s, longest_s : float
+        Where the first class of durations begins, and the last ends, seconds.
+    overestimate : float
+        An estimate is the duration times a uniform number from 1 to 1 + overestimate [1]_; 0: users know.
+    families : int
+        Model families of each kind.
+    users : int
+        Number of users.
 
-    Raises InputError for shares that do not sum to 1, or that are not one a class, and for limits that do not rise.
+    Raises
+    ------
+    InputError
+        For shares that do not sum to 1, or that are not one a class, and for limits that do not rise.
+
+    References
+    ----------
+    .. [1] Mu'alem and Feitelson (2001), IEEE TPDS 12, 529-543.
     """
 
     kind_shares: tuple[float, ...] = (0.5, 0.3, 0.2)
@@ -79,6 +103,12 @@ class Mix:
         """Each width, and its share of the jobs."""
         pairs = [(width, share / len(widths)) for widths, share in zip(self.gpus, self.gpu_shares) for width in widths]
         return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
+
+    def check_fit(self, cluster: Cluster) -> None:
+        """Raise InputError if there are jobs that a cluster cannot run, even when it is empty."""
+        widest = max(width for width, share in zip(*self.width_shares) if share > 0)
+        allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
+        require(cluster.holds(widest), "widest job of the mix", widest, allowed)
 
 
 def least_gpu_hours(mix: Mix) -> float:
@@ -125,18 +155,34 @@ def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
 
 
 def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
-    """Jobs of a mix; each quantity has its own stream.
+    """Jobs of a mix; each quantity has its own stream of random numbers.
 
-    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which the law, not the sample, offers
-    `load`: GPU-seconds that arrive per second over the GPUs of the cluster. Raises InputError if the mix holds jobs that the
-    cluster cannot run.
+    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which the law,
+    not the sample, offers the load.
+
+    Parameters
+    ----------
+    mix : Mix
+        The laws of the jobs.
+    jobs : int
+        Number of jobs.
+    load : float
+        GPU-seconds that arrive per second over the GPUs of the cluster.
+    cluster : Cluster
+        What the load is of.
+    seed : int
+        At least 0.
+
+    Raises
+    ------
+    InputError
+        If the mix holds jobs that the cluster cannot run, or for a number that is not allowed.
     """
     check_whole("jobs", jobs, least=1)
     check_number("load", load, above=0)
     check_whole("seed", seed, least=0)
+    mix.check_fit(cluster)
     widths, shares = mix.width_shares
-    widest = max(width for width, share in zip(widths, shares) if share > 0)
-    require(cluster.holds(widest), "widest job of the mix", widest, f"at most {cluster.gpus} GPUs, those of the cluster")
     gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)
     arrival_s = gap_s * np.cumsum(stream(seed, "arrivals").exponential(size=jobs))
     gpus = stream(seed, "gpus").choice(widths, jobs, p=shares)

@@ -25,9 +25,22 @@ def pbs(
     Efficiency is iterations / (g t). The rules after it: the shortest of those with at most `small_gpus`; the fewest GPUs of
     those below `medium_s`; the shortest (Section V.B; numbers: authors' program).
 
-    mode: when the best stands out. "program": its efficiency exceeds `threshold`, as in the authors' program; "text": it is at
-    least `threshold` above the next best, as a share. pairs: first start the best pairs, see `best_pair`; the authors' program
-    has such a function but never calls it. tolerance: how far the times of a pair may differ, as a share of the longer, ours.
+    Parameters
+    ----------
+    mode : str
+        When the best stands out. "program": its efficiency exceeds `threshold`, as in the authors' program;
+        "text": it is at least `threshold` above the next best, as a share.
+    pairs : bool
+        First start the best pairs, see `best_pair`; the authors' program has such a function but never calls
+        it.
+    threshold : float
+        See mode.
+    small_gpus : int
+        The most GPUs of a small job.
+    medium_s : float
+        Jobs below it are of medium length, seconds.
+    tolerance : float
+        How far the times of a pair may differ, as a share of the longer, ours.
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
     check_bool("pairs", pairs)

@@ -34,8 +34,21 @@ COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "eas
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
-    """A scheduler from its text: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed through.
+    """A scheduler from its text.
 
-    Raises InputError for an unknown name, parameter or file, or a value that a parameter cannot have.
+    Parameters
+    ----------
+    scheduler : str or callable
+        "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed through.
+
+    Returns
+    -------
+    callable
+        A function of a ClusterView.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, parameter or file, or a value that a parameter cannot have.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

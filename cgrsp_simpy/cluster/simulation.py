@@ -6,24 +6,26 @@ import copy
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
 from cgrsp_simpy.cluster.jobs import KINDS, Cluster, Floats, Jobs
-from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.placement import Place, Placement, best_fit
+from cgrsp_simpy.cluster.metrics import by, metrics
+from cgrsp_simpy.cluster.placement import Place
 from cgrsp_simpy.cluster.view import ClusterState, Row, Scheduler, gpus_told, rows
 from cgrsp_simpy.engine.claims import Pool
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.instant import delay_until
-from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline
 
-__all__ = ["Outcome", "Simulation", "check_columns", "lacking", "simulate"]
+if TYPE_CHECKING:
+    from cgrsp_simpy.cluster.study import Setting
+
+__all__ = ["Outcome", "Simulation"]
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -32,7 +34,20 @@ Process = Generator[simpy.Event, Any, None]
 class Outcome:
     """What became of jobs; columns of shape (jobs,) in their order.
 
-    start_s, finish_s: seconds. places: nodes of each job, and its GPUs on them. killed: whether a job was ended at its limit.
+    Attributes
+    ----------
+    jobs : Jobs
+        What was to be done.
+    cluster : Cluster
+        Where.
+    scheduler : str
+        Its name.
+    start_s, finish_s : array
+        When each job started and ended, seconds.
+    places : tuple of Place
+        Nodes of each job, and its GPUs on them.
+    killed : array of bool
+        Whether a job was ended at its limit.
     """
 
     jobs: Jobs
@@ -55,7 +70,10 @@ class Outcome:
 
     @cached_property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """What held the GPUs: one row a job and node, by start; a structured array of CLAIM. place: the node. amount: GPUs."""
+        """What held the GPUs, a structured array of CLAIM: one row a job and node, by start.
+
+        In the column place stands the node, in amount the GPUs, in from_s and to_s seconds.
+        """
         by_start = np.argsort(self.start_s, kind="stable").tolist()
         return np.array(
             [
@@ -71,15 +89,20 @@ class Outcome:
         return metrics(self)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a job: what it asked for, when it ran, seconds, and its GPUs by node as "node:GPUs"."""
+        """One dict a job: what it asked for, when it ran, seconds, its GPUs by node as "node:GPUs", and a log's own columns."""
         jobs = self.jobs
         columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, self.start_s, self.finish_s)
         names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
         rows = zip(zip(*(column.tolist() for column in columns)), self.places)
-        return [
+        told = [
             {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
             for number, (row, place) in enumerate(rows)
         ]
+        return [{**row, **jobs.tags.of(number, row)} for number, row in enumerate(told)]
+
+    def by(self, tag: str) -> list[dict[str, str | float]]:
+        """The figures of the jobs of each value of a log's column, as of `metrics.by`."""
+        return by(self, tag)
 
     @property
     def timeline(self) -> Timeline:
@@ -93,68 +116,21 @@ class Outcome:
         return Timeline("node", nodes, self.cluster.sizes, self.claims, visits, kinds=kinds, policy=self.scheduler)
 
 
-NEEDED = {
-    "iterations": "the work of each job (iterations)",
-    "family": "the model family of each job",
-    "user": "jobs of at least two users",
-}
-
-
-def lacking(jobs: Jobs, scheduler: Scheduler) -> tuple[str, ...]:
-    """The columns that a scheduler needs and the jobs lack."""
-    return tuple(column for column in getattr(scheduler, "needs", ()) if column not in jobs.columns)
-
-
-def check_columns(jobs: Jobs, scheduler: Scheduler) -> None:
-    """Raise InputError if a scheduler needs a column that the jobs lack."""
-    for column in lacking(jobs, scheduler)[:1]:
-        name = getattr(scheduler, "__name__", type(scheduler).__name__)
-        raise InputError(f"scheduler {name} needs {NEEDED.get(column, column)}, which {jobs.name} does not tell")
-
-
-def simulate(
-    jobs: Jobs,
-    cluster: Cluster,
-    scheduler: Scheduler,
-    placement: Placement = best_fit,
-    *,
-    kill_at_limit: bool = False,
-    listener: Listener | None = None,
-) -> Outcome:
-    """Simulate until the last job ends.
-
-    scheduler: a function of a ClusterView; the run works on a copy, so that one with memory is fresh for every run.
-    kill_at_limit: end a job that has run for its estimate, as Slurm does. listener: is called with each Event.
-
-    Raises InputError for a job that the cluster cannot run, or a column that the scheduler needs and the jobs lack; PolicyError
-    if the scheduler answers what cannot be carried out, or leaves jobs waiting for ever.
-    """
-    run = Simulation(jobs, cluster, scheduler, placement, kill_at_limit, listener)
-    run.env.run()
-    return run.close()
-
-
 class Simulation:
-    """A run that has been set up, with its source of arrivals about to start, and has not been let go."""
+    """A run that has been set up, with its source of arrivals about to start, and has not been let go.
 
-    def __init__(
-        self,
-        jobs: Jobs,
-        cluster: Cluster,
-        scheduler: Scheduler,
-        placement: Placement = best_fit,
-        kill_at_limit: bool = False,
-        listener: Listener | None = None,
-    ) -> None:
-        jobs.check_fit(cluster)
-        check_columns(jobs, scheduler)
-        self.jobs, self.cluster, self.scheduler = jobs, cluster, scheduler
-        self.killed = (jobs.duration_s > jobs.estimate_s) & kill_at_limit
+    The run works on a copy of the scheduler, so that one with memory is fresh for every run.
+    """
+
+    def __init__(self, setting: Setting, scheduler: Scheduler, jobs: Jobs, listener: Listener | None) -> None:
+        self.jobs, self.cluster, self.scheduler = jobs, setting.cluster, scheduler
+        self.killed = (jobs.duration_s > jobs.estimate_s) & setting.kill_at_limit
         env = self.env = simpy.Environment()
-        self.state = ClusterState(cluster, placement, jobs.columns)
-        nodes = [Pool(env, "node", index, size, "GPUs") for index, size in enumerate(cluster.sizes)]
-        hears_all = getattr(scheduler, "hears_all", False)
-        self.engine = Engine(env, nodes, self.state, copy.deepcopy(scheduler), listener, hears_all=hears_all)
+        sizes = self.cluster.sizes
+        self.state = ClusterState(self.cluster, setting.place, jobs.columns)
+        nodes = [Pool(env, "node", index, size, "GPUs") for index, size in enumerate(sizes)]
+        own, hears_all = copy.deepcopy(scheduler), getattr(scheduler, "hears_all", False)
+        self.engine = Engine(env, nodes, self.state, own, listener, hears_all=hears_all)
         self.start_s, self.finish_s = np.zeros((2, jobs.jobs))
         self.places: list[Place] = [()] * jobs.jobs
         env.process(self.source())

@@ -106,8 +106,12 @@ def shortest_gpu(view: ClusterView) -> Starts:
 class LeastAttained:
     """Least attained service without preemption: first the jobs of the user who has received fewest GPU-seconds so far.
 
-    What has been received is that of jobs that run, up to now, and of jobs that have ended, whose duration is known by then.
-    Source: Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
+    What has been received is that of jobs that run, up to now, and of jobs that have ended, whose duration
+    is known by then.
+
+    References
+    ----------
+    Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
     """
 
     __name__ = "las"

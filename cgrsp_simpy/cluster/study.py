@@ -8,20 +8,41 @@ from typing import Any
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import METRICS
 from cgrsp_simpy.cluster.mix import Mix, generate
-from cgrsp_simpy.cluster.placement import PLACEMENTS
-from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS
-from cgrsp_simpy.cluster.simulation import Outcome, Simulation, check_columns, lacking
+from cgrsp_simpy.cluster.placement import PLACEMENTS, Placement
+from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.simulation import Outcome, Simulation
 from cgrsp_simpy.cluster.view import Scheduler
-from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole
+from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.model import Model
 
-__all__ = ["Offered", "Setting"]
+__all__ = ["Offered", "Setting", "simulate"]
+
+NEEDED = {  # what jobs that lack a column do not tell
+    "iterations": "the work of each job (iterations)",
+    "family": "the model family of each job",
+    "user": "jobs of at least two users",
+}
 
 
 @dataclass(frozen=True)
 class Offered:
-    """Jobs of a mix, drawn anew for each seed. load: offered, GPU-seconds that arrive per second over the GPUs."""
+    """Jobs of a mix, drawn anew for each seed.
+
+    Parameters
+    ----------
+    mix : Mix
+        The laws of the jobs.
+    jobs : int
+        Number of jobs of a run.
+    load : float
+        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the cluster.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not allowed.
+    """
 
     mix: Mix = field(default_factory=Mix)
     jobs: int = 1000
@@ -31,8 +52,9 @@ class Offered:
         return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
 
     def __post_init__(self) -> None:
+        require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
         check_whole("jobs", self.jobs, least=1)
-        check_number("load", self.load, above=0)
+        check_number("load", self.load, least=1e-6)  # below, the clock runs so long that it cannot tell one job's end
 
 
 @dataclass(frozen=True)
@@ -45,8 +67,9 @@ class Setting(Model[Outcome]):
         A mix, drawn anew for each seed, or jobs that are there (a log), the same for every seed.
     cluster : Cluster
         The nodes and their GPUs.
-    placement : str
-        A name of PLACEMENTS: on which nodes a job is put.
+    placement : str or callable
+        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a node, GPUs free on
+        it) -> key; of the nodes with room the first of those of least key is taken.
     kill_at_limit : bool
         End a job that has run for its estimate, as Slurm does.
 
@@ -58,7 +81,7 @@ class Setting(Model[Outcome]):
 
     source: Offered | Jobs = field(default_factory=Offered)
     cluster: Cluster = PAPER_CLUSTER
-    placement: str = "best"
+    placement: str | Placement = "best"
     kill_at_limit: bool = False
 
     metrics = METRICS
@@ -78,15 +101,28 @@ class Setting(Model[Outcome]):
     noun = "scheduler"
 
     def __post_init__(self) -> None:
-        check_one_of("placement", self.placement, PLACEMENTS)
-        if isinstance(self.source, Jobs):
-            self.source.check_fit(self.cluster)
+        require(isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs")
+        require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
+        if not callable(self.placement):
+            check_one_of("placement", self.placement, PLACEMENTS)
+        check_bool("kill_at_limit", self.kill_at_limit)
+        source = self.source if isinstance(self.source, Jobs) else self.source.mix
+        source.check_fit(self.cluster)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """What arrives, and where."""
-        name = self.source.name if isinstance(self.source, Jobs) else str(self.source)
-        return f"{name}, {self.cluster.gpus} GPUs on {len(self.cluster.sizes)} nodes"
+        return f"{self.offered}, {self.cluster.gpus} GPUs on {len(self.cluster.sizes)} nodes"
+
+    @property
+    def offered(self) -> str:
+        """What arrives, for messages."""
+        return self.source.name if isinstance(self.source, Jobs) else str(self.source)
+
+    @property
+    def place(self) -> Placement:
+        """The placement as a function."""
+        return self.placement if callable(self.placement) else PLACEMENTS[self.placement]
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
@@ -95,11 +131,14 @@ class Setting(Model[Outcome]):
 
     def default_policies(self) -> tuple[str, ...]:
         """The schedulers of a comparison, but for those that look at what the jobs do not tell."""
-        return tuple(name for name in COMPARED if not self.lacks(self.make_policy(name)))
+        return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))
 
     def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
         """The columns that a scheduler needs and the jobs lack."""
-        return lacking(self.source, scheduler) if isinstance(self.source, Jobs) else ()
+        if not isinstance(self.source, Jobs):
+            return ()
+        there, needs = self.source.columns, getattr(scheduler, "needs", ())
+        return tuple(column for column in needs if column not in there)
 
     @property
     def jobs(self) -> int:
@@ -107,10 +146,17 @@ class Setting(Model[Outcome]):
         return self.source.jobs
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """A scheduler from its text, or a function of a ClusterView; InputError also if it needs a column that the jobs lack."""
+        """A scheduler from its text, or a function of a ClusterView; see `Model.make_policy`.
+
+        Raises
+        ------
+        InputError
+            Also if it needs a column that the jobs lack.
+        """
         made: Scheduler = super().make_policy(policy)
-        if isinstance(self.source, Jobs):
-            check_columns(self.source, made)
+        for column in self.lacks(made)[:1]:
+            name, needs = policy_name(made), NEEDED.get(column, column)
+            raise InputError(f"scheduler {name} needs {needs}, which {self.offered} does not tell")
         return made
 
     def draw(self, seed: int) -> Jobs:
@@ -130,7 +176,7 @@ class Setting(Model[Outcome]):
     ) -> Simulation:
         """A run that has been set up and not let go; see `Model.simulation`."""
         jobs = self.draw(seed) if drawn is None else drawn
-        return Simulation(jobs, self.cluster, policy, PLACEMENTS[self.placement], self.kill_at_limit, listener)
+        return Simulation(self, policy, jobs, listener)
 
     def varied(self, **parameters: Any) -> Setting:
         """The setting with other parameters: its own, and load, jobs and mix where the jobs are of a mix."""
@@ -140,3 +186,36 @@ class Setting(Model[Outcome]):
             changed = replace(self, source=replace(self.source, **own))
             parameters = {name: value for name, value in parameters.items() if name not in own}
         return super(Setting, changed).varied(**parameters)
+
+
+def simulate(
+    jobs: Jobs,
+    cluster: Cluster,
+    scheduler: str | Scheduler,
+    placement: str | Placement = "best",
+    *,
+    kill_at_limit: bool = False,
+    listener: Listener | None = None,
+) -> Outcome:
+    """Simulate jobs that are there, until the last of them ends: a run of their `Setting`.
+
+    Parameters
+    ----------
+    jobs, cluster, placement, kill_at_limit
+        As of `Setting`.
+    scheduler, listener
+        As of `cg.simulate`.
+
+    Returns
+    -------
+    Outcome
+        When and where each job ran.
+
+    Raises
+    ------
+    InputError
+        For a job that the cluster cannot run, or a column that the scheduler needs and the jobs lack.
+    PolicyError
+        If the scheduler answers what cannot be carried out, or leaves jobs waiting for ever.
+    """
+    return Setting(jobs, cluster, placement, kill_at_limit).run(scheduler, listener=listener)

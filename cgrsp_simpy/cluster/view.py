@@ -24,9 +24,14 @@ Row = tuple[float, int, float, float, int, int, int]
 
 
 class Arrived(NamedTuple):
-    """The jobs that have arrived, as in `Jobs` and by the same index; of the durations only those of jobs that have ended.
+    """The jobs that have arrived, as in `Jobs` and by the same index.
 
-    run_s: for how long a job ran; NaN until it has ended.
+    Attributes
+    ----------
+    arrival_s, gpus, estimate_s, iterations, kind, family, user : array or None
+        As of `Jobs`.
+    run_s : array
+        For how long a job ran, seconds; NaN until it has ended.
     """
 
     arrival_s: Floats
@@ -75,7 +80,17 @@ def rows(jobs: Jobs) -> Iterator[Row]:
 
 
 class Running(NamedTuple):
-    """A job that runs. place: its nodes. start_s: since when, and end_s: when it ends by its estimate, seconds."""
+    """A job that runs.
+
+    Attributes
+    ----------
+    job : int
+        Its index.
+    place : Place
+        Its nodes, and its GPUs on them.
+    start_s, end_s : float
+        Since when it runs, and when it ends by its estimate, seconds.
+    """
 
     job: int
     place: Place
@@ -86,8 +101,20 @@ class Running(NamedTuple):
 class ClusterView:
     """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
 
-    now_s: the clock. sizes: GPUs of each node. gpus, estimate_s: of each job that has arrived, as lists, for loops over jobs.
-    running: by job; ends: when these end by their estimates, with the job, in order. nodes, free: what is free, as in `Nodes`.
+    Attributes
+    ----------
+    now_s : float
+        The clock, seconds.
+    sizes : tuple of int
+        GPUs of each node.
+    gpus, estimate_s : list
+        Of each job that has arrived, for loops over jobs; seconds.
+    running : dict
+        Job -> Running.
+    ends : list
+        When these end by their estimates, seconds, with the job, in order.
+    nodes, free : Nodes, int
+        What is free, as in `Nodes`.
     """
 
     def __init__(self, cluster: Cluster, placement: Placement, columns: Sequence[str]) -> None:
@@ -233,8 +260,9 @@ Starts = Iterator[tuple[int, Place]]
 """Jobs, and the places where they start."""
 
 Scheduler = Callable[[ClusterView], Iterable[tuple[int, Place]] | None]
-"""A function of a view that answers with pairs (job, place). If it yields them one by one, the view shows what each has left.
+"""A function of a ClusterView that answers with pairs (job, place).
 
-One that looks at columns that jobs may lack names them in its attribute `needs`; one that keeps a book of reservations, and so is
-to hear of every arrival also while no GPU is idle, has the attribute `hears_all = True`.
+If it yields them one by one, the view shows what each has left. One that looks at columns that jobs may lack
+names them in its attribute `needs`; one that keeps a book of reservations, and so is to hear of every arrival
+also while no GPU is idle, has the attribute `hears_all = True`.
 """

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, require
 
 __all__ = ["Floats", "Graph", "Ints"]
@@ -27,6 +28,7 @@ class Graph:
     it runs, whole megabytes >= 0. edges: (predecessor, successor) by node number from 0, shape (edges, 2). data_gb: sent along
     each edge, gigabytes >= 0. unit: computational unit of each node, whole numbers; nodes of a unit share a GPU. Every node is a
     unit of its own unless given. names: of the nodes, for people; their numbers unless given.
+    tags: of nodes of a log, its own ids and all other columns, as texts.
 
     Raises InputError for an empty graph, a number that is none or negative, an edge to a node that is not there, an edge that is
     there twice, and a cycle, which is named.
@@ -39,6 +41,7 @@ class Graph:
     unit: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     names: tuple[str, ...] = field(default=(), repr=False)
     name: str = "graph"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         for column in ("work_tflop", "data_gb"):

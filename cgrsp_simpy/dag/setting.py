@@ -85,7 +85,7 @@ def _generated(text: str, seed: int) -> Graph:
 def read_graph(text: str) -> str | Graph:
     """A graph from a file, by its ending: WfFormat (.json), or a job of Alibaba's batch tasks (tasks.csv:j_17); else the text."""
     path, _, job = text.partition(":")
-    if path.endswith(".json"):
+    if path.endswith((".json", ".json.gz")):
         return read_wfformat(path)
     if path.endswith((".csv", ".csv.gz")):
         if not job:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Floats
 from cgrsp_simpy.hgsp.schedule import Ints
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.reading import csv_faults, listed, note, timestamp
+from cgrsp_simpy.logs import Tags, read_log
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
 
 __all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "Requests", "read_requests"]
 
-log = logging.getLogger(__name__)
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}  # columns of whole numbers, and the least of each
 MOST = 1e15  # of a whole number: up to here floats are exact
-EXTRA = "\n"  # under which cells beyond the header are put; no column can have this name
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class Requests:
 
     arrival_s: a_i, seconds, >= 0. prompt_tokens, output_tokens: tokens of the phases PREFILL and DECODE, whole numbers >= 0 that
     are not both 0; a request of one phase has 0 tokens of the other. weight: w_i, >= 0. gpus: tau_i, the GPUs that it holds at
-    once. models: one a request. Source: hgsp.txt Section VI.A.2.
+    once. models: one a request. tags: of requests of a log, all its other columns, as texts. Source: hgsp.txt Section VI.A.2.
 
     Requests are put in order of arrival, those that arrive together in the order given. Raises InputError, naming the request
     (numbered from 1 in the order given), for what is not allowed.
@@ -59,6 +52,7 @@ class Requests:
     gpus: Ints = field(repr=False)
     models: tuple[LlmModel, ...] = field(repr=False)
     name: str = "requests"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         columns = {name: np.array(getattr(self, name), np.float64) for name in ("arrival_s", "weight", *WHOLE)}
@@ -76,6 +70,7 @@ class Requests:
         for name, values in columns.items():
             object.__setattr__(self, name, values[order].astype(np.int64 if name in WHOLE else np.float64))
         object.__setattr__(self, "models", tuple(models[index] for index in order))
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     @property
     def requests(self) -> int:
@@ -133,7 +128,6 @@ class LlmCluster:
 
 # ---- a log of requests ----
 
-LOG_COLUMNS = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0  # the printed workload weighs prompts of 500 tokens 10, of 2000 tokens 1
 
 # Name of a law -> weights from the columns prompt_tokens and output_tokens. Logs hold no weights: these laws are ours.
@@ -144,71 +138,30 @@ WEIGHTS: dict[str, Callable[[Ints, Ints], Floats]] = {
 
 
 def read_requests(
-    path: str | Path, *, weight: str = "equal", gpus: int = 2, model: LlmModel = QWEN3, strict: bool = False
+    path: str | Path,
+    *,
+    weight: str = "equal",
+    gpus: int = 2,
+    model: LlmModel = QWEN3,
+    strict: bool = False,
+    format: str = "azure",
+    window: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Requests:
     """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of 2023.
 
-    TIMESTAMP is the arrival (time 0 is the first), ContextTokens and GeneratedTokens are the prompt's and the output's tokens;
-    other columns are not looked at. A log knows nothing else: gpus (tau) and model are the same for all requests, and weight
-    names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). For columns of one's own:
-    `dataclasses.replace(requests, weight=...)`.
-    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
+    Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows nothing else: gpus (tau) and
+    model are the same for all requests, and weight names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt
+    tokens, else 1). For columns of one's own: `dataclasses.replace(requests, weight=...)`. format, window, strict, columns: as of
+    `cgrsp_simpy.logs.read_log`.
 
     Raises InputError with the file's name, and the line where there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     check_whole("gpus", gpus, least=1)
-    check_bool("strict", strict)
-    path = Path(path)
-    with csv_faults(path):
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows, bad = _rows(file)
-        if bad:
-            note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(bad)}", "left out")
-        if not rows:
-            raise InputError("no usable request")
-        _check_order(path, rows, strict)
-    first = min(row[1] for row in rows)
-    arrival_s = np.array([(row[1] - first).total_seconds() for row in rows])
-    prompt, output = np.array([row[2:] for row in rows]).T
-    return Requests(
-        arrival_s, prompt, output, WEIGHTS[weight](prompt, output), np.full(len(rows), gpus), (model,) * len(rows), path.stem
-    )
-
-
-_Row = tuple[int, datetime, int, int]  # line, arrival, prompt and output tokens
-
-
-def _rows(file: TextIO) -> tuple[list[_Row], list[str]]:
-    """The usable rows, and what is wrong with each of the others."""
-    table = csv.DictReader(file, strict=True, restkey=EXTRA)
-    missing = [column for column in LOG_COLUMNS if column not in (table.fieldnames or ())]
-    require(not missing, "columns", ",".join(table.fieldnames or ())[:100], f"among others {','.join(LOG_COLUMNS)}")
-    rows: list[_Row] = []
-    bad: list[str] = []
-    for cells in table:
-        try:
-            if None in cells.values() or EXTRA in cells:
-                raise ValueError("not as many fields as the header")
-            rows.append(_row(table.line_num, cells))
-        except ValueError as error:
-            bad.append(f"line {table.line_num}: {error}")
-    return rows, bad
-
-
-def _row(line: int, cells: dict[str, str]) -> _Row:
-    time, *tokens = (cells[column] for column in LOG_COLUMNS)
-    prompt, output = (_tokens(name, text) for name, text in zip(LOG_COLUMNS[1:], tokens))
-    require(prompt + output > 0, "ContextTokens + GeneratedTokens", 0, "at least 1")
-    return line, timestamp(time), prompt, output
-
-
-def _tokens(name: str, text: str) -> int:
-    require(text.isdecimal() and len(text) <= 15, name, text[:20], f"a whole number from 0 to {MOST:g}")
-    return int(text)
-
-
-def _check_order(path: Path, rows: list[_Row], strict: bool) -> None:
-    late = [later[0] for earlier, later in pairwise(rows) if later[1] < earlier[1]]
-    if late:
-        note(log, path, strict, f"arrivals out of order, first at line {late[0]}", "sorted")
+    found = read_log(path, format, window=window, strict=strict, columns=columns)
+    found = found.usable("LLM requests", ("submit_s", "prompt_tokens", "output_tokens"), {})
+    arrival_s, prompt, output = found["submit_s"], *(found[name].astype(int) for name in ("prompt_tokens", "output_tokens"))
+    name, number = found.path.name.removesuffix(".gz").rpartition(".")[0], len(found)
+    weights = WEIGHTS[weight](prompt, output)
+    return Requests(arrival_s - arrival_s[0], prompt, output, weights, np.full(number, gpus), (model,) * number, name, found.tags)

@@ -20,6 +20,8 @@ __all__ = [
     "require",
 ]
 
+BILLION = 10**9
+
 
 class InputError(ValueError):
     """A value that the model cannot use. The message names it, shows it and says what is allowed."""
@@ -45,10 +47,12 @@ def check_number(name: str, value: object, *, above: float | None = None, least:
         require(_is_number(value), name, value, "a finite number")
 
 
-def check_whole(name: str, value: object, *, least: int) -> None:
-    """A whole number, at least `least`."""
+def check_whole(name: str, value: object, *, least: int, most: float | None = None) -> None:
+    """A whole number, at least `least`, and at most `most`: unless told a billion for what is counted, from 1 on."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole and value >= least, name, value, f"a whole number >= {least}")  # type: ignore[operator]
+    most = (BILLION if least > 0 else math.inf) if most is None else most
+    require(value <= most, name, value, f"at most {most:,}")  # type: ignore[operator]
 
 
 def check_fraction(name: str, value: object) -> None:

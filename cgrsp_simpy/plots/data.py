@@ -10,11 +10,11 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.timeline import Timed, Timeline
-from cgrsp_simpy.rental.record import Run
+from cgrsp_simpy.rental.record import METRICS, Run
 
 __all__ = [
-    "AXIS",
     "Drawn",
     "Month",
     "Study",
@@ -22,28 +22,19 @@ __all__ = [
     "axis",
     "check_published",
     "found",
+    "metrics_of",
     "named",
     "replications",
     "runs_of",
     "time_unit",
 ]
 
-AXIS = {
-    "wait_min": "mean wait (min)",
-    "miss_pct": "missed deadlines (%)",
-    "tight_miss_pct": "missed tight deadlines (%)",
-    "loose_miss_pct": "missed loose deadlines (%)",
-    "tardiness_min": "mean tardiness (min)",
-    "cost_usd": "cost (USD)",
-    "utilisation_pct": "slot time held (%)",
-    "makespan_h": "last completion (h)",
-    "jobs": "jobs",
-    "completed": "completed jobs",
-    "name": "day",  # and parameters of days
+PARAMETERS = {
+    "name": "day",
     "tight_fraction": "share of tight deadlines",
     "rate_per_s": "arrivals per second",
+    "load": "offered load",
 }
-
 
 Drawn = Timed | Timeline
 AnyRun = TypeVar("AnyRun", bound=Drawn)
@@ -83,9 +74,14 @@ class Month(Protocol):
         """One dict a policy and day: policy, replication, day, kind, seed, and the figures of the day's run."""
 
 
-def axis(metric: str) -> str:
-    """A figure's name on an axis, with its unit; its own name where none is known."""
-    return AXIS.get(metric, metric)
+def axis(name: str, study: Study | Month | None = None) -> str:
+    """A figure of a study, or a parameter, on an axis: with its unit; its own name where nothing is known of it."""
+    return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
+
+
+def metrics_of(study: Any) -> Mapping[str, Metric]:
+    """What the figures of a study are; of one that does not say, those of the thesis's model."""
+    return getattr(study, "metrics", METRICS)
 
 
 def replications(number: int) -> str:

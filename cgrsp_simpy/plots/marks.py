@@ -166,13 +166,14 @@ def points(
     x: tuple[Values, Values],
     y: tuple[Values, Values],
     published: tuple[Values, Values] | None = None,
-    front: bool = False,
+    front: Sequence[bool] = (),
     **style: Any,
 ) -> list[Line2D]:
     """A point a name with both intervals as a thin cross, and the name beside it.
 
     x, y: values and half widths of their intervals; NaN for none. published: x and y, drawn as hollow marks that a thin line
-    joins to their points. front: whether to bound what some point is as good as, where less is better. style: of the points.
+    joins to their points. front: to bound what some point is as good as: whether less is better, of x and of y. style: of the
+    points.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []
@@ -189,19 +190,24 @@ def points(
             marks[name] = Mark(np.array([(at_x, at_y)]), np.array([(at_x, at_y), (at_x, at_y), NOWHERE, *covers]))
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
-    corners = _draw_front(ax, columns[0], columns[2]) if front else None
+    corners = _draw_front(ax, columns[0], columns[2], front) if front else None
     label_marks(ax, marks, colours, corners)
     return drawn
 
 
-def _draw_front(ax: Axes, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The step line that bounds what some point is as good as, on to the edges of the Axes; its corners."""
-    order = np.lexsort((y, x))
+def _draw_front(ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]) -> np.ndarray:
+    """The step line that bounds what some point is as good as, on to the edges of the Axes; its corners.
+
+    less: whether less is better, of x and of y.
+    """
+    signs = np.where(less, 1.0, -1.0)
+    edges = [ends[1] if own else ends[0] for ends, own in zip((ax.get_xlim(), ax.get_ylim()), less)]
+    order = np.lexsort((y * signs[1], x * signs[0]))
     order = order[np.isfinite(x[order] + y[order])]
     corners = [NOWHERE]
     for rank, at in enumerate(order):
-        if not rank or y[at] < corners[-1][1]:
-            corners += [(x[at], corners[-1][1] if rank else ax.get_ylim()[1]), (x[at], y[at])]
-    path = np.array([*corners[1:], (ax.get_xlim()[1], corners[-1][1])])
+        if not rank or y[at] * signs[1] < corners[-1][1] * signs[1]:
+            corners += [(x[at], corners[-1][1] if rank else edges[1]), (x[at], y[at])]
+    path = np.array([*corners[1:], (edges[0], corners[-1][1])])
     ax.plot(*path.T, scalex=False, scaley=False, **FRONT)
     return path

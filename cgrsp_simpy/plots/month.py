@@ -56,7 +56,7 @@ def daily(
         series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
     lines(ax, list(kinds), series, **style)
     ax.set_xlabel(f"day (replication {replication})")
-    ax.set_ylabel(axis(metric))
+    ax.set_ylabel(axis(metric, month))
     legend_above(ax, handles)
     return ax
 

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.data import Study, Sweep, axis, check_published, found, replications
+from cgrsp_simpy.plots.data import Study, Sweep, axis, check_published, found, metrics_of, replications
 from cgrsp_simpy.plots.style import Look, axes, looks
 
 __all__ = ["pareto", "policy_bars", "sweep_lines"]
@@ -34,7 +34,7 @@ def policy_bars(
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None
     marks.bars(ax, policies, values, half_widths, theirs, **style)
-    ax.set_xlabel(axis(metric))
+    ax.set_xlabel(axis(metric, study))
     _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, by_policy=False)
     return ax
 
@@ -68,7 +68,7 @@ def sweep_lines(
     theirs = {policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()}
     marks.lines(ax, x, series, theirs, styles, **style)
     ax.set_xlabel(axis(over))
-    ax.set_ylabel(axis(metric))
+    ax.set_ylabel(axis(metric, points[0][1]))
     titles = ", ".join(dict.fromkeys(study.title for _, study in points))
     _explain(ax, f"{titles}: {replications(len(points[0][1].seeds))}", published)
     return ax
@@ -103,7 +103,7 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures of which less is better, with 95 % intervals, and the Pareto front of what none beats.
+    """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none beats.
 
     x, y: figures of `Run.summary`. published: policy -> its x and y, drawn as hollow marks. style: of the points.
 
@@ -114,10 +114,12 @@ def pareto(
     check_published(published or {}, policies)
     ax = axes(ax)
     pairs = [published.get(policy, (np.nan, np.nan)) for policy in policies] if published else []
+    metrics = metrics_of(study)
+    less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
     theirs = ([pair[0] for pair in pairs], [pair[1] for pair in pairs]) if published else None
-    marks.points(ax, policies, values[x], values[y], theirs, front=True, **style)
-    ax.set_xlabel(axis(x))
-    ax.set_ylabel(axis(y))
+    marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
+    ax.set_xlabel(axis(x, study))
+    ax.set_ylabel(axis(y, study))
     _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, front=True)
     return ax
 

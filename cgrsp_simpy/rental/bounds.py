@@ -99,7 +99,7 @@ def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
-    check_number("bin_s", bin_s, above=0)
+    check_number("bin_s", bin_s, least=1)
     require(not isinstance(scenario.workload, LoggedWorkload), "workload", scenario.name, "one whose service times are drawn")
     began = time.perf_counter()
     jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]

@@ -57,7 +57,7 @@ def round_robin(slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPU
     Source: thesis Section 4.3 (the round-robin target), read as fixed types.
     """
     if isinstance(slots, int):
-        check_whole("slots", slots, least=1)
+        check_whole("slots", slots, least=1, most=1_000_000)
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:
         raise InputError(f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type names, not empty")

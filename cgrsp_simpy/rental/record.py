@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import to_pandas, write_csv
@@ -257,18 +258,42 @@ class Run:
         capacity_s = len(self.slot_held_s) * end_s
         return {**figures(self.totals, self.scenario.workload.jobs, capacity_s), "makespan_h": end_s / 3600}
 
+    @property
+    def tags(self) -> Tags:
+        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        return getattr(self.scenario.workload, "tags", Tags())
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """The figures of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+
+        by, value: the column and its value. The figures are those of `summary`, but for makespan_h. jobs, completed, cost_usd and
+        utilisation_pct (of all slots, up to the last completion of the run) add up to those of the run.
+
+        Raises InputError for a column that the log does not have.
+        """
+        capacity_s = len(self.slot_held_s) * self.totals.end_s
+        rows = []
+        for value, chosen in self.tags.groups(tag).items():
+            sums = Totals()
+            if (records := self.jobs[chosen[self.jobs["job"]]]).size:
+                sums.add({name: records[name] for name in RECORD.names or ()})
+            rows.append({"by": tag, "value": value, **figures(sums, int(chosen.sum()), capacity_s)})
+        return rows
+
     def rows(self) -> list[dict[str, Any]]:
         """The records as dicts, with the names of GPU type and status in place of their numbers.
 
-        slots: the indices of all slots of the job, as text with spaces between.
+        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have its own columns beside, job_id
+        first; one whose name is taken is put behind log_.
         """
+        tags = self.tags
         gpus = [gpu.name for gpu in self.scenario.gpus]
         rows = []
         for values in self.jobs.tolist():
             row = dict(zip(JobRecord._fields, values))
             slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
             names = {"gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]], "slots": " ".join(map(str, slots))}
-            rows.append({**row, **names})
+            rows.append({**row, **names, **(tags.of(row["job"], (*row, *names)) if tags else {})})
         return rows
 
     def to_csv(self, path: str | Path) -> None:

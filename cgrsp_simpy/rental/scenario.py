@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
@@ -221,20 +221,21 @@ def day(
 
 def trace(
     path: str | Path,
-    format: str = "csv",
+    format: str | None = None,
     window: str | None = None,
     slots: int | Sequence[str] = 5,
     tight_fraction: float = 0.2,
     free_types: bool = False,
     clock: str = "calibrated",
     strict: bool = False,
+    columns: Mapping[str, str] | None = None,
 ) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.rental.traces.read_log` tells what it may hold.
+    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
     A log with timestamps sets the hour of day at which the run starts. The other arguments are those of `day`.
     """
     check_one_of("clock", clock, CLOCKS)
-    log = read_log(path, format, window, DeadlineClasses(tight_fraction), strict=strict)
+    log = read_log(path, format, window, DeadlineClasses(tight_fraction), strict=strict, columns=columns)
     market = Market(_started(CLOCKS[clock], log))
     return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
 
@@ -308,8 +309,10 @@ def _workload(table: Any, path: Path) -> Workload:
     names = [item.name for item in fields(DeadlineClasses)]
     deadlines = make(DeadlineClasses, {key: table.pop(key) for key in names if key in table}, "[workload]")
     if "trace" in table:
-        check_keys("[workload]", table, ("trace", "format", "window", "strict", *names))
+        check_keys("[workload]", table, ("trace", "format", "window", "strict", "columns", *names))
         log = path.parent / str(table["trace"])
-        return read_log(log, table.get("format", "csv"), table.get("window"), deadlines, strict=table.get("strict", False))
+        columns = mapping("[workload.columns]", table.get("columns", {}))
+        strict = table.get("strict", False)
+        return read_log(log, table.get("format"), table.get("window"), deadlines, strict=strict, columns=columns)
     check_keys("[workload]", table, ("jobs", "rate_per_s", "complexity_mix", "trace", "job", *names))
     return make(PoissonWorkload, {**table, "deadlines": deadlines}, "[workload]")

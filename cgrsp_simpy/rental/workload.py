@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_shares, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.job import Draws, Job, check_job
@@ -220,7 +221,8 @@ class LoggedWorkload:
     A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the submitter had declared the
     job small, medium or large: the shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
 
-    origin: the arguments of `read_log`, from which a TOML file restores the workload.
+    origin: the arguments of `read_log`, from which a TOML file restores the workload. tags: of each job the log's own id and all
+    other columns, as texts.
     """
 
     submit_s: tuple[float, ...] = field(repr=False)
@@ -230,7 +232,8 @@ class LoggedWorkload:
     weight: tuple[float, ...] = field(repr=False)
     deadlines: DeadlineClasses = field(default_factory=DeadlineClasses)
     start_h: float | None = None
-    origin: dict[str, str | bool] = field(default_factory=dict)
+    origin: dict[str, Any] = field(default_factory=dict)
+    tags: Tags = field(default_factory=Tags, repr=False, compare=False)
     complexity: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -72,7 +74,7 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
         yield executor
         return
     check_whole("executor", executor, least=1)
-    pool = loky.ProcessPoolExecutor(executor, initializer=_ignore_interrupt)
+    pool = loky.ProcessPoolExecutor(executor, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield pool
     except BaseException:
@@ -95,8 +97,16 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _ignore_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the workers
+def _begin(parent: int) -> None:
+    """What a worker does first. Ctrl-C reaches the whole group, and the parent ends the workers; without it they end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def check_sendable(named: Mapping[str, Any]) -> None:

@@ -16,22 +16,63 @@ import math
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import digest
 
-__all__ = ["Outcome", "Store", "source_digest"]
+__all__ = ["Checked", "Outcome", "Store", "source_digest", "verifying"]
 
 Outcome = list[Any] | dict[str, Any] | str
 """What a model keeps of a run, as plain values; a text is the error that ended it."""
 
 PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
+
+
+@contextmanager
+def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
+    """Within it, a study that finds its results directory runs some finished tasks again, and compares instead of writing.
+
+    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in the study, for a directory
+    without finished tasks.
+    """
+    check_whole("sample", sample, least=1)
+    found = Checked(sample, seed)
+    token = _CHECKED.set(found)
+    try:
+        yield found
+    finally:
+        _CHECKED.reset(token)
+
+
+@dataclass
+class Checked:
+    """What was run again. tasks: their numbers. differing: those of other outcomes than are kept."""
+
+    sample: int
+    seed: int
+    tasks: list[int] = field(default_factory=list)
+    differing: list[int] = field(default_factory=list)
+
+    def choose(self, store: Store) -> None:
+        """Draw the tasks of a directory."""
+        done = store.numbers()
+        if not done:
+            raise InputError(f"{store.path} holds no finished tasks")
+        chosen = stream(self.seed, "verify").permutation(len(done))[: self.sample]
+        self.tasks = sorted(done[place] for place in chosen)
+
+
+_CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 
 
 class Store:
@@ -57,6 +98,9 @@ class Store:
             if not isinstance(there, dict) or "versions" not in there:
                 raise self._damaged("manifest.json")
             self._refuse_other("version of ", there["versions"], manifest["versions"])
+        self._checked = _CHECKED.get()
+        if self._checked:
+            self._checked.choose(self)
 
     def _is_new(self) -> bool:
         try:
@@ -78,6 +122,10 @@ class Store:
             name, old, new = found
             raise InputError(f"{self.path} was made with {what}{name} {old}, not {new}; use another directory")
 
+    def numbers(self) -> list[int]:
+        """The numbers of the tasks that are done."""
+        return sorted(int(path.stem) for path in (self.path / "chunks").glob("[0-9]*.json"))
+
     def take_numbers(self, count: int) -> int:
         """The first of `count` numbers for tasks; the next call begins after them."""
         first = self._numbers
@@ -86,6 +134,11 @@ class Store:
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
         """The outcomes of a task, if it is done. shape: the number of outcomes of each of its units."""
+        if self._checked and number in self._checked.tasks:
+            return None  # run again
+        return self._kept(number, shape)
+
+    def _kept(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
         name = f"chunks/{number:06}.json"
         if not (self.path / name).is_file():
             return None
@@ -102,13 +155,19 @@ class Store:
         return hashlib.sha256(json.dumps([self._study, number, plain]).encode()).hexdigest()
 
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Keep the outcomes of a task."""
-        plain = json.loads(json.dumps([[_kept(outcome) for outcome in unit] for unit in outcomes], allow_nan=False))
+        """Keep the outcomes of a task; while verifying, compare them with those that are kept."""
+        if self._checked:
+            kept = self._kept(number, [len(unit) for unit in outcomes])
+            if json.dumps(_without_wall_time(kept)) != json.dumps(_without_wall_time(outcomes)):
+                self._checked.differing.append(number)
+            return
+        plain = json.loads(json.dumps([[_plain(outcome) for outcome in unit] for unit in outcomes], allow_nan=False))
         self.write(f"chunks/{number:06}.json", json.dumps({"sha256": self._sum(number, plain), "outcomes": plain}) + "\n")
 
     def write(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all."""
-        write_whole(self.path / name, text.encode())
+        """Write a file, whole or not at all; nothing while verifying."""
+        if not getattr(self, "_checked", None):
+            write_whole(self.path / name, text.encode())
 
     def _read(self, name: str) -> Any:
         try:
@@ -143,13 +202,21 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _kept(outcome: Any) -> Any:
+def _plain(outcome: Any) -> Any:
     """An outcome for JSON, which has neither NaN nor infinity."""
     if isinstance(outcome, float) and not math.isfinite(outcome):
         return {"float": str(outcome)}
     if isinstance(outcome, dict):
-        return {name: _kept(value) for name, value in outcome.items()}
-    return [_kept(value) for value in outcome] if isinstance(outcome, list) else outcome
+        return {name: _plain(value) for name, value in outcome.items()}
+    return [_plain(value) for value in outcome] if isinstance(outcome, list) else outcome
+
+
+def _without_wall_time(outcomes: Any) -> Any:
+    """Outcomes for JSON, but for the seconds that a search took, which are never the same."""
+    plain = _plain(outcomes)
+    if not isinstance(plain, list):
+        return {name: value for name, value in plain.items() if name != "seconds"} if isinstance(plain, dict) else plain
+    return [_without_wall_time(each) for each in plain]
 
 
 def _outcome(kept: Any) -> Any:

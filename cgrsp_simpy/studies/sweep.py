@@ -117,7 +117,8 @@ def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> d
             policy, _, parameter = name.rpartition(":")
             check_one_of("policy in the grid", policy, [each for each in named if isinstance(named[each], str)])
             text = str(own[policy])
-            own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={value}"
+            told = str(value).lower() if isinstance(value, bool) else value
+            own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={told}"
     check_policies(list(own.values()), scenario)
     return own
 

@@ -171,7 +171,7 @@ def front(canvas: Canvas, rows: list[Row]) -> None:
     miss, late = (_where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
     names = [NAMES[row["row"]] for row in miss]
     x, y = ((_values(each, "reproduced"), _values(each, "half_width_95")) for each in (miss, late))
-    marks.points(ax, names, x, y, (_values(miss, "published"), _values(late, "published")), front=True)
+    marks.points(ax, names, x, y, (_values(miss, "published"), _values(late, "published")), front=(True, True))
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
     _published_legend(canvas, Line2D([], [], label="Pareto front of ours", **marks.FRONT), policy=names[0])
 

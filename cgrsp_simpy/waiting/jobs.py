@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
@@ -79,6 +80,8 @@ class ExponentialJobs:
 class ListedJobs:
     """Jobs that are written down, such as those of a log. Columns as of a Chunk; the seed changes nothing.
 
+    tags: of jobs of a log, its own ids and all other columns, as texts.
+
     Raises InputError, naming the first job that is wrong (numbered from 1), for columns of unequal length, negative or endless
     times, submissions out of order, or needs below one core or 0 GB.
     """
@@ -88,6 +91,7 @@ class ListedJobs:
     cores: Ints = field(repr=False)
     memory_gb: Floats = field(repr=False)
     name: str = "jobs"
+    tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
         for column, kind in (("submit_s", np.float64), ("run_s", np.float64), ("cores", np.int64), ("memory_gb", np.float64)):

@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.waiting.claims import timeline_of
+from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.tally import Columns, Tally
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class Outcome:
         return timeline_of(self.case.machines, self.jobs, self.claims, name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a job: its number from 1, what it needs, when it came and started, seconds.
+        """One dict a job: its number from 1, what it needs, when it came and started, seconds; tags.
 
         Raises
         ------
@@ -88,7 +90,8 @@ class Outcome:
         done = self.jobs
         names = ("job", *done.jobs._fields, "start_s", "wait_s", "on_demand")
         columns = (done.place + 1, *done.jobs, done.start_s, done.wait_s, done.on_demand.astype(int))
-        return [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
+        rows = [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
+        return [{**row, **self.tags.of(place, row)} for place, row in enumerate(rows)]
 
     def summary(self) -> dict[str, float]:
         """The figures of METRICS: of a log all jobs count, of generated ones the middle 80 %.
@@ -106,6 +109,38 @@ class Outcome:
     def means(self) -> dict[str, Mean]:
         """The same with 95 % intervals from batch means, for a single long run."""
         return {name: batched(values) for name, values in self.by_batch().items()}
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+
+        by, value: the column and its value. jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the jobs.
+        core_hours, on_demand_core_hours: cores times running time, of all and of those on demand.
+
+        Raises InputError for a column that the log does not have, or where the jobs were not kept.
+        """
+        require(self.jobs is not None, "jobs", None, "kept: simulate(case, keep=True)")
+        assert self.jobs is not None
+        done = self.jobs
+        core_h = done.jobs.cores * done.jobs.run_s / 3600
+        return [
+            {
+                "by": tag,
+                "value": value,
+                "jobs": int(chosen.sum()),
+                "wait_s": float(done.wait_s[chosen].mean()),
+                "service_s": float(done.jobs.run_s[chosen].mean()),
+                "on_demand_fraction": float(done.on_demand[chosen].mean()),
+                "core_hours": float(core_h[chosen].sum()),
+                "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
+            }
+            for value, chosen in self.tags.groups(tag).items()
+        ]
+
+    @property
+    def tags(self) -> Tags:
+        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        source = self.case.source
+        return source.tags if isinstance(source, ListedJobs) else Tags()
 
     def by_batch(self) -> dict[str, npt.NDArray[np.float64]]:
         """The figures of the whole run first, then of each batch of jobs."""

@@ -19,10 +19,10 @@ import numpy as np
 import simpy
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.logs import read_philly, read_swf
+from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import lacking, simulate
+from cgrsp_simpy.cluster.study import Setting, simulate
 
 
 def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
@@ -110,7 +110,7 @@ def tell(jobs, cluster, names, repeats):
     where = f"{cluster.gpus} GPUs on {len(cluster.sizes)} nodes"
     print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {where}")
     for name in names:
-        if lacking(jobs, make_scheduler(name)):
+        if Setting(jobs, cluster).lacks(make_scheduler(name)):
             continue
         outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(
@@ -143,6 +143,6 @@ if __name__ == "__main__":
     tell(generate(mix, given.jobs, given.load, PAPER_CLUSTER), PAPER_CLUSTER, SCHEDULERS, given.repeats)
     if given.trace:
         cluster = Cluster((8,) * 20)
-        tell((read_swf if ".swf" in given.trace else read_philly)(given.trace, cluster), cluster, SCHEDULERS, given.repeats)
+        tell(read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats)
     for cluster in (Cluster((256,)), Cluster((1,) * 256)):
         tell(wide(), cluster, ("fifo", "easy", "conservative"), 2)

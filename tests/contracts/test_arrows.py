@@ -13,13 +13,14 @@ PACKAGE = Path(cgrsp_simpy.__file__).parent
 MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
 
 SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag"}
-BELOW_SCENARIOS = {"engine", "analysis", "model", "studies", "plots"}
+BELOW_SCENARIOS = {"engine", "analysis", "logs", "model", "studies", "plots"}
 BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental"}
 ARROWS = {
     "model": set(),
+    "logs": {"model"},
     "engine": {"model"},
     "analysis": {"model"},
-    "rental": {"engine", "analysis", "model"},
+    "rental": {"engine", "analysis", "logs", "model"},
     "studies": {"rental", "engine", "analysis", "model"},
     "plots": {"rental", "analysis", "model"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),

@@ -13,7 +13,7 @@ from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, best_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import simulate
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)

@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
-from cgrsp_simpy.cluster import simulation as cluster_simulation
 from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.mix import generate as generate_cluster
 from cgrsp_simpy.cluster.single import fifo_skip
+from cgrsp_simpy.cluster.study import Setting as ClusterSetting
 from cgrsp_simpy.dag import simulation as dag_simulation
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft
@@ -108,7 +108,7 @@ def cluster(scheduler, seed):
     """Jobs of up to a node and more on the paper's cluster, faster than it can serve them."""
     jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
     return Watched(
-        lambda listener: cluster_simulation.Simulation(jobs, PAPER_CLUSTER, scheduler, listener=listener),
+        lambda listener: ClusterSetting(jobs).simulation(scheduler, 0, listener=listener),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
     )
 

@@ -7,7 +7,7 @@ from cgrsp_simpy.analysis import queueing
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS
 from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import simulate
 from cgrsp_simpy.model.streams import stream
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from dataclasses import replace
 
 import pytest
@@ -276,19 +277,19 @@ LOGS = [
     (HEADER + "0,nan\n", "", ["no usable job"]),  # the only row is bad
     (HEADER + "0,5\n1,6\n2\n", "--strict", ["line 4", "1 fields, not 2", "strict"]),  # the last row is cut off
     (HEADER + "0,5\n1,6,7\n", "--strict", ["line 3", "3 fields, not 2"]),  # a field too many
-    (HEADER + "0,5\n1,nan\n", "--strict", ["line 3", "service_s", "nan", "number > 0"]),  # not a number
-    (HEADER + "0,5\n1,-6\n", "--strict", ["line 3", "service_s", "-6", "number > 0"]),  # negative
-    (HEADER + "0,5\n1,0\n", "--strict", ["line 3", "service_s", "0", "number > 0"]),  # no work at all
-    (HEADER + "0,5\n1,inf\n", "--strict", ["line 3", "service_s", "inf", "number > 0"]),  # never ends
+    (HEADER + "0,5\n1,nan\n", "--strict", ["line 3", "service_s", "nan", "number >= 0"]),  # not a number
+    (HEADER + "0,5\n1,-6\n", "--strict", ["line 3", "service_s", "-6", "number >= 0"]),  # negative
+    (HEADER + "1,0\n", "--strict", ["no usable job", "1 of run time 0"]),  # no work at all
+    (HEADER + "0,5\n1,inf\n", "--strict", ["line 3", "service_s", "inf", "number >= 0"]),  # never ends
     (HEADER + "0,5\n1,long\n", "--strict", ["line 3", "service_s", "'long'", "number"]),  # a text
-    (HEADER + "0,5\n1,\n", "--strict", ["line 3", "service_s", "''", "number"]),  # an empty cell
-    (HEADER + "0,5\n-1,6\n", "--strict", ["line 3", "submission", "-1", "number >= 0"]),  # before the start
-    (HEADER + "0,5\nnan,6\n", "--strict", ["line 3", "submission", "nan", "number >= 0"]),  # no time
+    (HEADER + "1,\n", "--strict", ["no usable job", "1 of no run time"]),  # an empty cell
+    (HEADER + "0,5\n-1,6\n", "--strict", ["line 3", "submit_s", "-1", "number >= 0"]),  # before the start
+    (HEADER + "0,5\nnan,6\n", "--strict", ["line 3", "submit_s", "nan", "number >= 0"]),  # no time
     ("timestamp,service_s\nsoon,5\n", "--strict", ["line 2", "timestamp", "'soon'", "YYYY-MM-DD HH:MM:SS"]),  # no time
     ("submit_s,service_s,deadline_s\n9,5,8\n", "--strict", ["line 2", "deadline_s", "'8'", "submission"]),  # due before it comes
-    ("submit_s,service_s,deadline_s\n9,5,x\n", "--strict", ["line 2", "deadline", "'x'", "number"]),  # a text
+    ("submit_s,service_s,deadline_s\n9,5,x\n", "--strict", ["line 2", "deadline_s", "'x'", "number"]),  # a text
     ("submit_s,service_s,gpus\n0,5,1.5\n", "--strict", ["line 2", "gpus", "'1.5'", "whole number"]),  # a fraction
-    ("submit_s,service_s,gpus\n0,5,0\n", "--strict", ["line 2", "gpus", "0", "number >= 1"]),  # none
+    ("submit_s,service_s,gpus\n0,5,0\n", "--strict", ["no usable job", "1 of no GPU"]),  # none
     ("submit_s,service_s,weight\n0,5,-1\n", "--strict", ["line 2", "weight", "-1", "number >= 0"]),  # negative
     (HEADER + "5,5\n3,5\n9,5\n", "--strict", ["out of order", "line 3", "strict"]),  # the second row comes first
     (HEADER + "0,5\n", "--window 0", ["window", "'0'", "FROM:TO", "seconds"]),  # one bound
@@ -367,6 +368,7 @@ def loaded(**changes):
     return cg.LoggedWorkload(**{**columns, **changes})
 
 
+LOCK = threading.Lock()
 PYTHON = [
     # (call, what its InputError must name)
     (lambda: cg.day("hectik"), ["day", "'hectik'", "mean 'hectic'"]),  # not a day
@@ -451,7 +453,7 @@ PYTHON = [
     (lambda: cg.compare(cg.day("quiet"), ["fifo", "fifo"], [0]), ["policies", "'fifo', 'fifo'", "differ"]),  # the same twice
     (lambda: cg.compare(cg.day("quiet"), "fifo", [0]), ["policies", "'fifo'"]),  # a text in place of a list
     (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0], 0), ["executor", "0", "whole number >= 1"]),  # no process
-    (lambda: cg.compare(cg.day("quiet"), [lambda view: None], [0], 2), ["<lambda>", "another process"]),  # cannot be sent there
+    (lambda: cg.compare(cg.day("quiet"), [lambda view: LOCK], [0], 2), ["<lambda>", "another process"]),  # cannot be sent there
     (lambda: cg.simulate(cg.day("quiet"), "fifo", records=False).jobs, ["records"]),  # not kept
 ]
 

@@ -15,6 +15,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli.options import summary
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 YOUNGEST = """
@@ -24,6 +25,12 @@ def youngest_first(view):
 FIGURES = (
     "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd utilisation_pct makespan_h".split()
 )
+
+
+def test_the_summary_of_a_docstring_is_its_first_paragraph_in_one_line():
+    assert summary("""Waits, and\n    looks again.\n\n    Then more.\n    """) == "Waits, and looks again."
+    assert summary("Waits.") == "Waits."
+    assert summary(None) == ""
 
 
 @pytest.fixture

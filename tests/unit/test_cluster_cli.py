@@ -12,9 +12,9 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
-from cgrsp_simpy.cluster.study import Offered, compare
+from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 PHILLY = DATA / "gavel_philly" / "0e4a51.trace"
@@ -27,7 +27,7 @@ def said(capsys, *arguments, status=0):
 
 
 def test_a_study_holds_the_figures_of_single_runs():
-    study = compare(Offered(jobs=60, load=1.0), ["fifo", "hps:monotone=true"], range(2))
+    study = compare(Setting(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
     jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
     row = next(row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1)
     assert row == {
@@ -39,15 +39,16 @@ def test_a_study_holds_the_figures_of_single_runs():
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
-    source, names = Offered(jobs=40), ["fifo", "easy"]
-    expected = compare(source, names, range(3)).rows
-    assert compare(source, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
+def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
+    setting, names = Setting(Offered(jobs=40)), ["fifo", "easy"]
+    expected = compare(setting, names, range(3)).rows
+    assert compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
     chunks = sorted((tmp_path / "out" / "chunks").iterdir())
     chunks[1].unlink()  # as if it had been interrupted
-    assert compare(source, names, range(3), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with source.load 0\.9, not 0\.8"):
-        compare(Offered(jobs=40, load=0.8), names, range(3), out=tmp_path / "out")
+    assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with scenario.source.load 0\.9, not 0\.8"):
+        compare(Setting(Offered(jobs=40, load=0.8)), names, range(3), out=tmp_path / "out")
 
 
 def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
@@ -55,7 +56,7 @@ def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
         raise SystemExit(0)
 
     monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
-    study = compare(Offered(jobs=20), ["fifo", "leaves"], range(2))
+    study = compare(Setting(Offered(jobs=20)), ["fifo", "leaves"], range(2))
     assert [row["policy"] for row in study.failures if row["error"].endswith("raised SystemExit: 0")] == ["leaves"] * 2
 
 
@@ -141,17 +142,20 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--nodes", "8"), "--nodes(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
         (("run", "--nodes", "0x8"), "sizes(=()) must be at least one node"),
         (("run", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
-        (("run", "--load", "0"), "load(=0.0) must be a number > 0"),
+        (("compare", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
+        (("sweep", "load=0.5,0.9", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
+        (("sweep", "kill_at_limit=2"), "kill_at_limit(=2) must be true or false"),
+        (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
         (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
         (("run", "--overestimate", "-1"), "overestimate(=-1.0) must be a number >= 0"),
         (("run", "--strict"), "--strict(=True) must be given with --trace"),
-        (("compare", "--schedulers", "fifo,fifo"), "schedulers(=['fifo', 'fifo']) must be names that differ, at least one"),
+        (("compare", "--schedulers", "fifo,fifo"), "policies(=['fifo', 'fifo']) must be names that differ"),
         (("compare", "--schedulers", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
         (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
         (("run", "--trace", "none.trace"), "none.trace"),
         (
             ("run", "--trace", "jobs.txt"),
-            "jobs.txt: what it is cannot be told by its name; --trace-format is one of philly, openb, swf",
+            "jobs.txt: No such file or directory",
         ),
         (("figures", "--only", "nope"), "unknown figure 'nope'"),
     ],

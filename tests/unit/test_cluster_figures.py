@@ -24,7 +24,7 @@ from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.panels import HOLDS, WIDTH_COLOURS
 from cgrsp_simpy.cluster.placement import best_fit
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import simulate
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
 from cgrsp_simpy.cluster.view import ClusterState
 from cgrsp_simpy.cluster.view import rows as known_of

@@ -11,9 +11,10 @@ from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics
 from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
 from cgrsp_simpy.cluster.schedulers import fifo
-from cgrsp_simpy.cluster.simulation import Outcome, simulate
-from cgrsp_simpy.cluster.study import Offered, compare
+from cgrsp_simpy.cluster.simulation import Outcome
+from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
 
 
 def jobs_of(*rows, kind=None):
@@ -126,7 +127,7 @@ def test_what_remains_when_the_last_job_has_come_does_not_change_throughput_and_
 
 def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewer_gpus():
     """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves wide jobs to the end."""
-    study = compare(Offered(load=1.4), ["easy", "hps"], range(100, 105))
+    study = compare(Setting(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
     difference = study.differences()["hps"]["throughput_per_h"]
     assert difference.low > 0
     used = paired_difference(*(study.values(name, "utilisation_pct") for name in ("hps", "easy")))

@@ -9,7 +9,7 @@ from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.placement import Nodes, best_fit, first_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import simulate
 from cgrsp_simpy.cluster.view import ClusterState, rows
 from cgrsp_simpy.model.checks import InputError
 

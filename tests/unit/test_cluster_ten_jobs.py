@@ -5,7 +5,7 @@ import pytest
 
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import simulate
+from cgrsp_simpy.cluster.study import simulate
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6 takes both nodes.
 TEN = (

@@ -1,6 +1,8 @@
 """What a scheduler of a cluster sees and what it may answer; limits that kill; claims, timeline and listing of a run."""
 
 import gc
+import subprocess
+import sys
 import types
 from collections import defaultdict
 
@@ -13,11 +15,13 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Simulation, simulate
-from cgrsp_simpy.cluster.study import Offered, compare
-from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.cluster.simulation import Simulation
+from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.replicate import step_through
+from cgrsp_simpy.studies.sweep import sweep
 
 TWO_NODES = Cluster((4, 4))
 
@@ -178,7 +182,7 @@ def own(tmp_path):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
-    study = compare(Offered(jobs=60), ["fifo", own, widest_first], range(2), executor=workers)
+    study = compare(Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers)
     by_name = defaultdict(list)
     for row in study.rows:
         by_name[row["policy"]].append(row["wait_s"])
@@ -186,9 +190,9 @@ def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
     assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
 
 
-def test_a_function_that_no_other_process_can_import_is_refused():
-    with pytest.raises(InputError, match="cannot be sent to another process"):
-        compare(Offered(jobs=20), ["fifo", lambda view: None], range(2), executor=2)
+def test_a_function_without_a_name_runs_in_other_processes_as_well():
+    found = compare(Setting(Offered(jobs=20)), [widest_first, lambda view: widest_first(view)], range(2), executor=2)
+    assert found.values("<lambda>", "wait_s") == found.values("widest_first", "wait_s")
 
 
 @pytest.mark.parametrize("action", [("run", "--scheduler"), ("compare", "--seeds", "2", "--schedulers")])
@@ -204,6 +208,73 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
     error = capsys.readouterr().err.strip()
     assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
     assert "\n" not in error
+
+
+# ---- placements of one's own ----
+
+
+def last_fit(size, free):
+    """As much room as there is."""
+    return -free
+
+
+def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
+    spread, own = (Setting(Offered(jobs=40), placement=each) for each in ("spread", last_fit))
+    expected = compare(spread, ["fifo"], range(2)).rows
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    with pytest.raises(InputError, match=r"was made with scenario\.placement"):
+        compare(spread, ["fifo"], range(2), out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("source", "a log", r"source\(='a log'\) must be an Offered, or Jobs"),
+        ("mix", "wide", r"mix\(='wide'\) must be a Mix"),
+        ("cluster", "8x8", r"cluster\(='8x8'\) must be a Cluster"),
+        ("cluster", TWO_NODES, r"widest job of the mix\(=32\) must be at most 8 GPUs"),
+        ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
+        ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
+        ("lod", 1.0, "unknown parameter 'lod'"),
+        ("load", 0.0, r"load\(=0.0\) must be a number > 0"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
+    with pytest.raises(InputError, match=message):
+        sweep({name: [wrong]}, ["fifo"], range(2), Setting())
+
+
+def test_a_sweep_varies_the_mix_and_the_cluster():
+    """Each point holds the figures of the setting that is meant."""
+    found = sweep(
+        {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]}, ["easy"], range(2), Setting()
+    )
+    assert len(found.studies) == 4
+    meant = Setting(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
+    expected = [{"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)]
+    assert found.at(load=1.0, cluster=Cluster((4,) * 16)).rows == expected
+
+
+def test_a_sweep_varies_a_switch_of_a_scheduler():
+    setting = Setting(Offered(jobs=200, load=1.2))
+    found = sweep({"hps:monotone": [False, True]}, ["hps"], range(2), setting)
+    for monotone in (False, True):
+        meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
+        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(meant.policies[0], "wait_s")
+    assert len({tuple(study.values("hps", "wait_s")) for study in found.studies}) == 2
+
+
+# ---- names for scripts ----
+
+
+def test_the_names_are_there_and_load_nothing_heavy():
+    code = (
+        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__ if not hasattr(cluster, name)],"
+        " {'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "set()"]
 
 
 # ---- reservations ----
@@ -269,9 +340,9 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     )
     assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--nodes", "1x8"]) == 0
     told = capsys.readouterr().out
-    assert "killed                               2.00" in told and "longer than their estimates" not in told
-    assert "makespan_s                         200.00" in told
-    rows = compare(Offered(Mix(), 40), ["fifo"], range(2), kill_at_limit=True).rows
+    figures = dict(line.split() for line in told.split("\n\n")[0].splitlines()[1:])
+    assert (figures["killed"], figures["makespan_s"]) == ("2.00", "200.00") and "longer than their estimates" not in told
+    rows = compare(Setting(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
     assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
 
 
@@ -317,7 +388,7 @@ def test_a_listing_speaks_of_gpus_limits_and_nodes():
 
 def test_a_run_is_walked_through_step_by_step():
     jobs = jobs_of((0, 6, 10), (1, 4, 5))
-    walk = list(steps(lambda listener: Simulation(jobs, TWO_NODES, make_scheduler("fifo"), listener=listener)))
+    walk = list(step_through(Setting(jobs, TWO_NODES), "fifo"))
     started = str(walk[2]).splitlines()
     assert started[1:] == [
         "            queue: -",

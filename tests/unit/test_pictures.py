@@ -245,7 +245,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole(seed):
 def test_the_front_is_seen_where_an_interval_lies_on_it():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
-        marks.points(ax, ["rh", "cadr"], ([5, 7], [1, 1]), ([20.0, 5.0], [4.0, 2.0]), front=True)
+        marks.points(ax, ["rh", "cadr"], ([5, 7], [1, 1]), ([20.0, 5.0], [4.0, 2.0]), front=(True, True))
         image = pixels(ax.figure)
     x, y = ax.transData.transform((5, 22))  # above the first point, on its interval and on the front
     around = image[round(y), round(x) - 8 : round(x) + 9]

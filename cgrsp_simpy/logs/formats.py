@@ -1,0 +1,347 @@
+"""The formats of logs, each declared once: its fields with their units, and what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from cgrsp_simpy.logs.fields import TEXT, TIME, Field, seconds_between
+from cgrsp_simpy.logs.format import Format, Made, Raw
+from cgrsp_simpy.logs.sacct import SACCT
+from cgrsp_simpy.logs.text import comma_rows, swf_rows, tab_rows
+from cgrsp_simpy.logs.wfformat import WFFORMAT
+from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.reading import timestamp
+
+__all__ = ["FORMATS", "STEPS_PER_S", "SWF_FIELDS", "TASK", "format_of", "philly"]
+
+KB_PER_GB, MB_PER_GB = 1 << 20, 1 << 10
+GIVEN = ()  # no text stands for a missing value
+
+
+def _optional(name: str, *of: str, **more: float | bool) -> Field:
+    return Field(name, of or (name,), needed=False, **more)  # type: ignore[arg-type]
+
+
+# ---- csv ----
+
+
+def _csv(raw: Raw) -> Made:
+    deadline_s = raw.numbers.get("deadline_s")
+    if deadline_s is None:
+        return Made(raw.numbers)
+    early = seconds_between(raw.numbers["submit_s"], deadline_s) < 0
+    return Made(raw.numbers, bad=((early, "deadline_s", "at or after the submission"),))
+
+
+CSV = Format(
+    "csv",
+    "a CSV table with a header line; other names of columns, such as those of the waiting policies' authors, are known as well",
+    (
+        Field("submit_s", ("submit_s", "timestamp"), TIME),
+        Field("submit_s", ("time",), TIME, minus=True),
+        Field("service_s", ("service_s",)),
+        Field("service_s", ("wallclock_runtime_sec",), minus=True),
+        Field("deadline_s", ("deadline_s",), TIME, needed=False),
+        _optional("limit_s", "limit_s", "wallclock_limit_sec", minus=True),
+        _optional("known_work"),
+        _optional("gpus", whole=True),
+        _optional("cores", "cores", "num_cores", whole=True, minus=True),
+        _optional("memory_gb"),
+        _optional("memory_gb", "total_MB_req", unit=1 / MB_PER_GB, minus=True),
+        _optional("nodes", whole=True),
+        _optional("weight"),
+        _optional("priority"),
+        Field("job_id", ("job_id",), TEXT, needed=False),
+        Field("user", ("user", "userid"), TEXT, needed=False),
+    ),
+    comma_rows,
+    made=_csv,
+)
+
+# ---- gentd26: Alibaba's image-generation requests (cluster-trace-v2026-GenAI) ----
+
+
+def _unsuccessful(status: str) -> str | None:
+    return None if status == "SUCCEED" else f"predict_status {' '.join(status.split())[:50]}"
+
+
+GENTD26 = Format(
+    "gentd26",
+    "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that succeeded are jobs",
+    (Field("submit_s", ("gmt_create",), TIME), Field("service_s", ("exec_time_seconds",))),
+    comma_rows,
+    skip=("predict_status", _unsuccessful),
+)
+
+# ---- azure: LLM requests (Azure LLM inference trace of 2023) ----
+
+
+def _azure(raw: Raw) -> Made:
+    none = raw.numbers["prompt_tokens"] + raw.numbers["output_tokens"] == 0
+    return Made(raw.numbers, bad=((none, "output_tokens", "at least 1 where the prompt has no token"),))
+
+
+AZURE = Format(
+    "azure",
+    "LLM requests in the columns of the Azure LLM inference trace of 2023",
+    (
+        Field("submit_s", ("TIMESTAMP",), TIME),
+        Field("prompt_tokens", ("ContextTokens",), whole=True, missing=GIVEN),
+        Field("output_tokens", ("GeneratedTokens",), whole=True, missing=GIVEN),
+    ),
+    comma_rows,
+    made=_azure,
+)
+
+# ---- openb: pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al. (2023), USENIX ATC) ----
+
+
+def _openb(raw: Raw) -> Made:
+    """A pod that was never scheduled asked for GPUs all the same, and is taken to run from its creation."""
+    columns = dict(raw.numbers)
+    created_s, deleted_s, scheduled_s = (columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s"))
+    shared = columns.pop("share")
+    start_s = np.where(np.isnan(scheduled_s), created_s, scheduled_s)
+    odd = (columns["gpus"] > 0) & ~((shared > 0) & (shared <= 1000))
+    return Made(
+        {"submit_s": created_s, "start_s": start_s, "service_s": deleted_s - start_s, **columns},
+        left_out=(("no run time", deleted_s < start_s),),
+        bad=((odd, "share", "a number > 0, at most 1000"),),
+    )
+
+
+OPENB = Format(
+    "openb",
+    "pods of Alibaba's cluster-trace-gpu-v2023; a share of a GPU counts as the whole GPU",
+    (
+        Field("submit_s", ("creation_time",)),
+        Field("deleted_s", ("deletion_time",), missing=GIVEN),
+        Field("scheduled_s", ("scheduled_time",)),
+        Field("gpus", ("num_gpu",), whole=True, missing=GIVEN),
+        Field("share", ("gpu_milli",), missing=GIVEN),
+        Field("cores", ("cpu_milli",), unit=0.001),
+        Field("memory_gb", ("memory_mib",), unit=1 / MB_PER_GB),
+        Field("job_id", ("name",), TEXT, needed=False),
+        Field("gpu_milli", ("gpu_milli",), TEXT),
+        Field("qos", ("qos",), TEXT),
+    ),
+    comma_rows,
+    made=_openb,
+)
+
+# ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020), OSDI) ----
+
+# Steps per second by job type, ours: the file tells none. The step counts of the four traces show how fast the types are
+# relative to each other (geometric means over jobs with equal GPUs in the same trace); all were then scaled together so that
+# jobs take from half an hour to 77 days, the traces being 52 to 94 days long. The shortest job of every type then takes between
+# half an hour and an hour.
+STEPS_PER_S = {
+    "A3C": 4.4,
+    "CycleGAN": 2.6,
+    "LM (batch size 5)": 87.0,
+    "LM (batch size 10)": 59.0,
+    "LM (batch size 20)": 55.0,
+    "LM (batch size 40)": 41.0,
+    "LM (batch size 80)": 23.0,
+    "Recommendation (batch size 512)": 0.15,
+    "Recommendation (batch size 1024)": 0.21,
+    "Recommendation (batch size 2048)": 0.29,
+    "Recommendation (batch size 4096)": 0.34,
+    "Recommendation (batch size 8192)": 0.24,
+    "ResNet-18 (batch size 16)": 37.0,
+    "ResNet-18 (batch size 32)": 34.0,
+    "ResNet-18 (batch size 64)": 22.0,
+    "ResNet-18 (batch size 128)": 20.0,
+    "ResNet-18 (batch size 256)": 8.5,
+    "ResNet-50 (batch size 16)": 8.6,
+    "ResNet-50 (batch size 32)": 6.2,
+    "ResNet-50 (batch size 64)": 2.8,
+    "ResNet-50 (batch size 128)": 1.7,
+    "Transformer (batch size 16)": 5.9,
+    "Transformer (batch size 32)": 6.9,
+    "Transformer (batch size 64)": 5.3,
+    "Transformer (batch size 128)": 3.0,
+    "Transformer (batch size 256)": 0.88,
+}
+
+
+def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
+    """The format of Gavel's traces, which hold steps and not seconds: run times are steps over a rate by job type.
+
+    steps_per_s: by job type; the defaults are ours, not measured. The same rate is taken whatever the GPUs of a job.
+    """
+    for job_type, rate in steps_per_s.items():
+        check_number(f"steps_per_s of {job_type}", rate, above=0)
+
+    def made(raw: Raw) -> Made:
+        rates = np.array([steps_per_s.get(job_type, np.nan) for job_type in raw.texts["job_type"]])
+        seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.0, rates)
+        unknown = (np.isnan(rates), "job_type", "one whose steps per second are given")
+        return Made({**raw.numbers, "service_s": seconds}, bad=(unknown,))
+
+    fields = (
+        Field("job_type", ("job_type",), TEXT),
+        Field("known_work", ("steps",), least=1, missing=GIVEN),
+        Field("submit_s", ("arrival",), missing=GIVEN),
+        Field("gpus", ("gpus",), least=1, whole=True, missing=GIVEN),
+    )
+    names = ("job_type", "command", "step_argument", "needs_data", "steps", "arrival", "gpus")
+    about = "Microsoft's Philly traces in the format of Gavel; run times are steps over rates that are ours"
+    return Format("philly", about, fields, tab_rows, names, made)
+
+
+# ---- swf: the Standard Workload Format, version 2.2 (Parallel Workloads Archive) ----
+
+SWF_FIELDS = (
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "cpu time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "application",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+)
+
+
+def _swf(raw: Raw) -> Made:
+    """Processors are the allocated ones, where none are given the requested ones; each stands for a GPU where GPUs are needed.
+
+    Memory is what was requested, else what was used, per processor and times the processors. Parts of checkpointed jobs
+    (status 2, 3, 4; the format lists these jobs whole as well) and jobs that were cancelled before they ran (status 5) are no
+    jobs; all others held their processors, whatever their status.
+    """
+    numbers = raw.numbers
+    allocated, requested = np.nan_to_num(numbers["allocated"]), np.nan_to_num(numbers["requested"])
+    processors = np.where(allocated > 0, allocated, requested)
+    asked_kb, run_s, status = numbers["requested_kb"], numbers["service_s"], numbers["ended"]
+    memory_kb = np.where(np.isnan(asked_kb), np.nan_to_num(numbers["used_kb"]), asked_kb)
+    limit_s = np.where(numbers["limit_s"] > 0, numbers["limit_s"], np.nan)
+    return Made(
+        {
+            "submit_s": numbers["submit_s"],
+            "service_s": run_s,
+            "limit_s": limit_s,
+            "gpus": processors,
+            "cores": processors,
+            "memory_gb": memory_kb * processors / KB_PER_GB,
+        },
+        left_out=(
+            ("part of a job", (status >= 2) & (status <= 4)),
+            ("cancelled before it ran", (status == 5) & ~(run_s > 0)),
+            ("no run time", np.isnan(run_s)),
+            ("no submit time", np.isnan(numbers["submit_s"])),
+            ("no processors", processors == 0),
+        ),
+    )
+
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")  # Fri Oct 01 00:00:03 PDT 1993, as of the program date
+
+
+def started(header: Mapping[str, str]) -> datetime | None:
+    """The local time at time 0, by the header of an SWF file: StartTime, else UnixStartTime and TimeZone (seconds)."""
+    date = DATE.match(header.get("StartTime", ""))
+    if date and date[1] in MONTHS:
+        with suppress(ValueError):  # no day of the calendar
+            return timestamp(f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}")
+    unix, zone = (re.match(r"-?\d+", header.get(name, "")) for name in ("UnixStartTime", "TimeZone"))
+    if unix is None:
+        return None
+    with suppress(OverflowError):
+        return datetime(1970, 1, 1) + timedelta(seconds=int(unix[0]) + (int(zone[0]) if zone else 0))
+    return None
+
+
+SWF = Format(
+    "swf",
+    "the Standard Workload Format, version 2.2, of the Parallel Workloads Archive",
+    (
+        *(
+            Field(name, (of,), minus=True, whole=whole, missing=GIVEN)
+            for name, of, whole in (
+                ("submit_s", "submit time", False),
+                ("service_s", "run time", False),
+                ("allocated", "allocated processors", True),
+                ("used_kb", "used memory", False),
+                ("requested", "requested processors", True),
+                ("limit_s", "requested time", False),
+                ("requested_kb", "requested memory", False),
+                ("ended", "status", False),
+            )
+        ),
+        Field("job_id", ("job number",), TEXT),
+        *(Field(name, (name,), TEXT) for name in ("user", "group", "application", "queue", "partition", "status")),
+    ),
+    swf_rows,
+    SWF_FIELDS,
+    _swf,
+    start=started,
+    none="-1",
+)
+
+# ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
+
+
+TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # M5_3_4: task 5, after 3 and 4
+
+
+def _alibaba(raw: Raw) -> Made:
+    start_s, end_s = raw.numbers["start_s"], raw.numbers["end_s"]
+    early = (end_s < start_s, "end_s", "at least start_time")
+    unnamed = np.array([job == "" for job in raw.texts["job_name"]], dtype=bool)
+    odd = np.array([re.match(r"[A-Za-z]+\d", task) and not TASK.fullmatch(task) for task in raw.texts["job_id"]], dtype=bool)
+    named = (odd, "job_id", "like M5_3_4, or without a number after its letters")
+    columns = {"start_s": start_s, "service_s": end_s - start_s}
+    return Made(columns, bad=((unnamed, "job_name", "given"), named, early))
+
+
+ALIBABA = Format(
+    "alibaba",
+    "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for; a row is a task of a job",
+    (
+        Field("start_s", ("start_time",), above=True, missing=GIVEN),  # 0 stands for a time outside the trace
+        Field("end_s", ("end_time",), above=True, missing=GIVEN),
+        Field("job_id", ("task_name",), TEXT),
+        Field("job_name", ("job_name",), TEXT),
+    ),
+    comma_rows,
+    (
+        "task_name",
+        "instance_num",
+        "job_name",
+        "task_type",
+        "status",
+        "start_time",
+        "end_time",
+        "plan_cpu",
+        "plan_mem",
+    ),
+    _alibaba,
+    group="job_name",
+)
+
+FORMATS = {each.name: each for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)}
+ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}  # of a file's name, before .gz; all others are csv
+
+
+def format_of(path: str | Path) -> str:
+    """The format that is read unless one is named: csv, but for names that end in .swf, .trace or .json (or these with .gz)."""
+    return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")

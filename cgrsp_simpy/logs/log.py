@@ -1,0 +1,187 @@
+"""A log as a table: columns of numbers under common names, every other column as a tag, and a report of what was read."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.logs.fields import Floats
+from cgrsp_simpy.model.checks import InputError, check_one_of
+
+__all__ = ["COLUMNS", "NO_TIME", "Fault", "Log", "Report", "Tags"]
+
+log = logging.getLogger(__name__)
+Mask = npt.NDArray[np.bool_]
+
+# The common columns and their units.
+COLUMNS = {
+    "submit_s": "submission, seconds from time 0",
+    "service_s": "run time, seconds",
+    "start_s": "start, seconds from time 0",
+    "limit_s": "limit or estimate of the run time that was given at submission, seconds",
+    "known_work": "work that is known before the job runs (iterations)",
+    "gpus": "GPUs held at once",
+    "cores": "processor cores held at once",
+    "memory_gb": "memory, gigabytes of 2^30 bytes",
+    "nodes": "nodes held at once",
+    "deadline_s": "deadline, seconds from time 0",
+    "weight": "weight of the job",
+    "priority": "priority of the job",
+    "prompt_tokens": "tokens of the prompt",
+    "output_tokens": "tokens of the output",
+}
+
+
+class Tags(Mapping[str, tuple[str, ...]]):
+    """Texts of jobs by the name of their column: one text a job, "" where there is none. Immutable."""
+
+    def __init__(self, columns: Mapping[str, Iterable[str]] | None = None) -> None:
+        self._columns = {name: tuple(texts) for name, texts in (columns or {}).items()}
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Tags], tuple[bytes]]:
+        """As bytes: so a study's identity holds a digest of them."""
+        return _unpacked, (json.dumps(self._columns).encode(),)
+
+    def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
+        """The texts of one job; a name that is taken is put behind log_."""
+        taken = set(taken)
+        return {f"log_{name}" if name in taken else name: texts[job] for name, texts in self._columns.items()}
+
+    def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
+        """The texts of some jobs, in the order asked for."""
+        places = [int(place) for place in index]
+        if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(range(len(places))):
+            return self
+        return Tags({name: [texts[place] for place in places] for name, texts in self._columns.items()})
+
+    def groups(self, name: str) -> dict[str, Mask]:
+        """The values of a column in the order of the alphabet, each with the jobs that have it.
+
+        Raises InputError for a column that is not there.
+        """
+        check_one_of("tag", name, self._columns)
+        values, index = np.unique(np.array(self._columns[name], dtype=object), return_inverse=True)
+        return {value: index == place for place, value in enumerate(values.tolist())}
+
+
+def _unpacked(content: bytes) -> Tags:
+    return Tags(json.loads(content))
+
+
+class Fault(NamedTuple):
+    """A bad row: its line, what is wrong, and the text of the column by which the format groups its rows."""
+
+    line: int
+    what: str
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read.
+
+    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines of rows that tell of no job
+    that can be run, by reason.
+    """
+
+    rows: int = 0
+    bad: tuple[Fault, ...] = ()
+    left_out: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows were left out, by reason."""
+        return {reason: len(lines) for reason, lines in self.left_out.items()}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{number} of {reason}" for reason, number in self.counts.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """The rows of a log that tell of jobs, in order of submission (those of one moment in the order of the file).
+
+    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN where a row tells none; those
+    that the format does not tell are not there. tags: job_id (the number of the line where the file has none), every other column
+    of the file, and the line of each row. header: what the comments of an SWF file tell. start: the calendar's time at
+    time 0, where it is known. edges: in a log of workflows, (row, row after it, gigabytes of 10^9 sent).
+    """
+
+    path: Path
+    format: str
+    columns: Mapping[str, Floats]
+    tags: Tags
+    line: npt.NDArray[np.int64]
+    report: Report
+    header: Mapping[str, str] = field(default_factory=dict)
+    start: datetime | None = None
+    edges: tuple[tuple[int, int, float], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def __getitem__(self, column: str) -> Floats:
+        return self.columns[column]
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    def get(self, column: str, otherwise: float) -> Floats:
+        """A column, with a number where a row, or the whole log, tells none."""
+        values = self.columns.get(column, np.full(len(self), np.nan))
+        return np.where(np.isnan(values), otherwise, values)
+
+    def usable(self, who: str, needs: Sequence[str], reasons: Mapping[str, Callable[[Log], Mask]]) -> Log:
+        """The rows that a module can run; the others are counted under the first reason that holds, and all is told in one line.
+
+        who: of what the columns `needs` are needed. Raises InputError for a column that is not there, or if no row is left.
+        """
+        for column in needs:
+            if column not in self.columns:
+                raise InputError(
+                    f"{self.path}: the format {self.format} tells no {column} ({COLUMNS[column]}), which {who} need"
+                    f" (told: {', '.join(self.columns)})"
+                )
+        found = self
+        for reason, holds in reasons.items():
+            found = found.without(reason, holds(found))
+        if found.report.left_out and len(found):
+            log.info("%s: rows left out: %s", self.path, found.report)
+        if not len(found):
+            bad = len(found.report.bad)
+            raise InputError(f"{self.path}: no usable job (bad rows: {bad}; left out: {found.report})")
+        return found
+
+    def without(self, reason: str, out: Mask) -> Log:
+        """The log without some rows, which are counted."""
+        if not out.any():
+            return self
+        kept = np.flatnonzero(~out)
+        lines = (*self.report.left_out.get(reason, ()), *self.line[out].tolist())
+        report = replace(self.report, left_out={**self.report.left_out, reason: lines})
+        columns = {name: values[kept] for name, values in self.columns.items()}
+        return replace(self, columns=columns, tags=self.tags.chosen(kept), line=self.line[kept], report=report)
+
+
+def _no_time(found: Log) -> Mask:
+    return np.asarray(found["service_s"] == 0)
+
+
+NO_TIME = {"run time 0": _no_time}  # for modules whose jobs take time

@@ -1,0 +1,352 @@
+"""A log is read once, in any of the formats, by the same rules; see `read_log`."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, seconds_between
+from cgrsp_simpy.logs.format import Format, Made, Raw
+from cgrsp_simpy.logs.formats import FORMATS, format_of
+from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
+from cgrsp_simpy.logs.text import Rows, faults_of, opened
+from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.model.reading import listed, note, timestamp
+
+__all__ = ["read_log"]
+
+log = logging.getLogger(__name__)
+ROWS = 1 << 10  # that are read before they are checked together
+MOMENTS = ("submit_s", "start_s", "deadline_s")
+
+
+def read_log(
+    path: str | Path,
+    format: str | Format | None = None,
+    *,
+    window: str | None = None,
+    strict: bool = False,
+    columns: Mapping[str, str] | None = None,
+    where: tuple[str, str] | None = None,
+) -> Log:
+    """Read a log into a table; plain or gzipped, which is seen from its content.
+
+    The rules are the same for all formats. A row that is not of the format (a field too many or too few, a text for a number, a
+    number that is not allowed) is bad. A row that tells of no job that can be run (no run time, no submit time, cancelled before
+    it ran, ...) is left out and counted by its reason. A job of 0 s ran, for less than the log's clock can tell, and is kept; a
+    module whose jobs must take time leaves it out, and counts it. Rows are put in order of submission. Time 0 is the log's own
+    where times are seconds, the first submission where they are timestamps or Unix times, and the beginning of a window.
+
+    format: a name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace (philly), .json (wfformat), else csv.
+    window: "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM on and before TO are read.
+    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
+    columns: names of the file's columns by ours, such as {"submit": "created", "service": "seconds"}, in the units of COLUMNS.
+    where: a column of the file and a text; rows that hold another there are not looked at.
+
+    Raises InputError with the file's name and, where there is one, line, column, value and what is allowed.
+    """
+    check_bool("strict", strict)
+    require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
+    path = Path(path)
+    if not isinstance(format, Format):
+        name = format_of(path) if format is None else format
+        check_one_of("trace format", name, FORMATS)
+        format = FORMATS[name]
+    fields = _mapped(format, columns or {})
+    with faults_of(path):
+        with opened(path) as file:
+            if format.whole is not None:
+                require(window is None, "window", window, f"left out: the format {format.name} tells no submissions")
+                return _of_whole(path, format, file)
+            found = _Found(Clock(), *_columns(file, format, fields))
+            _take_all(found, format, where)
+            if where is not None and not found.count:
+                raise InputError(f"there is no row whose {where[0]} is {where[1]!r}")
+        return _log(path, format, found, window, strict)
+
+
+def _of_whole(path: Path, format: Format, file: TextIO) -> Log:
+    assert format.whole is not None
+    columns, tags, edges = format.whole(file)
+    line = np.zeros(len(tags["job_id"]), dtype=np.int64)
+    return Log(path, format.name, columns, tags, line, Report(len(line)), edges=edges)
+
+
+def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
+    """The fields of a format, some of them with other names in the file."""
+    fields = format.fields
+    for key, column in columns.items():
+        names = [*dict.fromkeys(each.name for each in fields), *(name for name in COLUMNS)]
+        short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
+        name = key if key in names else short.get(key, key)
+        check_one_of(f"column of the format {format.name}", name, names)
+        require(isinstance(column, str), f"column for {key}", column, "the name of a column of the file")
+        kind = TIME if name in MOMENTS else "number"
+        own = next((each for each in fields if each.name == name), Field(name, (), kind))
+        fields = (*(each for each in fields if each.name != name), replace(own, of=(column,), needed=True))
+    return fields
+
+
+# ---- rows to columns ----
+
+
+@dataclass
+class _Found:
+    """What has been read so far.
+
+    taken: by our names, the field, its name in the file and its place in a row. others: the places of all other columns.
+    """
+
+    clock: Clock
+    rows: Rows
+    header: dict[str, str]
+    width: int
+    taken: dict[str, tuple[Field, str, int]]
+    others: dict[str, int]
+    count: int = 0
+    lines: list[int] = field(default_factory=list)
+    bad: list[Fault] = field(default_factory=list)
+    left_out: dict[str, list[int]] = field(default_factory=dict)
+    numbers: list[Mapping[str, Array]] = field(default_factory=list)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)  # each text once, however often it occurs
+
+
+def _columns(
+    file: TextIO, format: Format, fields: Sequence[Field]
+) -> tuple[Rows, dict[str, str], int, dict[str, tuple[Field, str, int]], dict[str, int]]:
+    """The rows below the header line, and where in a row each field is."""
+    header: dict[str, str] = {}
+    rows = format.rows(file, header)
+    if format.names:
+        names = list(format.names)
+        rows = _of_width(rows, format)
+    else:
+        line, cells = next(rows, (0, None))
+        if cells is None:
+            raise InputError("the file is empty")
+        if isinstance(cells, str):
+            raise InputError(f"line {line}: {cells}")
+        names = [name.strip() for name in cells]
+        _check_names(line, format, fields, names)
+    place: dict[str, int] = {}
+    for index, name in enumerate(names):
+        place.setdefault(name, index)  # of two of one name the first
+    taken: dict[str, tuple[Field, str, int]] = {}
+    for each in fields:
+        for name in each.of:
+            if name in place:
+                taken.setdefault(each.name, (each, name, place[name]))
+    used = {name for _, name, _ in taken.values()}
+    others = {name: index for name, index in place.items() if name and name not in used}
+    return rows, header, len(names), taken, others
+
+
+def _check_names(line: int, format: Format, fields: Sequence[Field], names: list[str]) -> None:
+    """The columns that are needed are there."""
+    for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
+        if not set(choices) & set(names):
+            told = f"(columns: {', '.join(names)[:200]!r})"
+            raise InputError(f"line {line}: no column {' or '.join(choices)} {told}{_hint(format, names)}")
+
+
+def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
+    """Of each field that a file must have, the names that it may have there."""
+    return [
+        dict.fromkeys(name for other in fields if other.name == each.name for name in other.of) for each in fields if each.needed
+    ]
+
+
+def _hint(format: Format, names: list[str]) -> str:
+    """Which formats these columns are of."""
+    fit = [
+        each.name
+        for each in FORMATS.values()
+        if each is not format and not each.names and each.fields and all(set(some) & set(names) for some in _needed(each.fields))
+    ]
+    return f"; they are those of the format {' or '.join(fit)}" if fit else ""
+
+
+def _of_width(rows: Rows, format: Format) -> Rows:
+    """The rows of a file without header line; the first of them shows whether it is of the format."""
+    first = next(rows, None)
+    if first is None:
+        return
+    line, cells = first
+    if isinstance(cells, str) or len(cells) != len(format.names):
+        fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(format.names)}"
+        raise InputError(f"line {line}: not a row of the format {format.name}, {format.about} ({fault})")
+    yield from chain([first], rows)
+
+
+def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> None:
+    """Read the rows, some at a time."""
+    skip = (_place(found, format.skip[0]), format.skip[1]) if format.skip else None
+    group = _place(found, format.group) if format.group else None
+    only = (_place(found, where[0]), where[1]) if where else None
+    rows = iter(found.rows)
+    while part := list(islice(rows, ROWS)):
+        good: list[tuple[int, list[str]]] = []
+        for line, cells in part:
+            if isinstance(cells, list) and only is not None and _cell(cells, only[0]) != only[1]:
+                continue
+            found.count += 1
+            if isinstance(cells, str):
+                found.bad.append(Fault(line, cells))
+            elif len(cells) != found.width:
+                fault = f"{len(cells)} fields, not {found.width}"
+                found.bad.append(Fault(line, fault, "" if group is None else _cell(cells, group)))
+            elif skip is not None and (reason := skip[1](cells[skip[0]])):
+                found.left_out.setdefault(reason, []).append(line)
+            else:
+                good.append((line, cells))
+        if good:
+            _take(found, format, [line for line, _ in good], [cells for _, cells in good], group)
+
+
+def _cell(cells: list[str], place: int) -> str:
+    """A cell of a row; "" if it is the last, or beyond, for a row may be cut off there."""
+    return cells[place] if len(cells) > place + 1 else ""
+
+
+def _place(found: _Found, column: str) -> int:
+    """Where in a row a column of the file is."""
+    places = {name: place for _, name, place in found.taken.values()} | found.others
+    check_one_of("column", column, places)
+    return places[column]
+
+
+def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]], group: int | None) -> None:
+    """Put the usable rows of some with those found before."""
+    cells = list(zip(*rows))
+    made, faults = _made(found, format, cells)
+    found.bad += [Fault(lines[row], what, rows[row][group] if group is not None else "") for row, what in sorted(faults.items())]
+    kept = np.ones(len(rows), dtype=bool)
+    kept[list(faults)] = False
+    for reason, out in (*made.left_out, *_untimed(made.columns)):
+        for row in np.flatnonzero(out & kept).tolist():
+            found.left_out.setdefault(reason, []).append(lines[row])
+        kept &= ~out
+    rest = np.flatnonzero(kept).tolist()
+    if not rest:
+        return
+    found.lines += [lines[row] for row in rest]
+    found.numbers.append({name: values[kept] for name, values in made.columns.items()})
+    texts = {name: place for name, (each, _, place) in found.taken.items() if each.kind == TEXT} | found.others
+    for name, place in texts.items():
+        some = ("" if cells[place][row] == format.none else cells[place][row] for row in rest)
+        found.texts.setdefault(name, []).extend(found.seen.setdefault(text, text) for text in some)
+
+
+def _made(found: _Found, format: Format, cells: Sequence[Sequence[str]]) -> tuple[Made, dict[int, str]]:
+    """The columns of a log from the cells of some rows, column by column, and what is wrong with the bad ones of these."""
+    count = len(cells[0])
+    faults: dict[int, str] = {}
+    numbers: dict[str, Array] = {}
+    texts: dict[str, Sequence[str]] = {each.name: [""] * count for each in format.fields if each.kind == TEXT}
+    for name, (each, column, place) in found.taken.items():
+        if each.kind == TEXT:
+            texts[name] = cells[place]
+            continue
+        read = found.clock.times if each.kind == TIME else Field.numbers
+        numbers[name], wrong = read(each, column, cells[place])
+        faults = {**wrong, **faults}
+    made = format.made(Raw(numbers, texts, count))
+    for mask, name, allowed in made.bad:
+        for row in np.flatnonzero(mask).tolist():
+            _, column, place = found.taken[name]
+            faults.setdefault(row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}")
+    return made, faults
+
+
+def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
+    """Rows without a run time or a submit time, where the format has them."""
+    reasons = {"service_s": "no run time", "submit_s": "no submit time"}
+    return [(reason, _is_none(columns[name])) for name, reason in reasons.items() if name in columns]
+
+
+def _is_none(values: Array) -> Array:
+    return np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)
+
+
+# ---- columns to the log ----
+
+
+def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
+    """Tell what is amiss, and put the jobs in order and on one axis of time."""
+    bad = tuple(sorted(found.bad))
+    told = listed([f"line {each.line}: {each.what}" for each in bad])
+    report = Report(found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()})
+    if not found.lines and not (bad and strict):
+        counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
+        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{told}")
+    if bad:
+        note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {told}", "left out")
+    columns = {name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]}
+    found.numbers.clear()
+    line = np.array(found.lines, dtype=np.int64)
+    tags = _tags(found, path, format)
+    submit = columns.get("submit_s")
+    if submit is None:
+        require(window is None, "window", window, f"left out: the format {format.name} tells no submissions")
+        return Log(path, format.name, columns, tags, line, report, found.header)
+    moments = {name: of_unix(columns[name], submit) for name in MOMENTS if name in columns}
+    submit = moments["submit_s"]
+    order = np.argsort(submit, kind="stable")
+    late = np.flatnonzero(submit[1:] < submit[:-1])
+    if len(late):
+        note(log, path, strict, f"submissions out of order, first at line {line[late[0] + 1]}", "sorted")
+    zero, end = _bounds(submit[order], window)
+    inside = (submit[order] >= zero) & (submit[order] < end if end is not None else True)
+    kept = order[inside]
+    if not len(kept):
+        raise InputError(f"no usable job in the window {window}")
+    columns |= {name: seconds_between(zero, values) for name, values in moments.items()}
+    columns = {name: values[kept] for name, values in columns.items()}
+    start = zero.item() if submit.dtype.kind == "M" else format.start(found.header) if format.start and zero == 0 else None
+    return Log(path, format.name, columns, tags.chosen(kept), line[kept], report, found.header, start)
+
+
+def _tags(found: _Found, path: Path, format: Format) -> Tags:
+    """All texts, job_id first and the number of the line last."""
+    lines = list(map(str, found.lines))
+    ids = found.texts.get("job_id", [])
+    ids = ids if any(ids) else lines
+    groups = found.texts.get(format.group, ids)  # where rows belong together, ids need not differ beyond these
+    twice = [text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1]
+    if twice:
+        log.info("%s: job ids that occur more than once: %d, such as %r; lines tell them apart", path, len(twice), twice[0][:50])
+    found.texts.pop("job_id", None)
+    others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}  # a large log is there once only
+    return Tags({"job_id": ids, **others, "line": lines})
+
+
+def _bounds(submit: Array, window: str | None) -> tuple[Any, Any]:
+    """Time 0, which is the beginning of a window, and the window's end."""
+    stamped = submit.dtype.kind == "M"
+    if window is None:
+        return (submit[0] if stamped else 0.0), None
+    for place in (i for i, char in enumerate(window) if char == ":"):  # a timestamp may hold colons of its own
+        try:
+            start, stop = _moment(window[:place], stamped), _moment(window[place + 1 :], stamped)
+        except ValueError:
+            continue
+        if start < stop:
+            return start, stop
+    kind = "two dates or timestamps" if stamped else "two numbers of seconds"
+    raise InputError(f"window(={window!r}) must be FROM:TO, {kind}, FROM before TO")
+
+
+def _moment(text: str, stamped: bool) -> Any:
+    if stamped:
+        return np.datetime64(timestamp(text), "us")
+    seconds = float(text)
+    require(0 <= seconds < np.inf, "window", text, "a number of seconds >= 0")
+    return seconds

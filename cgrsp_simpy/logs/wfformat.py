@@ -1,0 +1,131 @@
+"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6: a row a task, and the edges between them.
+
+A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it is not given). An edge leads from each
+task to those that name it as a parent, or that it names as a child; it sends the files that its start writes and its end reads.
+Tasks are named as the file refers to them: by name in 1.4, by id since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+
+from cgrsp_simpy.logs.fields import Floats
+from cgrsp_simpy.logs.format import Format
+from cgrsp_simpy.logs.log import Tags
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
+
+__all__ = ["WFFORMAT"]
+
+VERSIONS = ("1.4", "1.5", "1.6")
+KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # of JSON
+BYTES_PER_GB = 1 << 30
+EDGE_BYTES_PER_GB = 1e9
+
+Whole = tuple[dict[str, Floats], Tags, tuple[tuple[int, int, float], ...]]
+
+
+def _json(file: TextIO) -> object:
+    try:
+        return json.loads(file.read(), parse_int=float)  # of any length
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})") from None
+    except RecursionError:
+        raise InputError("not JSON") from None
+
+
+def _of(record: object, what: str, key: str, kind: type, otherwise: object = None) -> Any:
+    """An entry of a JSON object; InputError if there is none, or one of another kind."""
+    value = record.get(key, otherwise) if isinstance(record, dict) else None
+    if not isinstance(value, kind):
+        raise InputError(f"not WfFormat: {key} of {what}(={repr(value)[:50]}) must be {KINDS[kind.__name__]}")
+    return value
+
+
+def _tasks(file: object) -> list[dict[str, Any]]:
+    """The tasks in the layout of version 1.4."""
+    version = _of(file, "the file", "schemaVersion", str)
+    require(version in VERSIONS, "schemaVersion", version, " or ".join(VERSIONS))
+    workflow = _of(file, "the file", "workflow", dict)
+    if version == "1.4":
+        return _of(workflow, "workflow", "tasks", list)  # type: ignore[no-any-return]
+    specification, execution = (_of(workflow, "workflow", part, dict) for part in ("specification", "execution"))
+    files = _of(specification, "specification", "files", list, [])
+    size = {_of(file, "a file", "id", str): file.get("sizeInBytes") for file in files}
+    run = {_of(task, "a task", "id", str): task for task in _of(execution, "execution", "tasks", list)}
+    return [_earlier(task, run, size) for task in _of(specification, "specification", "tasks", list)]
+
+
+def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
+    """A task of version 1.5 in the layout of 1.4, with its run and the sizes of its files."""
+    name = _of(task, "a task", "id", str)
+    links = [(link, file) for link in ("input", "output") for file in _of(task, f"task {name}", f"{link}Files", list, [])]
+    related = {key: _of(task, f"task {name}", key, list, []) for key in ("parents", "children")}
+    files = [{"link": link, "name": file, "sizeInBytes": size.get(str(file))} for link, file in links]
+    return {**run.get(name, {}), **related, "name": name, "files": files}
+
+
+class _Task(NamedTuple):
+    run_s: float
+    memory_bytes: float
+    read: set[str]
+    written: dict[str, float]  # bytes
+
+
+def _task(name: str, task: dict[str, Any]) -> _Task:
+    run = {"memoryInBytes": 0.0, "runtimeInSeconds": None, **task}
+    for key in ("memoryInBytes", "runtimeInSeconds"):
+        check_number(f"{key} of task {name}", run[key], least=0)
+    sizes: dict[str, dict[str, float]] = {"input": {}, "output": {}}
+    for file in _of(task, f"task {name}", "files", list, []):
+        file_name, link = (_of(file, f"a file of task {name}", key, str) for key in ("name", "link"))
+        check_one_of(f"link of file {file_name} of task {name}", link, sizes)
+        check_number(f"sizeInBytes of file {file_name} of task {name}", file.get("sizeInBytes"), least=0)
+        sizes[link][file_name] = file["sizeInBytes"]
+    return _Task(run["runtimeInSeconds"], run["memoryInBytes"], set(sizes["input"]), sizes["output"])
+
+
+def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    """Start and end of each edge, once, whether it is told by the one or the other."""
+    edges = []
+    for name, task in tasks.items():
+        for key in ("parents", "children"):
+            for other in _of(task, f"task {name}", key, list, []):
+                if not isinstance(other, str) or other not in tasks:
+                    raise InputError(f"{key} of task {name}: there is no task {other!r}")
+                edges.append((other, name) if key == "parents" else (name, other))
+    return list(dict.fromkeys(edges))
+
+
+def _whole(file: TextIO) -> Whole:
+    """The columns, the tags and the edges of a file."""
+    found = _tasks(_json(file))
+    tasks = {_of(task, "a task", "name", str): task for task in found}
+    require(len(tasks) == len(found), "names of tasks", len(tasks), f"{len(found)}, one a task")
+    nodes = {name: _task(name, task) for name, task in tasks.items()}
+    place = {name: row for row, name in enumerate(tasks)}
+    columns = {
+        "service_s": np.array([node.run_s for node in nodes.values()]),
+        "memory_gb": np.array([node.memory_bytes / BYTES_PER_GB for node in nodes.values()]),
+    }
+    edges = tuple((place[start], place[end], _sent_gb(nodes[start], nodes[end])) for start, end in _edges(tasks))
+    return columns, Tags({"job_id": tasks, **_texts(tasks.values())}), edges
+
+
+def _sent_gb(start: _Task, end: _Task) -> float:
+    return sum(size for file, size in start.written.items() if file in end.read) / EDGE_BYTES_PER_GB
+
+
+def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
+    """What else tasks tell in a text or a number, such as the program or the machine."""
+    known = ("name", "memoryInBytes", "runtimeInSeconds")
+    told = [
+        {key: str(value) for key, value in task.items() if isinstance(value, (str, float)) and key not in known} for task in tasks
+    ]
+    return {key: [each.get(key, "") for each in told] for key in dict.fromkeys(key for each in told for key in each)}
+
+
+WFFORMAT = Format("wfformat", "a workflow in WfFormat, the JSON of the WfCommons; a row is a task", (), whole=_whole)

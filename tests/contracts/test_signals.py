@@ -1,0 +1,70 @@
+"""A command that is told to end ends at once, with its workers, and with one line; a killed one leaves no worker behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are counted in /proc")
+COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 2000 --workers 2"
+
+
+def group(number):
+    """The processes of a group that live, but for loky's keeper of shared resources, which ends after them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == number and fields[0] != "Z":
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def command(tmp_path):
+    """A command on two workers that has begun."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "cgrsp_simpy", *COMMAND.split(), "--out", "out"],
+        cwd=tmp_path,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    begun = time.monotonic()
+    while not list((tmp_path / "out" / "chunks").glob("*.json")) and time.monotonic() - begun < 60:
+        time.sleep(0.05)
+    yield started
+    for process in group(started.pid):
+        os.kill(int(process), signal.SIGKILL)
+    started.wait()
+    started.stdout.close()
+    started.stderr.close()
+
+
+def gone(number, within_s=15.0):
+    """Whether a group of processes has ended within some seconds."""
+    begun = time.monotonic()
+    while group(number) and time.monotonic() - begun < within_s:
+        time.sleep(0.1)
+    return not group(number)
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_ends_command_and_workers_with_one_line(command, name, status):
+    os.kill(command.pid, getattr(signal, name))
+    out, err = command.communicate(timeout=30)
+    assert (command.returncode, out, err) == (status, "", f"cgrsp compare: ended by {name}\n")
+    assert gone(command.pid)
+
+
+def test_workers_end_when_their_parent_is_killed(command):
+    os.kill(command.pid, signal.SIGKILL)
+    command.wait()
+    assert gone(command.pid)

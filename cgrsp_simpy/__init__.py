@@ -21,15 +21,17 @@ from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.model import Metric, Model
 from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, Market, Status
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import Policy, SlotView, View
-from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
@@ -49,12 +51,16 @@ __all__ = [
     "POLICIES",
     "THESIS_GPUS",
     "THESIS_MIX",
+    "ArrivalRates",
     "Clock",
     "Comparison",
+    "DeadlineClass",
     "DeadlineClasses",
     "Due",
     "Event",
     "GpuType",
+    "HourlyStock",
+    "HourlyWorkload",
     "InputError",
     "Job",
     "JobList",
@@ -79,6 +85,7 @@ __all__ = [
     "Wake",
     "WorkerError",
     "advise",
+    "arrival_rates",
     "cluster",
     "compare",
     "dag",

@@ -10,22 +10,14 @@ from itertools import product
 
 import numpy as np
 
-from cgrsp_simpy.dag.bounds import lower_bound_s
-from cgrsp_simpy.dag.heft import ORDERS, run_order
-from cgrsp_simpy.dag.platform import servers
-from cgrsp_simpy.dag.problem import Plan, Problem
-from cgrsp_simpy.dag.recursion import makespans
-from cgrsp_simpy.dag.schedulers import find
-from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.simulation import simulate
-from cgrsp_simpy.dag.training import training_graph
+import cgrsp_simpy as cg
 
-STEP = training_graph(layers=8, stages=4, micro_batches=8)
+STEP = cg.dag.training_graph(layers=8, stages=4, micro_batches=8)
 BY_HAND = {"neighbours together": [0, 1, 2, 3], "neighbours apart": [0, 2, 1, 3], "all on one GPU": [0, 0, 0, 0]}
 SCHEDULERS = ("round-robin", "heft", "annealing", "annealing:order=graph", "annealing:order=graph,hot=0.3")
 SCHEDULERS += ("random-search", "random-search:order=rank", "worl-rtgs", "worl-rtgs:order=rank")
 PLACEMENTS = np.array(list(product(range(4), repeat=STEP.units)))[:, STEP.unit]  # all, of four units on four GPUs
-BUDGET = Budget(evaluations=256)
+BUDGET = cg.dag.Budget(evaluations=256)
 
 
 def sent_between(plan):
@@ -36,19 +28,19 @@ def sent_between(plan):
 
 def best_of_all(problem, order):
     """The best of all placements when the nodes run in an order."""
-    in_order = run_order(problem, order)
-    return Plan(PLACEMENTS[makespans(problem, PLACEMENTS, in_order).argmin()], in_order)
+    in_order = cg.dag.run_order(problem, order)
+    return cg.dag.Plan(PLACEMENTS[cg.dag.makespans(problem, PLACEMENTS, in_order).argmin()], in_order)
 
 
 if __name__ == "__main__":
     print(f"{STEP.nodes} nodes, {STEP.units} units: {STEP.name}")
     for inter_gb_per_s in (25.0, 1.0):
-        problem = Problem(STEP, servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s))
-        plans = {name: Plan(np.array(gpus)[STEP.unit]) for name, gpus in BY_HAND.items()}
-        plans |= {name: find(problem, name, BUDGET).plan for name in SCHEDULERS}
-        plans |= {f"best of all 256, order={order}": best_of_all(problem, order) for order in ORDERS}
-        print(f"\n{inter_gb_per_s:g} GB/s between servers; no plan ends before {lower_bound_s(problem):.2f} s")
+        problem = cg.dag.Problem(STEP, cg.dag.Servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s).platform())
+        plans = {name: cg.dag.Plan(np.array(gpus)[STEP.unit]) for name, gpus in BY_HAND.items()}
+        plans |= {name: cg.dag.find(problem, name, BUDGET).plan for name in SCHEDULERS}
+        plans |= {f"best of all 256, order={order}": best_of_all(problem, order) for order in cg.dag.ORDERS}
+        print(f"\n{inter_gb_per_s:g} GB/s between servers; no plan ends before {cg.dag.lower_bound_s(problem):.2f} s")
         print(f"{'':32}{'ends after, s':>14}{'GPUs used':>11}{'GB between':>12}")
         for name, plan in plans.items():
-            end_s = simulate(problem, plan).makespan_s
+            end_s = cg.dag.simulate(problem, plan).makespan_s
             print(f"{name:32}{end_s:14.2f}{len(set(plan.gpu.tolist())):11}{sent_between(plan):12.1f}")

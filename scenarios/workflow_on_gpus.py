@@ -7,18 +7,16 @@ Run it as: python scenarios/workflow_on_gpus.py PATH
 
 import sys
 
-from cgrsp_simpy.dag.setting import Setting, read_graph
-from cgrsp_simpy.dag.study import compare
+import cgrsp_simpy as cg
 
 SCHEDULERS = ["heft", "round-robin", "min-min", "annealing"]
 SCHEDULERS += [f"{search}{order}" for order in ("", ":order=rank") for search in ("random-search", "worl-rtgs")]
 
 if __name__ == "__main__":
-    graph = read_graph(sys.argv[1])
-    setting = Setting(graph, gpus=8, per_server=4, tflops=(1.0, 2.0, 4.0))
-    problem = setting.problem()
+    graph = cg.dag.read_graph(sys.argv[1])
+    setting = cg.dag.Setting(graph, cg.dag.Servers(8, per_server=4, tflops=(1.0, 2.0, 4.0)))
     print(f"{graph.nodes} tasks, {len(graph.edges)} edges, {graph.work_tflop.sum():.0f} s of work on a GPU of 1 TFLOPS")
-    study = compare(setting, SCHEDULERS, seeds=range(5))
+    study = cg.compare(setting, SCHEDULERS, seeds=range(5))
     print(f"\n{'1000 plans a search, 5 seeds':30}{'ends after, s':>16}{'±':>7}{'over the bound':>16}")
     for name, means in study.means().items():
         makespan_s = means["makespan_s"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from cgrsp_simpy.dag.problem import Problem
+if TYPE_CHECKING:
+    from cgrsp_simpy.dag.problem import Problem
 
 __all__ = ["capacity_s", "critical_path_s", "lower_bound_s"]
 

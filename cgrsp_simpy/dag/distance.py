@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import Generator
-from scipy import stats
+from scipy.special import ndtri
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Problem
@@ -79,6 +79,8 @@ def correlate(problem: Problem, pairs: int = 1000, seed: int = 0, concentration:
     for name, values in (("SPD", spd_s), ("FTG", ftg_s)):
         if np.ptp(values) == 0:
             raise InputError(f"{name} is {values[0]:g} s for all {pairs} pairs of plans: there is no correlation")
+    from scipy import stats  # it takes long to load: only where it is needed
+
     pearson, spearman = (_coefficient(way, spd_s, ftg_s) for way in (stats.pearsonr, stats.spearmanr))
     wider = np.sqrt(1 + spearman**2 / 2)
     return Correlation(spd_s, ftg_s, pearson, spearman, _interval(pearson, pairs, 1.0), _interval(spearman, pairs, wider))
@@ -104,7 +106,7 @@ def _coefficient(way: object, one: Floats, other: Floats) -> float:
 
 
 def _interval(coefficient: float, pairs: int, wider: float) -> tuple[float, float]:
-    half = stats.norm.ppf(0.975) * wider / np.sqrt(pairs - 3)
+    half = float(ndtri(0.975)) * wider / np.sqrt(pairs - 3)
     with np.errstate(divide="ignore"):  # a coefficient of 1
         low, high = np.tanh(np.arctanh(coefficient) + half * np.array([-1, 1]))
     return float(low), float(high)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,16 +14,17 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem, Schedule
+from cgrsp_simpy.dag.ranking import ranks as rank_study
 from cgrsp_simpy.dag.recursion import makespans
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import simulate
-from cgrsp_simpy.dag.study import Comparison, compare
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
 
 __all__ = [
@@ -73,22 +73,22 @@ ORDERED = {name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-r
 class Runs:
     """Runs that figures share, each made once. graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
 
-    setting, budget: of the comparisons; small, short: of the many searches of the sensitivity, a third of the nodes and half of
-    the evaluations.
+    setting, budget: of the comparisons; small: of the many searches of the sensitivity, a third of the nodes and half of the
+    evaluations.
     """
 
     def __init__(self, graphs: int, nodes: int, evaluations: int, executor: Executor | int | None = None) -> None:
         check_whole("graphs", graphs, least=2)
         check_whole("nodes", nodes, least=24)  # a third of them must allow a degree of 3
         self.graphs, self.executor = graphs, executor
-        self.setting = Setting(f"er:n={nodes}")
         self.budget = Budget(evaluations=evaluations)
-        self.small, self.short = Setting(f"er:n={nodes // 3}"), Budget(evaluations=(evaluations + 1) // 2)
+        self.setting = Setting(f"er:n={nodes}", budget=self.budget)
+        self.small = Setting(f"er:n={nodes // 3}", budget=Budget(evaluations=(evaluations + 1) // 2))
 
     @cached_property
     def compared(self) -> Comparison:
         """All schedulers at equal budgets."""
-        return compare(self.setting, SCHEDULERS, range(self.graphs), self.budget, self.executor)
+        return compare(self.setting, list(SCHEDULERS), range(self.graphs), self.executor)
 
 
 Rows = Callable[[Runs], list[Row]]
@@ -99,7 +99,7 @@ Rows = Callable[[Runs], list[Row]]
 
 def _step() -> Problem:
     """A training step of four pipeline stages and four micro-batches, on two servers of two GPUs."""
-    return Problem(training_graph(8, 4, 4), servers(4, 2, tflops=(19.5,)))
+    return Problem(training_graph(8, 4, 4), Servers(4, 2, tflops=(19.5,)).platform())
 
 
 def gantt(runs: Runs) -> list[Row]:
@@ -133,7 +133,7 @@ def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
 
 def placement(runs: Runs) -> list[Row]:
     """A small graph: where each node is drawn (its level, and its place on it), where HEFT puts it, and its edges."""
-    problem = Setting("er:n=18,degree=1.5", gpus=4, per_server=2).problem()
+    problem = Setting("er:n=18,degree=1.5", Servers(4, 2)).draw()
     graph, gpu = problem.graph, find(problem, "heft", runs.budget).plan.gpu.tolist()
     level, across = _levels(graph)
     rows: list[Row] = [
@@ -159,16 +159,16 @@ def _levels(graph: Graph) -> tuple[Ints, Floats]:
 # ---- searches ----
 
 
-def _history(graph: tuple[Setting, Budget, str, int]) -> tuple[tuple[int, float, float], ...]:
-    setting, budget, scheduler, seed = graph
-    return find(setting.problem(seed), scheduler, budget, seed).history
+def _history(graph: tuple[Setting, str, int]) -> tuple[tuple[int, float, float], ...]:
+    setting, scheduler, seed = graph
+    return find(setting.draw(seed), scheduler, setting.budget, seed).history
 
 
 def convergence(runs: Runs) -> list[Row]:
     """Best makespan over HEFT's, by evaluations: median and quartiles over the first graphs."""
     graphs = min(runs.graphs, COURSES)
-    heft_s = np.array([find(runs.setting.problem(seed), "heft", runs.budget).makespan_s for seed in range(graphs)])
-    tasks = [(runs.setting, runs.budget, name, seed) for name in SEARCHES for seed in range(graphs)]
+    heft_s = np.array([find(runs.setting.draw(seed), "heft", runs.budget).makespan_s for seed in range(graphs)])
+    tasks = [(runs.setting, name, seed) for name in SEARCHES for seed in range(graphs)]
     done = dict(as_they_come(_history, dict(enumerate(tasks)), runs.executor))
     histories = {(name, seed): done[number] for number, (*_, name, seed) in enumerate(tasks)}
     assert runs.budget.evaluations is not None
@@ -193,7 +193,7 @@ def sensitivity(runs: Runs) -> list[Row]:
     rows: list[Row] = []
     for parameter, values in SENSITIVITY.items():
         names = [f"worl-rtgs:{parameter}={value}" for value in values]
-        study = compare(runs.small, names, range(runs.graphs), runs.short, runs.executor)
+        study = compare(runs.small, names, range(runs.graphs), runs.executor)
         table = np.array([study.values(name, "makespan_s") for name in names]).T
         ranks, relative = rank_test(table), table / table.mean(axis=1, keepdims=True)
         rows += [
@@ -207,7 +207,7 @@ def sensitivity(runs: Runs) -> list[Row]:
 
 def ranks(runs: Runs) -> list[Row]:
     """Mean rank of each scheduler over the graphs, and the difference that counts."""
-    found, names = runs.compared.ranks(), runs.compared.policies
+    found, names = rank_study(runs.compared), runs.compared.policies
     return [
         {"scheduler": name, "rank": rank, "critical_difference": found.critical_difference, "p": found.p}
         for name, rank in zip(names, found.mean.tolist())
@@ -217,7 +217,7 @@ def ranks(runs: Runs) -> list[Row]:
 def order(runs: Runs) -> list[Row]:
     """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's own placement, and what searches find."""
     texts = {(name, order): f"{text}order={order}" for name, text in ORDERED.items() for order in ORDERS}
-    study = compare(runs.setting, ["heft", *texts.values()], range(runs.graphs), runs.budget, runs.executor)
+    study = compare(runs.setting, ["heft", *texts.values()], range(runs.graphs), runs.executor)
     heft_s = study.values("heft", "makespan_s")
     found = {("heft", order): _heft_placed_s(runs, order) for order in ORDERS}
     found |= {key: study.values(text, "makespan_s") for key, text in texts.items()}
@@ -230,7 +230,7 @@ def order(runs: Runs) -> list[Row]:
 
 def _heft_placed_s(runs: Runs, order: str) -> list[float]:
     """Makespans of HEFT's placement, of each graph, when its nodes run in another order."""
-    problems = [runs.setting.problem(seed) for seed in range(runs.graphs)]
+    problems = [runs.setting.draw(seed) for seed in range(runs.graphs)]
     return [float(makespans(each, heft(each).gpu[None], run_order(each, order))[0]) for each in problems]
 
 
@@ -256,7 +256,7 @@ def scatter(runs: Runs) -> list[Row]:
     """SPD and FTG of pairs of random plans, even and uneven, of the graph of seed 0."""
     rows: list[Row] = []
     for kind, concentration in CONCENTRATIONS.items():
-        found = correlate(runs.setting.problem(), 500, 0, concentration)
+        found = correlate(runs.setting.draw(), 500, 0, concentration)
         own = {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         rows += [own | {"spd_s": spd, "ftg_s": ftg} for spd, ftg in zip(found.spd_s.tolist(), found.ftg_s.tolist())]
     return rows
@@ -264,14 +264,14 @@ def scatter(runs: Runs) -> list[Row]:
 
 def _coefficients(concentration: float | None, task: tuple[Setting, int]) -> tuple[float, float]:
     setting, seed = task
-    found = correlate(setting.problem(seed), 1000, seed, concentration)
+    found = correlate(setting.draw(seed), 1000, seed, concentration)
     return found.pearson, found.spearman
 
 
 def coefficients(runs: Runs) -> list[Row]:
     """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans (as Tables 1 to 3)."""
     settings = [
-        (replace(Setting(f"er:n={nodes},degree={degree},times={law}"), gpus=gpus, state=state), size, degree)
+        (Setting(f"er:n={nodes},degree={degree},times={law}", Servers(gpus), state), size, degree, gpus)
         for size, (nodes, law) in SIZES.items()
         for degree in (1, 3)
         for gpus in (10, 50, 200)
@@ -279,9 +279,9 @@ def coefficients(runs: Runs) -> list[Row]:
     ]
     rows: list[Row] = []
     for kind, concentration in CONCENTRATIONS.items():
-        tasks = {place: (setting, 0) for place, (setting, _, _) in enumerate(settings)}
+        tasks = {place: (setting, 0) for place, (setting, *_) in enumerate(settings)}
         found = dict(as_they_come(partial(_coefficients, concentration), tasks, runs.executor))
-        for place, (setting, size, degree) in enumerate(settings):
-            own = {"plans": kind, "size": size, "degree": degree, "gpus": setting.gpus, "state": setting.state}
+        for place, (setting, size, degree, gpus) in enumerate(settings):
+            own = {"plans": kind, "size": size, "degree": degree, "gpus": gpus, "state": setting.state}
             rows.append(own | dict(zip(("pearson", "spearman"), found[place])))
     return rows

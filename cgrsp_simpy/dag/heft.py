@@ -81,13 +81,16 @@ def critical_path(problem: Problem) -> list[int]:
 
 
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
-    """Mean time of each node, over the GPUs with the memory, and of each edge's data at the mean bandwidth between two GPUs.
+    """Mean time of each node, over the GPUs with the memory, and of each edge's data.
 
-    The paper has all processors connected, memory enough and no units: missing connections do not count, and in a unit data do
-    not move (ours).
+    Data take the mean latency between two GPUs, and what they take at the mean bandwidth (Equations 3 and 4 of
+    HEFT's source). The source has all processors connected, memory enough and no units: missing connections do not
+    count, in a unit data do not move, and an edge without data has no transfer (ours).
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
-    between = bandwidth[(bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)]
+    linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)
     apart = graph.unit[graph.edges[:, 0]] != graph.unit[graph.edges[:, 1]]
-    moved_s = graph.data_gb * apart / (between.mean() if len(between) else np.inf)
+    moved_s = graph.data_gb * apart / (bandwidth[linked].mean() if linked.any() else np.inf)
+    if linked.any():
+        moved_s = moved_s + problem.latency_s[linked].mean() * (apart & (graph.data_gb > 0))
     return problem.time_s.mean(axis=1, where=problem.fits[graph.unit]), moved_s

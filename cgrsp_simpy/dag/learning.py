@@ -13,7 +13,7 @@ from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.heft import run_order
 from cgrsp_simpy.dag.network import HIDDEN, Adam, Network
 from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
+from cgrsp_simpy.dag.search import Budget, Found, Search, of_parts, random_units
 from cgrsp_simpy.model.checks import check_bool, check_fraction, check_number, check_whole
 from cgrsp_simpy.model.streams import stream
 
@@ -172,29 +172,24 @@ def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> F
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
 
 
+@of_parts
 def ddqn(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
     episodes: int = 1000,
-    gamma: float = 0.97,
-    epsilon: float = 0.1,
-    learning_rate: float = 1e-3,
-    updates: int = 32,
-    batch: int = 32,
-    buffer: int = 50,
-    sync_every: int = 100,
+    training: Training = TRAINING,
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
     """The agent alone, all units hoping for the mean load: the plans of successive episodes, until the budget is spent (ours).
 
     episodes: after so many (printed) the agent learns no more, and goes on with random choices among its own. paced: see `Turns`.
-    order: in which the nodes run, as of `run_order`; the agent does not see it. All others: see `Training`.
+    order: in which the nodes run, as of `run_order`; the agent does not see it.
     """
     check_whole("episodes", episodes, least=1)
     search, turns = Search(problem, budget, "ddqn", run_order(problem, order)), Turns(problem, paced)
-    agent = Agent(turns, seed, Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every))
+    agent = Agent(turns, seed, training)
     hopes = np.full((1, problem.graph.units), turns.mean_s)
     while not search.over:
         search.evaluate(agent.explore(hopes))

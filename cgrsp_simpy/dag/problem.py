@@ -9,14 +9,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
-__all__ = ["READINGS", "Plan", "Problem", "Schedule"]
+__all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
 
 READINGS = ("exclusive", "shared")
+METRICS = {
+    "makespan_s": Metric("makespan", "s"),
+    "bound_s": Metric("what no plan ends before", "s", ""),
+    "over_bound": Metric("makespan over what no plan ends before"),
+    "evaluations": Metric("plans evaluated to find this one", better=""),
+    "seconds": Metric("wall time of finding it", "s", ""),
+}
+"""What the figures of a run are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +72,27 @@ class Problem:
         return answer
 
     @cached_property
-    def connected(self) -> bool:
-        """Whether data can go from every GPU to every other."""
-        return bool(np.isfinite(self.s_per_gb).all())
+    def latency_s(self) -> Floats:
+        """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus, gpus): 0 on one GPU."""
+        answer = self.platform.latency_s.copy()
+        np.fill_diagonal(answer, 0.0)
+        return answer
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether data can go from every GPU to every other, with no latency."""
+        return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Floats, source: Ints, target: Ints) -> Floats:
-        """What data take from GPU to GPU, seconds (Equation 3); arrays that broadcast."""
+        """What data take from GPU to GPU, seconds (Equation 3, and the latency); arrays that broadcast.
+
+        An edge without data needs no transfer: neither time nor connection.
+        """
         delay_s: Floats = self.s_per_gb[source, target]
-        if self.connected:
+        if self._plain:
             return data_gb * delay_s
         with np.errstate(invalid="ignore"):  # no data, no connection: 0 x infinity
-            return np.where(data_gb > 0, data_gb * delay_s, 0.0)
+            return np.where(data_gb > 0, self.latency_s[source, target] + data_gb * delay_s, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +130,23 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A plan carried out. start_s, finish_s: of each node, seconds, shape (nodes,) (AST and AFT).
+    """A plan carried out: a run of a graph.
 
-    granted_s: since when each node has held its GPU, where it did so while its data were on their way; None if from its start.
+    Parameters
+    ----------
+    problem : Problem
+        The graph and its GPUs.
+    plan : Plan
+        Where the nodes went.
+    start_s, finish_s : array of float
+        Of each node, seconds, shape (nodes,) (AST and AFT).
+    granted_s : array of float, optional
+        Since when each node has held its GPU, where it did so while its data were on their way; None
+        if from its start.
+    evaluations : int
+        How many plans were evaluated to find this one; 0 where a policy decided as it went.
+    seconds : float
+        Wall time that took, seconds.
     """
 
     problem: Problem
@@ -120,11 +154,28 @@ class Schedule:
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
     granted_s: Floats | None = field(default=None, repr=False)
+    evaluations: int = 0
+    seconds: float = 0.0
 
     @property
     def makespan_s(self) -> float:
         """When the last node ends, seconds (FFT, Equation 17)."""
         return float(self.finish_s.max())
+
+    def summary(self) -> dict[str, float]:
+        """The figures of METRICS, by name."""
+        makespan_s, bound_s = self.makespan_s, lower_bound_s(self.problem)
+        over = makespan_s / bound_s if bound_s else 1.0  # a graph without work ends when its data have arrived
+        figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
+        return {**figures, "evaluations": float(self.evaluations), "seconds": self.seconds}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a node: its name, unit and GPU, when it ran, seconds, and a log's own columns."""
+        graph = self.problem.graph
+        columns = (graph.unit, self.plan.gpu, self.start_s, self.finish_s)
+        names = ("node", "unit", "gpu", "start_s", "finish_s")
+        rows = [dict(zip(names, row)) for row in zip(graph.names, *(column.tolist() for column in columns))]
+        return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
 
     def arrivals_s(self) -> Floats:
         """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""
@@ -159,7 +210,8 @@ class Schedule:
         visits["ready_s"] = 0.0
         before, after = graph.edges.T
         np.maximum.at(visits["ready_s"], after, self.arrivals_s() if self.granted_s is None else self.finish_s[before])
-        places = tuple(f"{gpu}  {tflops:g} TFLOP/s" for gpu, tflops in enumerate(platform.tflops.tolist()))
+        called = platform.names or [f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()]
+        places = tuple(f"{gpu}  {name}" for gpu, name in enumerate(called))
         sizes = (1.0,) * platform.gpus if self.problem.reading == "exclusive" else tuple(map(float, platform.memory_mb.tolist()))
         labels = dict(enumerate(graph.names))
         return Timeline("GPU", places, sizes, self.claims, visits, labels, policy=self.plan.scheduler)

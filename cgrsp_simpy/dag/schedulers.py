@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cgrsp_simpy.dag.annealing import anneal
@@ -18,7 +19,7 @@ from cgrsp_simpy.dag.whales import rtgs, woa, worl_rtgs
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.parameters import parameters
 
-__all__ = ["CONSTRUCTIVE", "SCHEDULERS", "SEARCHES", "check_scheduler", "find"]
+__all__ = ["COMPARED", "CONSTRUCTIVE", "SCHEDULERS", "SEARCHES", "Planner", "find", "make_scheduler"]
 
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "random": random_plan,
@@ -36,23 +37,61 @@ SEARCHES: dict[str, Callable[..., Found]] = {
     "ddqn": ddqn,
     "worl-rtgs": worl_rtgs,
 }
-SCHEDULERS = (*CONSTRUCTIVE, *SEARCHES)
+SCHEDULERS: dict[str, Callable[..., Plan | Found]] = {**CONSTRUCTIVE, **SEARCHES}
+COMPARED = ("heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
 GIVEN = ("problem", "budget", "seed")  # what a text does not give
 
 
-def check_scheduler(text: str) -> dict[str, Any]:
-    """The parameters in a scheduler's text. Raises InputError for an unknown name or parameter."""
+@dataclass(frozen=True)
+class Planner:
+    """A scheduler that knows the whole graph, with its parameters.
+
+    Parameters
+    ----------
+    name : str
+        Of SCHEDULERS.
+    given : mapping
+        Its parameters, but for those that keep their defaults.
+    """
+
+    name: str
+    given: Mapping[str, Any]
+
+    def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Found:
+        """What it finds; one that constructs a plan takes a single evaluation, whatever the budget."""
+        if self.name in SEARCHES:
+            return SEARCHES[self.name](problem, budget, seed, **self.given)
+        begin = time.perf_counter()
+        plan = CONSTRUCTIVE[self.name](problem, seed, **self.given)
+        makespan_s, seconds = carried_out(problem, plan).makespan_s, time.perf_counter() - begin
+        return Found(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
+
+
+def make_scheduler(text: str) -> Planner:
+    """The scheduler that a text names, such as "heft" or "worl-rtgs:b=1.5,order=rank".
+
+    Raises
+    ------
+    InputError
+        For an unknown name or parameter, or a value that a parameter cannot have.
+    """
     name = text.partition(":")[0]
     check_one_of("scheduler", name, SCHEDULERS)
-    return parameters("scheduler", text, {**CONSTRUCTIVE, **SEARCHES}[name], GIVEN)
+    return Planner(name, parameters("scheduler", text, SCHEDULERS[name], GIVEN))
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Found:
-    """What a scheduler finds; one that constructs a plan takes a single evaluation, whatever the budget."""
-    given, name = check_scheduler(scheduler), scheduler.partition(":")[0]
-    if name in SEARCHES:
-        return SEARCHES[name](problem, budget, seed, **given)
-    begin = time.perf_counter()
-    plan = CONSTRUCTIVE[name](problem, seed, **given)
-    makespan_s, seconds = carried_out(problem, plan).makespan_s, time.perf_counter() - begin
-    return Found(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
+    """What a scheduler finds, with its plan.
+
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    scheduler : str
+        As of `make_scheduler`.
+    budget : Budget
+        Of a search; one that constructs a plan takes a single evaluation, whatever it is.
+    seed : int
+        Of its random numbers.
+    """
+    return make_scheduler(scheduler)(problem, budget, seed)

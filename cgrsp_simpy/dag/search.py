@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -13,14 +17,24 @@ from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import makespans
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
 
-__all__ = ["Budget", "Found", "Search", "random_units"]
+__all__ = ["Budget", "Found", "Search", "of_parts", "random_units"]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search ends: after so many evaluations of a plan, or so many seconds of wall time, whichever comes first.
+    """When a search ends; only one that ends by evaluations gives the same plan again.
 
-    Only a search that ends by evaluations gives the same plan again. Raises InputError if neither is given.
+    Parameters
+    ----------
+    evaluations : int, optional
+        So many evaluations of a plan.
+    seconds : float, optional
+        So many seconds of wall time; of both, whichever comes first.
+
+    Raises
+    ------
+    InputError
+        If neither is given, or one is not allowed.
     """
 
     evaluations: int | None = None
@@ -33,6 +47,10 @@ class Budget:
             check_whole("evaluations", self.evaluations, least=1)
         if self.seconds is not None:
             check_number("seconds", self.seconds, above=0)
+
+    def __str__(self) -> str:
+        limits = {"evaluations": self.evaluations, "s": self.seconds}
+        return " or ".join(f"{limit} {unit}" for unit, limit in limits.items() if limit is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,3 +121,29 @@ def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
     if fits.all():
         return generator.integers(0, problem.platform.gpus, (plans, problem.graph.units))
     return np.asarray(np.where(fits, generator.random((plans, *fits.shape)), -1.0).argmax(axis=2))
+
+
+def of_parts(search: Callable[..., Found]) -> Callable[..., Found]:
+    """A search that is given the fields of its parts, as a text names them, in place of these.
+
+    A part is a parameter whose default is a dataclass.
+    """
+    own = signature(search)
+    parts: dict[str, Any] = {name: item.default for name, item in own.parameters.items() if is_dataclass(item.default)}
+
+    @wraps(search)
+    def flat(*given: Any, **named: Any) -> Found:
+        for name, part in parts.items():
+            changed = {item.name: named.pop(item.name) for item in fields(part) if item.name in named}
+            named[name] = replace(part, **changed)
+        return search(*given, **named)
+
+    taken: list[Parameter] = []
+    for name, parameter in own.parameters.items():
+        if name not in parts:
+            taken.append(parameter)
+            continue
+        inner = fields(parts[name])
+        taken += [parameter.replace(name=item.name, default=item.default, annotation=item.type) for item in inner]
+    flat.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    return flat

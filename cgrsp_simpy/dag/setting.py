@@ -1,22 +1,33 @@
-"""A graph by name or file, and the GPUs it runs on: what a study or a command is told."""
+"""A graph and the GPUs it runs on: what schedulers are simulated, compared and swept on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
 
 from cgrsp_simpy.dag.generate import erdos_renyi, star
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
-from cgrsp_simpy.dag.platform import BUSY, IDLE, servers
-from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
+from cgrsp_simpy.dag.problem import METRICS, Problem, Schedule
+from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, Planner, make_scheduler
+from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.dag.simulation import Simulation
 from cgrsp_simpy.dag.training import training_graph
-from cgrsp_simpy.model.checks import InputError, check_one_of
-from cgrsp_simpy.model.parameters import parameters
+from cgrsp_simpy.dag.view import OwnPolicy
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.model.parameters import chosen, in_file, parameters
+from cgrsp_simpy.model.streams import stream
 
 __all__ = ["GRAPHS", "STATES", "Setting", "read_graph"]
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
+SEARCHED = 1000
+SHORT = Budget(evaluations=SEARCHED)
 
 
 def _er(n: int = 300, degree: float = 3.0, times: str = "small", seed: int = 0) -> Graph:
@@ -35,43 +46,122 @@ GRAPHS: dict[str, Callable[..., Graph]] = {"er": _er, "training": _training, "st
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What is to be placed, and on what.
+class Setting(Model[Schedule]):
+    """A graph on GPUs: everything that a run depends on, but the scheduler and the seed.
 
-    graph: a Graph, or the text of one that is generated, such as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or
-    "training:stages=4". gpus, per_server, tflops, memory_gb, intra_gb_per_s, inter_gb_per_s: as of `servers`. state: "free",
-    "busy" or "idle", how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn by the seed. reading: as of `Problem`.
+    Parameters
+    ----------
+    graph : Graph or str
+        A Graph, the name of a file as of `read_graph`, or the text of one that is generated, such as
+        "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or "training:stages=4".
+    platform : Servers or Platform
+        The GPUs.
+    state : str
+        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn by
+        the seed.
+    reading : str
+        "exclusive" or "shared", as of `Problem`.
+    budget : Budget
+        Of each search for a plan.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
     """
 
     graph: str | Graph = "er"
-    gpus: int = 10
-    per_server: int = 8
-    tflops: tuple[float, ...] = (15.7, 19.5, 66.9)
-    memory_gb: float = 80.0
-    intra_gb_per_s: float = 300.0
-    inter_gb_per_s: float = 25.0
+    platform: Servers | Platform = field(default_factory=Servers)
     state: str = "free"
     reading: str = "exclusive"
+    budget: Budget = SHORT
+
+    metrics = METRICS
+    shown = ("makespan_s", "over_bound", "evaluations", "seconds")
+    tested = ("makespan_s",)
+    precise = "makespan_s"
+    policies = SCHEDULERS
+    compared = COMPARED
+    noun = "scheduler"
+    is_random = True  # of a graph that is there, the searches are drawn by the seed
+
+    def __post_init__(self) -> None:
+        if isinstance(self.graph, str):
+            object.__setattr__(self, "graph", read_graph(self.graph))
+        require(isinstance(self.graph, (str, Graph)), "graph", self.graph, "a text or a Graph")
+        require(isinstance(self.platform, (Servers, Platform)), "platform", self.platform, "Servers or a Platform")
+        require(isinstance(self.budget, Budget), "budget", self.budget, "a Budget")
+        check_one_of("state", self.state, STATES)
+        _ = self.jobs  # draws a graph: what is wrong with it is told now
 
     def __str__(self) -> str:
         name = self.graph if isinstance(self.graph, str) else self.graph.name
-        return f"{name} on {self.gpus} GPUs, {self.state}, {self.reading}"
+        return f"{name} on {self.platform.name}, {self.state}, {self.reading}"
 
-    def problem(self, seed: int = 0) -> Problem:
-        """The problem of a seed. Raises InputError for what is not allowed."""
-        check_one_of("state", self.state, STATES)
-        platform = servers(
-            self.gpus,
-            self.per_server,
-            self.tflops,
-            self.memory_gb,
-            self.intra_gb_per_s,
-            self.inter_gb_per_s,
-            STATES[self.state],
-            seed,
-        )
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What is placed, where, and with which budget."""
+        return f"{self}, {self.budget} a search"
+
+    @cached_property
+    def jobs(self) -> int:
+        """Number of nodes of a run."""
+        return self.draw(0).graph.nodes
+
+    @property
+    def work(self) -> int:
+        """Nodes, each as often as a search simulates it."""
+        return self.jobs * (self.budget.evaluations or SEARCHED)
+
+    def draw(self, seed: int = 0) -> Problem:
+        """The graph and the GPUs of a seed."""
+        platform = self.platform.platform() if isinstance(self.platform, Servers) else self.platform
+        used = STATES[self.state]
+        if used is not None:
+            platform = platform.in_use(stream(seed, "in use").uniform(*used, platform.gpus))
         graph = _generated(self.graph, seed) if isinstance(self.graph, str) else self.graph
         return Problem(graph, platform, self.reading)
+
+    def make_policy(self, policy: str | OwnPolicy) -> Planner | OwnPolicy:
+        """A scheduler from its text, or an online policy: a function of the view `Ready`, or "own.py:function"."""
+        if isinstance(policy, str) and not in_file(policy):
+            return make_scheduler(policy)
+        return chosen(self.noun, policy, {})
+
+    def simulation(
+        self,
+        policy: Planner | OwnPolicy,
+        seed: int,
+        *,
+        drawn: Problem | None = None,
+        records: bool = True,  # noqa: ARG002, the figures need every node
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """A run that has been set up, its plan found, and not let go; see `Model.simulation`."""
+        problem = self.draw(seed) if drawn is None else drawn
+        if not isinstance(policy, Planner):
+            return Simulation(problem, policy, listener)
+        found = policy(problem, self.budget, seed)
+        return Simulation(problem, found.plan, listener, found.evaluations, found.seconds)
+
+    def varied(self, **parameters: Any) -> Setting:
+        """The setting with other parameters, for sweeps.
+
+        Parameters
+        ----------
+        **parameters
+            Of the setting (budget: a Budget, or a number of evaluations), or, where it has Servers, of
+            these: gpus, per_server, tflops, memory_gb, intra_gb_per_s, inter_gb_per_s.
+        """
+        if isinstance(parameters.get("budget"), int):
+            parameters["budget"] = Budget(evaluations=parameters["budget"])
+        of_servers = [item.name for item in fields(Servers)] if isinstance(self.platform, Servers) else []
+        for name in parameters:
+            check_one_of("parameter", name, [*(item.name for item in fields(self)), *of_servers])
+        own = {name: parameters.pop(name) for name in of_servers if name in parameters}
+        if own:
+            parameters["platform"] = replace(parameters.get("platform", self.platform), **own)
+        return replace(self, **parameters)
 
 
 def _generated(text: str, seed: int) -> Graph:
@@ -83,12 +173,20 @@ def _generated(text: str, seed: int) -> Graph:
 
 
 def read_graph(text: str) -> str | Graph:
-    """A graph from a file, by its ending: WfFormat (.json), or a job of Alibaba's batch tasks (tasks.csv:j_17); else the text."""
-    path, _, job = text.partition(":")
+    """A graph from a file, by its ending; any other text as it is.
+
+    Parameters
+    ----------
+    text : str
+        A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it, as in
+        "tasks.csv:j_17" (.csv or .csv.gz).
+    """
+    path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):
+        require(not colon, "graph", text, "without a job: a file in WfFormat is one graph")
         return read_wfformat(path)
     if path.endswith((".csv", ".csv.gz")):
         if not job:
-            raise InputError(f"--graph(={text!r}) must name a job of the file, as in {path}:j_17")
+            raise InputError(f"graph(={text!r}) must name a job of the file, as in {path}:j_17")
         return read_alibaba(path, job)
     return text

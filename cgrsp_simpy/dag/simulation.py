@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator
 from typing import Any
 
@@ -23,8 +24,17 @@ Process = Generator[simpy.Event, Any, None]
 def simulate(problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None) -> Schedule:
     """Simulate a plan, or a policy that puts nodes on GPUs as they become ready.
 
-    Raises InputError for a plan that the problem does not allow, or that needs a missing connection; PolicyError for a policy
-    that answers what cannot be carried out.
+    Parameters
+    ----------
+    problem, scheduler, listener
+        As of `Simulation`.
+
+    Raises
+    ------
+    InputError
+        For a plan that the problem does not allow, or that needs a missing connection.
+    PolicyError
+        For a policy that answers what cannot be carried out.
     """
     run = Simulation(problem, scheduler, listener)
     run.env.run()
@@ -34,19 +44,36 @@ def simulate(problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener |
 class Simulation:
     """A graph that is about to run on its GPUs.
 
-    scheduler: a plan; then data are sent on as soon as they are there, and a node claims its GPU when it has them. Or a function
-    of the view `Ready`; then data can be sent only once a node has a GPU, which it holds while they are on their way.
+    Parameters
+    ----------
+    problem : Problem
+        The graph and its GPUs.
+    scheduler : Plan or callable
+        A plan: data are sent on as soon as they are there, and a node claims its GPU when it has them.
+        Or a function of the view `Ready`: data can be sent only once a node has a GPU, which it holds
+        while they are on their way. The run works on a copy, so that one with memory is fresh for it.
+    listener : callable, optional
+        Called with each Event.
+    evaluations, seconds
+        What finding the plan has taken, as of `Schedule`.
     """
 
-    def __init__(self, problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None) -> None:
-        self.problem = problem
+    def __init__(
+        self,
+        problem: Problem,
+        scheduler: Plan | OwnPolicy,
+        listener: Listener | None = None,
+        evaluations: int = 0,
+        seconds: float = 0.0,
+    ) -> None:
+        self.problem, self.effort = problem, (evaluations, seconds)
         self.plan = scheduler if isinstance(scheduler, Plan) else None
         if self.plan is not None:
             self.plan.check(problem)
             _check_connections(problem, self.plan)
         graph, env = problem.graph, simpy.Environment()
         self.env, self.nodes = env, Nodes(problem)
-        policy = InTurn(problem, scheduler) if isinstance(scheduler, Plan) else scheduler
+        policy = InTurn(problem, scheduler) if isinstance(scheduler, Plan) else copy.deepcopy(scheduler)
         self.engine = Engine(env, _places(env, problem), self.nodes, policy, listener, hears_all=True)
         self.ended = [env.event() for _ in range(graph.nodes)]
         self.granted_s, self.start_s, self.finish_s = np.zeros((3, graph.nodes))
@@ -57,12 +84,12 @@ class Simulation:
         """When and where the nodes ran, once all have ended."""
         self.engine.check_done()
         if self.plan is not None:
-            return Schedule(self.problem, self.plan, self.start_s, self.finish_s)
+            return Schedule(self.problem, self.plan, self.start_s, self.finish_s, None, *self.effort)
         nodes = self.problem.graph.nodes
         place = np.argsort(self.problem.graph.order)
         order = np.lexsort((place, self.finish_s, self.start_s))  # of those that start at once, first what takes no time
         plan = Plan(np.array([self.nodes.gpu[node] for node in range(nodes)]), order, policy_name(self.engine.policy))
-        return Schedule(self.problem, plan, self.start_s, self.finish_s, self.granted_s)
+        return Schedule(self.problem, plan, self.start_s, self.finish_s, self.granted_s, *self.effort)
 
     def node_process(self, number: int) -> Process:
         """A node: wait for its predecessors, and their data; claim a GPU; run."""
@@ -99,7 +126,8 @@ class Simulation:
         delay_s = self.nodes.transfer_s(data_gb, source, target)
         yield self.env.timeout(delay_s, ("data", after))
         if delay_s:
-            self.engine.tell("data", after, f"{data_gb:.4g} GB of node {names[before]}, GPU {source} to {target}")
+            told = f"{data_gb:.4g} GB of node {names[before]} for node {names[after]}, GPU {source} to {target}"
+            self.engine.tell("data", after, told)
 
 
 def _check_connections(problem: Problem, plan: Plan) -> None:

@@ -113,6 +113,7 @@ class Nodes:
         self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
         self.gpu: dict[int, int] = {}
         self._s_per_gb: list[list[float]] = problem.s_per_gb.tolist()
+        self._latency_s: list[list[float]] = problem.latency_s.tolist()
         self._unit: dict[int, int] = {}  # the GPU of each unit of which a node has been put on one
         self._view = Ready(self)
 
@@ -144,8 +145,8 @@ class Nodes:
         return max((self.transfer_s(gb, source, gpu) for source, gb in node.data), default=0.0)
 
     def transfer_s(self, data_gb: float, source: int, target: int) -> float:
-        """How long data are on their way (Equation 3); infinite without connection. As `Problem.transfer_s`, for one edge."""
-        return data_gb * self._s_per_gb[source][target] if data_gb else 0.0
+        """How long data are on their way; infinite without connection. As `Problem.transfer_s`, for one edge."""
+        return self._latency_s[source][target] + data_gb * self._s_per_gb[source][target] if data_gb else 0.0
 
     def view(self, now_s: float) -> Ready:
         """What a policy sees now."""

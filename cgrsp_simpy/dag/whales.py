@@ -7,6 +7,7 @@ workloads based on whale optimization algorithm, J. Supercomput. 81, 911. A whal
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,9 @@ from numpy.random import Generator
 from cgrsp_simpy.dag.distance import node_loads_s
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.heft import run_order
-from cgrsp_simpy.dag.learning import Agent, Training, Turns
+from cgrsp_simpy.dag.learning import TRAINING, Agent, Training, Turns
 from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
+from cgrsp_simpy.dag.search import Budget, Found, Search, of_parts, random_units
 from cgrsp_simpy.model.checks import check_number, check_whole
 from cgrsp_simpy.model.streams import stream
 
@@ -100,15 +101,30 @@ def factors(a: float, b: float, shape: tuple[int, int], generator: Generator) ->
     return np.where(spiral, np.exp(b * turn) * np.cos(2 * np.pi * turn), around), spiral
 
 
-def _hunt(search: Search, move: Move, generator: Generator, whales: int, iterations: int, b: float) -> Found:
+@dataclass(frozen=True)
+class Hunt:
+    """How whales hunt. whales: their number. iterations: of moves. b: of the spiral. All printed."""
+
+    whales: int = 10
+    iterations: int = 300
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole("whales", self.whales, least=1)
+        check_whole("iterations", self.iterations, least=1)
+        check_number("b", self.b)
+
+
+HUNT = Hunt()
+
+
+def _hunt(search: Search, move: Move, generator: Generator, hunt: Hunt) -> Found:
     """Algorithm 2. The leader is the best plan so far. All whales of an iteration move from where all were before it (ours).
 
     a falls from 2 to 0 over the iterations, or over the budget if that ends first. If it does not, new whales are drawn, a begins
     anew with what is left of the budget, and the leader stays (ours).
     """
-    check_whole("whales", whales, least=1)
-    check_whole("iterations", iterations, least=1)
-    check_number("b", b)
+    whales, iterations = hunt.whales, hunt.iterations
     while not search.over:
         positions: Any = random_units(search.problem, whales, generator)
         search.evaluate(positions)
@@ -117,7 +133,7 @@ def _hunt(search: Search, move: Move, generator: Generator, whales: int, iterati
             if search.over:
                 break
             a = 2 * (1 - max(done / iterations, (search.spent - begun) / (1 - begun)))
-            factor, spiral = factors(a, b, positions.shape, generator)
+            factor, spiral = factors(a, hunt.b, positions.shape, generator)
             others = positions[generator.integers(whales, size=whales)]
             target = np.where(spiral | (np.abs(factor) < 1), search.best, others)
             positions = move(target, positions, factor, spiral)
@@ -125,70 +141,55 @@ def _hunt(search: Search, move: Move, generator: Generator, whales: int, iterati
     return search.found()
 
 
+@of_parts
 def rtgs(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
-    whales: int = 10,
-    iterations: int = 300,
-    b: float = 1.0,
+    hunt: Hunt = HUNT,
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
-    """Whales whose plans are built by `greedy`. whales, iterations and b, of the spiral, are printed. paced: see `Turns`.
+    """Whales whose plans are built by `greedy`. hunt: by its fields. paced: see `Turns`.
 
     order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever is given.
     """
     turns, generator = Turns(problem, paced), stream(seed, "whales")
     move = partial(_by_hopes, turns, partial(greedy, turns), generator)
-    return _hunt(Search(problem, budget, "rtgs", run_order(problem, order)), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "rtgs", run_order(problem, order)), move, generator, hunt)
 
 
-def woa(
-    problem: Problem,
-    budget: Budget,
-    seed: int = 0,
-    whales: int = 10,
-    iterations: int = 300,
-    b: float = 1.0,
-    order: str = "graph",
-) -> Found:
-    """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). whales, iterations and b are printed.
+@of_parts
+def woa(problem: Problem, budget: Budget, seed: int = 0, hunt: Hunt = HUNT, order: str = "graph") -> Found:
+    """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). hunt: by its fields.
 
     order: in which the nodes run, as of `run_order`.
     """
     generator = stream(seed, "whales")
     move = partial(by_number, problem.platform.gpus, generator)
-    return _hunt(Search(problem, budget, "woa", run_order(problem, order)), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "woa", run_order(problem, order)), move, generator, hunt)
 
 
+@of_parts
 def worl_rtgs(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
-    whales: int = 10,
-    iterations: int = 300,
-    b: float = 1.0,
+    hunt: Hunt = HUNT,
     episodes: int = 1,
-    gamma: float = 0.97,
-    epsilon: float = 0.1,
-    learning_rate: float = 1e-3,
-    updates: int = 32,
-    batch: int = 32,
-    buffer: int = 50,
-    sync_every: int = 100,
+    training: Training = TRAINING,
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
     """Whales whose plans are built by the agent, after so many episodes with their hopes. paced, order: as of `rtgs`.
 
     One agent serves the whole search, and the whales of an iteration are its episodes side by side. Algorithm 1 has a new
-    network for each position, and 1000 episodes to teach it: days a search of 300 nodes. So 1 is ours; gamma, whales, iterations
-    and b are printed; the other parameters are those of `Training`.
+    network for each position, and 1000 episodes to teach it: days a search of 300 nodes. So 1 is ours. hunt, training: by
+    their fields.
     """
     check_whole("episodes", episodes, least=1)
     turns, generator = Turns(problem, paced), stream(seed, "whales")
-    agent = Agent(turns, seed, Training(gamma, epsilon, learning_rate, updates, batch, buffer, sync_every))
+    agent = Agent(turns, seed, training)
 
     def build(hopes: Floats) -> Ints:
         for _ in range(episodes):
@@ -197,4 +198,4 @@ def worl_rtgs(
         return agent.plan(hopes)
 
     move = partial(_by_hopes, turns, build, generator)
-    return _hunt(Search(problem, budget, "worl-rtgs", run_order(problem, order)), move, generator, whales, iterations, b)
+    return _hunt(Search(problem, budget, "worl-rtgs", run_order(problem, order)), move, generator, hunt)

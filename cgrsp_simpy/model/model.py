@@ -78,6 +78,11 @@ class Model(ABC, Generic[RunT]):
     def jobs(self) -> int:
         """Number of jobs of a run."""
 
+    @property
+    def work(self) -> int:
+        """What a run costs, in jobs simulated: by that a study is divided into tasks."""
+        return self.jobs
+
     @abstractmethod
     def simulation(self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Any = None) -> Any:
         """A run that has been set up and not let go.

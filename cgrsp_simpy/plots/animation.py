@@ -31,6 +31,7 @@ __all__ = ["RunAnimation", "animate"]
 
 A_ROW = 10  # boxes
 LABELLED = 20  # up to so many boxes are named
+LETTERS = 65  # of a job's name, in all boxes of a row
 WRITTEN = 100  # up to so many boxes say which job holds them
 FLAT = 6  # width of all boxes over height, where they are more
 SIDE = 0.9  # of a box
@@ -68,7 +69,8 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
 
     run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or
-    how many; up to 20 are named. frames: at least 2. fps: frames per second. Raises InputError for a run without jobs.
+    how many; up to 20 are named, and say it by the name of the job, if it has one, shortened to the box. frames: at least 2. fps:
+    frames per second. Raises InputError for a run without jobs.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
@@ -125,8 +127,9 @@ class _Boxes:
     """The places, each a box."""
 
     def __init__(self, timeline: Timeline, ax: Axes) -> None:
-        self._bars, number = bars(timeline), len(timeline.places)
+        self._bars, self._labels, number = bars(timeline), timeline.labels, len(timeline.places)
         columns = min(A_ROW, number) if number <= WRITTEN else math.ceil(math.sqrt(FLAT * number))
+        self._letters = LETTERS // columns
         row, column = np.divmod(np.arange(number), columns)
         self._corners = np.stack([column + 0.05, -row - 0.95], axis=1)
         self._colours = {PHASES[1]: EXECUTING, **phase_greys(self._bars["phase"].tolist())}
@@ -181,4 +184,12 @@ class _Boxes:
         jobs = list(held)
         if len(jobs) > 1:
             return f"{len(jobs)} jobs"
-        return "".join(f"job {job}" if self._few else str(job) for job in jobs)
+        if not self._few:
+            return "".join(map(str, jobs))
+        return "".join(_shortened(self._labels[job], self._letters) if job in self._labels else f"job {job}" for job in jobs)
+
+
+def _shortened(text: str, letters: int) -> str:
+    """A text of so many letters at most: of a longer one, both ends."""
+    half = letters // 2
+    return text if len(text) <= letters else f"{text[: letters - half - 1]}…{text[-half:]}"

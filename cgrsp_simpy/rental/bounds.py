@@ -135,12 +135,17 @@ class _Program:
         self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(jobs)  # of seconds of wait, misses, seconds of tardiness
         self.alone = [_Group(job.submit_s, job.deadline_s, job.complexity - 1) for job in jobs]
         middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
-        clock = scenario.market.clock
-        instants_s = {clock.multiplier(middle): middle for middle in middle_s}
+        market = scenario.market
+
+        def moment(time_s: float) -> tuple[float, int]:
+            """A key of a time; at times of equal keys the law of the stock is the same."""
+            return market.clock.multiplier(time_s), market.band(time_s) if market.stock else 0
+
+        instants_s = {moment(middle): middle for middle in middle_s}
         values = list(instants_s)
 
         def law(step: int) -> int:
-            return values.index(clock.multiplier((step + 0.5) * self.step_s))
+            return values.index(moment((step + 0.5) * self.step_s))
 
         self.laws = Laws(scenario, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)

@@ -22,7 +22,7 @@ from cgrsp_simpy.model.checks import check_one_of, check_whole, require
 from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.market import Clock, Market, Status
+from cgrsp_simpy.rental.market import Market, Status
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
 
@@ -157,16 +157,21 @@ def _earliest(market: Market, ready_s: float, job: Job, draws: Draws, gpu: GpuTy
         return _Step(job, draws, gpu, at_s, status, market.provisioning_s(status, draws.delay))  # thesis Eq. 3.2
 
     now = dispatched(ready_s)
-    return min([now, *map(dispatched, _changes_s(market.clock, ready_s, now.start_s))], key=lambda step: step.start_s)
+    later = map(dispatched, _changes_s(market, ready_s, now.start_s))
+    return min([now, *later], key=lambda step: step.start_s)
 
 
-def _changes_s(clock: Clock, after_s: float, before_s: float) -> list[float]:
-    """When a band of the clock begins, between two times in seconds; a nanosecond later where rounding would put it before."""
+def _changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
+    """When the law of the stock changes, between two times in seconds.
+
+    A nanosecond later where rounding would put it before.
+    """
     found = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
-        for hour, multiplier in clock.bands:
-            change_s = (hour - clock.start_h) % 24 * 3600 + day * DAY_S
-            found.append(change_s if clock.multiplier(change_s) == multiplier else change_s + 1e-9)
+        for hour in market.change_hours:
+            change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
+            same = market.band(change_s) == market.band(change_s + 1e-9)
+            found.append(change_s if same else change_s + 1e-9)
     return [change_s for change_s in found if after_s < change_s < before_s]
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
 
-from cgrsp_simpy.model.checks import check_number, entries_of, require
+from cgrsp_simpy.model.checks import check_number, check_shares, entries_of, require
 from cgrsp_simpy.rental.gpu import GpuType
 
-__all__ = ["CLOCKS", "HIGH", "LOW", "MEDIUM", "Clock", "Market", "Status"]
+__all__ = ["CLOCKS", "HIGH", "LOW", "MEDIUM", "Clock", "HourlyStock", "Market", "Status"]
 
 
 class Status(IntEnum):
@@ -28,8 +28,17 @@ HIGH, MEDIUM, LOW = Status  # looked up once: Enum members are slow to reach
 class Clock:
     """The time-of-day stock multiplier m(t), a step function that repeats every 24 hours.
 
-    bands: pairs (hour of day from which it holds, multiplier), from hour 0 on, hours rising.
-    start_h: hour of day at simulated time 0.
+    Parameters
+    ----------
+    bands : sequence of pairs of float
+        Hour of day from which it holds, and the multiplier; from hour 0 on, hours rising.
+    start_h : float
+        Hour of day at simulated time 0, from 0 to below 24.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     bands: tuple[tuple[float, float], ...]
@@ -54,10 +63,13 @@ class Clock:
         object.__setattr__(self, "_hours", hours)
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
 
+    def hour(self, time_s: float) -> float:
+        """Hour of day at a simulated time in seconds."""
+        return (self.start_h + time_s / 3600.0) % 24.0
+
     def band(self, time_s: float) -> int:
         """The index of the band that holds at a simulated time in seconds."""
-        hour = (self.start_h + time_s / 3600.0) % 24.0
-        return bisect_right(self._hours, hour) - 1
+        return bisect_right(self._hours, self.hour(time_s)) - 1
 
     def multiplier(self, time_s: float) -> float:
         """m(t) at simulated time t, in seconds."""
@@ -73,12 +85,72 @@ CLOCKS: dict[str, Clock] = {
 
 
 @dataclass(frozen=True)
+class HourlyStock:
+    """Chances of the stock statuses of a GPU type by hour of day, in place of thesis Eq. 3.1.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the type.
+    chances : sequence of 24 triples of float
+        Chances of High, Medium and Low stock in each hour of the day, from midnight on, each
+        from 0 to 1; the three sum to 1.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    gpu: str
+    chances: tuple[tuple[float, float, float], ...]
+    _below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.gpu, str), "gpu of hourly stock", self.gpu, "a GPU type's name")
+        what, name = "24 triples [High, Medium, Low], one an hour", f"chances of {self.gpu}"
+        hours = entries_of(name, self.chances, what)
+        chances = tuple(entries_of(name, each, what) for each in hours)
+        sizes = [len(each) for each in chances]
+        require(sizes == [3] * 24, f"numbers in {name}", sizes, what)
+        for hour, each in enumerate(chances):
+            check_shares(f"{name} in hour {hour}", each)
+        object.__setattr__(self, "chances", chances)
+        # Up to where a uniform variate means High, and up to where Medium.
+        below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
+        object.__setattr__(self, "_below", below)
+
+    def status(self, hour: int, uniform: float) -> Status:
+        """The status that a uniform variate on [0, 1) stands for in an hour of the day."""
+        high, medium = self._below[hour]
+        return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
+
+
+@dataclass(frozen=True)
 class Market:
     """The law of the stock status and of the provisioning delay.
 
-    clock: the multiplier m(t).
-    delay_s: least and greatest provisioning delay in seconds at High, Medium and Low stock (thesis Eq. 3.2).
-    high_cap, medium_factor, medium_cap: the constants of thesis Eq. 3.1.
+    Parameters
+    ----------
+    clock : Clock
+        The multiplier m(t), and the hour of day at simulated time 0.
+    delay_s : three pairs of float
+        Least and greatest provisioning delay in seconds at High, Medium and Low stock (thesis
+        Eq. 3.2).
+    high_cap, medium_factor, medium_cap : float
+        The constants of thesis Eq. 3.1.
+    stock : sequence of HourlyStock
+        Types whose chances are given by hour of day. The others follow Eq. 3.1.
+
+    Attributes
+    ----------
+    change_hours : tuple of float
+        Hours of day at which the chances of a type may change, rising.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     clock: Clock = CLOCKS["calibrated"]
@@ -86,10 +158,14 @@ class Market:
     high_cap: float = 0.95
     medium_factor: float = 1.5
     medium_cap: float = 0.90
+    stock: tuple[HourlyStock, ...] = ()
+    change_hours: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    _by_gpu: dict[str, HourlyStock] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         pairs = "three pairs [least, greatest], for High, Medium and Low"
-        ranges = [entries_of("delay_s", bounds, pairs) for bounds in entries_of("delay_s", self.delay_s, pairs)]
+        listed = entries_of("delay_s", self.delay_s, pairs)
+        ranges = [entries_of("delay_s", bounds, pairs) for bounds in listed]
         require([len(bounds) for bounds in ranges] == [2, 2, 2], "delay_s", self.delay_s, pairs)
         for status, (least, greatest) in zip(Status, ranges):
             check_number(f"least delay at {status.name.title()} stock", least, least=0)
@@ -100,9 +176,23 @@ class Market:
             require(value <= 1, name, value, "a number from 0 to 1")
         check_number("medium_factor", self.medium_factor, least=0)
         object.__setattr__(self, "delay_s", tuple((least, greatest) for least, greatest in ranges))
+        stock = entries_of("stock", self.stock, "a list of HourlyStock")
+        for each in stock:
+            require(isinstance(each, HourlyStock), "stock", each, "an HourlyStock")
+        names = [each.gpu for each in stock]
+        require(len(set(names)) == len(names), "types of hourly stock", names, "different")
+        object.__setattr__(self, "stock", stock)
+        object.__setattr__(self, "_by_gpu", {each.gpu: each for each in stock})
+        hours = {hour for hour, _ in self.clock.bands} | set(range(24) if stock else ())
+        object.__setattr__(self, "change_hours", tuple(sorted(hours)))
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Chances of High, Medium and Low stock of a type at a time in seconds (thesis Eq. 3.1)."""
+        """Chances of High, Medium and Low stock of a type at a time in seconds.
+
+        Those of `stock`, or else by thesis Eq. 3.1.
+        """
+        if gpu.name in self._by_gpu:
+            return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
         high = min(self.high_cap, scaled)
         medium = min(self.medium_cap, self.medium_factor * scaled, 1.0 - high)
@@ -110,12 +200,19 @@ class Market:
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
+        if gpu.name in self._by_gpu:
+            return self._by_gpu[gpu.name].status(int(self.clock.hour(time_s)), uniform)
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
         high = scaled if scaled < self.high_cap else self.high_cap
         if uniform < high:
             return HIGH
         medium = self.medium_factor * scaled
-        return MEDIUM if uniform < high + (medium if medium < self.medium_cap else self.medium_cap) else LOW
+        cap = self.medium_cap
+        return MEDIUM if uniform < high + (medium if medium < cap else cap) else LOW
+
+    def band(self, time_s: float) -> int:
+        """The index, in `change_hours`, of the law that holds at a time in seconds."""
+        return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
         """Provisioning delay in seconds, uniform between the bounds of the status (thesis Eq. 3.2)."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
+from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
 from cgrsp_simpy.rental.market import Status
 
 if TYPE_CHECKING:
@@ -24,7 +26,21 @@ if TYPE_CHECKING:
 
     from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["GAPS", "KINDS", "METRICS", "RECORD", "JobRecord", "Kinds", "Recorder", "Run", "Totals", "figures"]
+__all__ = [
+    "GAPS",
+    "KINDS",
+    "METRICS",
+    "RECORD",
+    "ClassTotals",
+    "JobRecord",
+    "Kinds",
+    "Recorder",
+    "Run",
+    "Totals",
+    "by_class",
+    "figures",
+    "metrics_of",
+]
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -32,9 +48,10 @@ STATUS_NAMES = [status.name.title() for status in Status]
 class JobRecord(NamedTuple):
     """A job, and what happened to it. Times in seconds from the start of the run.
 
-    job, submit_s, ..., weight: as in Job. slot, gpu: index of the slot and of its type among the scenario's `gpus` (of a job
-    on several slots, the first; `Run.claims` has all). status: the stock status met at dispatch (0 High, 1 Medium, 2 Low).
-    delay_s, service_s: realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+    job, submit_s, ..., deadline_class: as in Job. slot, gpu: index of the slot and of its type
+    among the scenario's `gpus` (of a job on several slots, the first; `Run.claims` has all).
+    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
+    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
     """
 
     job: int
@@ -44,6 +61,7 @@ class JobRecord(NamedTuple):
     tight: bool
     gpus: int
     weight: float
+    deadline_class: int
     dispatch_s: float
     start_s: float
     finish_s: float
@@ -55,7 +73,8 @@ class JobRecord(NamedTuple):
     cost_usd: float
 
 
-_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "slot": "i4", "gpu": "i4", "status": "i1"}
+_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
+_WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 _DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
 BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
@@ -73,7 +92,7 @@ METRICS = {
     "utilisation_pct": Metric("slot time held", "%", "more"),
     "makespan_h": Metric("last completion", "h"),
 }
-"""The figures of `Run.summary`."""
+"""The figures of `Run.summary` with the thesis's two deadline classes."""
 GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
 
 
@@ -87,14 +106,28 @@ class Kinds(NamedTuple):
 
 KINDS = {
     "complexity": Kinds("complexity", 1, ("complexity 1", "complexity 2", "complexity 3")),
-    "class": Kinds("tight", 0, ("loose deadline", "tight deadline")),
+    "class": Kinds("deadline_class", 0, ()),  # the scenario has the names
     "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
 
 
+class ClassTotals(NamedTuple):
+    """Sums over the records of a deadline class. Times in seconds."""
+
+    name: str
+    completed: int = 0
+    missed: int = 0
+    wait_s: float = 0.0
+    tardiness_s: float = 0.0
+
+
 @dataclass
 class Totals:
-    """Sums over records, from which the figures of a run follow. Times in seconds."""
+    """Sums over records, from which the figures of a run follow. Times in seconds.
+
+    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness. weighted: whether
+    there can be jobs of another weight than 1. by_class: by deadline class, in order of index.
+    """
 
     completed: int = 0
     tight: int = 0
@@ -105,24 +138,63 @@ class Totals:
     cost_usd: float = 0.0
     held_s: float = 0.0
     end_s: float = 0.0
+    weight: float = 0.0
+    weighted_tardiness_s: float = 0.0
+    weighted: bool = False
+    by_class: tuple[ClassTotals, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.by_class = tuple(ClassTotals(*each) for each in self.by_class)  # lists, from JSON
+
+    @classmethod
+    def of(cls, classes: Iterable[DeadlineClass]) -> Totals:
+        """Nothing yet, of jobs of these classes."""
+        listed = list(classes)
+        by_class = tuple(ClassTotals(each.name) for each in listed)
+        return cls(weighted=_is_weighted(listed), by_class=by_class)
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])  # tardiness, thesis Eq. 3.6
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
+        wait_s = jobs["start_s"] - jobs["submit_s"]  # thesis Eq. 3.7
         self.completed += len(missed)
         self.tight += int(jobs["tight"].sum())
         self.missed += int(missed.sum())
         self.tight_missed += int(jobs["tight"][missed].sum())
-        self.wait_s += float((jobs["start_s"] - jobs["submit_s"]).sum())  # thesis Eq. 3.7
+        self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
         self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
+        self.weight += float(jobs["weight"].sum())
+        self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
+        if self.by_class:
+            self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
+
+    def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
+        number = len(self.by_class)
+        allowed = f"an index up to {number - 1}, of {', '.join(own.name for own in self.by_class)}"
+        require(index.max() < number, "deadline_class of a job", int(index.max()), allowed)
+        more = [np.bincount(index, each, number).tolist() for each in (None, *values)]
+        self.by_class = tuple(
+            ClassTotals(own.name, own[1] + jobs, own[2] + int(missed), own[3] + wait, own[4] + late)
+            for own, jobs, missed, wait, late in zip(self.by_class, *more)
+        )
 
     def __add__(self, later: Totals) -> Totals:
-        """The sums of two runs, one after the other."""
-        return Totals(*(mine + other for mine, other in zip(astuple(self), astuple(later))))
+        """The sums of two runs, one after the other; classes of the same name are one."""
+        sums = {
+            item.name: getattr(self, item.name) + getattr(later, item.name)
+            for item in fields(self)
+            if item.name not in ("weighted", "by_class")
+        }
+        by_name: dict[str, ClassTotals] = {}
+        for own in (*self.by_class, *later.by_class):
+            before = by_name.get(own.name, ClassTotals(own.name))
+            by_name[own.name] = ClassTotals(own.name, *map(add, before[1:], own[1:]))
+        weighted = self.weighted or later.weighted
+        return Totals(**sums, weighted=weighted, by_class=tuple(by_name.values()))
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
@@ -130,26 +202,99 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
     jobs: number submitted. capacity_s: slots x seconds in which they could be held.
     """
-    loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
     number = sums.completed or math.nan  # of no jobs there is no mean
+    weighted_min = sums.weighted_tardiness_s / (sums.weight or math.nan) / 60
     return {
         "jobs": jobs,
         "completed": sums.completed,
         "wait_min": sums.wait_s / number / 60,
         "miss_pct": _percent(sums.missed, sums.completed),
-        "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
-        "loose_miss_pct": _percent(loose_missed, loose),
+        **_class_figures(sums),
         "tardiness_min": sums.tardiness_s / number / 60,
+        **({"weighted_tardiness_min": weighted_min} if sums.weighted else {}),
         "cost_usd": sums.cost_usd,
         "utilisation_pct": _percent(sums.held_s, capacity_s),
     }
 
 
+def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
+    """The figures of `Run.summary` with these deadline classes.
+
+    Returns
+    -------
+    dict
+        Name of a figure -> Metric, in the order of the summary.
+    """
+    listed = list(classes)
+    metrics: dict[str, Metric] = {}
+    for name, metric in METRICS.items():
+        if name == "tight_miss_pct" and not _is_thesis(listed):
+            metrics |= _class_metrics(listed)
+        elif name != "loose_miss_pct" or _is_thesis(listed):
+            metrics[name] = metric
+        if name == "tardiness_min" and _is_weighted(listed):
+            metrics["weighted_tardiness_min"] = Metric("weighted mean tardiness", "min")
+    return metrics
+
+
+def _class_metrics(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
+    metrics: dict[str, Metric] = {}
+    for each in classes:
+        metrics[f"{each.name}_wait_min"] = Metric(f"mean wait, {each.name}", "min")
+        metrics[f"{each.name}_miss_pct"] = Metric(f"missed {each.name} deadlines", "%")
+        metrics[f"{each.name}_tardiness_min"] = Metric(f"mean tardiness, {each.name}", "min")
+    return metrics
+
+
+def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
+    return tuple(each.name for each in classes) in ((), TWO)
+
+
+def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
+    """Whether there can be jobs of another weight than 1."""
+    return any(each.weight != 1 for each in classes)
+
+
+def _class_figures(sums: Totals) -> dict[str, float]:
+    """Of the thesis's two classes the share of misses; of others what `by_class` has, by name."""
+    if _is_thesis(sums.by_class):
+        loose, loose_missed = sums.completed - sums.tight, sums.missed - sums.tight_missed
+        return {
+            "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
+            "loose_miss_pct": _percent(loose_missed, loose),
+        }
+    found: dict[str, float] = {}
+    for name, own in by_class(sums).items():
+        del own["jobs"]
+        found |= {f"{name}_{figure}": value for figure, value in own.items()}
+    return found
+
+
+def by_class(sums: Totals) -> dict[str, dict[str, float]]:
+    """Figures by deadline class and name, units in the names; NaN for a class without jobs.
+
+    Returns
+    -------
+    dict
+        Name of the class -> jobs (completed), wait_min, miss_pct and tardiness_min (means).
+    """
+    found = {}
+    for own in sums.by_class:
+        number = own.completed or math.nan
+        found[own.name] = {
+            "jobs": own.completed,
+            "wait_min": own.wait_s / number / 60,
+            "miss_pct": _percent(own.missed, own.completed),
+            "tardiness_min": own.tardiness_s / number / 60,
+        }
+    return found
+
+
 class Recorder:
     """Takes the records of a run as they come; sums them block by block, and keeps them if asked to."""
 
-    def __init__(self, keep: bool) -> None:
-        self.totals = Totals()
+    def __init__(self, keep: bool, classes: Iterable[DeadlineClass]) -> None:
+        self.totals = Totals.of(classes)
         self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
         self.gangs: dict[int, list[tuple[int, int]]] = {}  # slot and type of each place of a job on several, by its id
@@ -241,6 +386,8 @@ class Run:
         """The kinds of the jobs, by their ids. by: complexity, class (of the deadline) or status (the stock met at dispatch)."""
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
+        if by == "class":
+            names = tuple(f"{each.name} deadline" for each in self.scenario.workload.classes)
         values, last = self.jobs[column].astype(int) - first, len(names) - 1
         if values.max(initial=0) > last:
             names = (*names[:-1], f"{names[-1]} and more")
@@ -249,10 +396,20 @@ class Run:
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.
 
-        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct, tight_miss_pct, loose_miss_pct: share of all,
-        tight and loose jobs that end after their deadline (NaN where there are none). tardiness_min: mean over all jobs
-        (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots, provisioning included, up to the
-        last completion. makespan_h: time of the last completion.
+        Returns
+        -------
+        dict
+            jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
+            tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end after
+            their deadline (NaN where there are none). tardiness_min: mean over all jobs
+            (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots,
+            provisioning included, up to the last completion. makespan_h: time of the last
+            completion.
+
+            With other deadline classes than tight and loose, instead of those two figures for
+            each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
+            classes have weights other than 1: weighted_tardiness_min, sum of weight x tardiness
+            over sum of weights.
         """
         end_s = self.totals.end_s
         capacity_s = len(self.slot_held_s) * end_s
@@ -274,25 +431,35 @@ class Run:
         capacity_s = len(self.slot_held_s) * self.totals.end_s
         rows = []
         for value, chosen in self.tags.groups(tag).items():
-            sums = Totals()
+            sums = Totals.of(self.scenario.workload.classes)
             if (records := self.jobs[chosen[self.jobs["job"]]]).size:
                 sums.add({name: records[name] for name in RECORD.names or ()})
             rows.append({"by": tag, "value": value, **figures(sums, int(chosen.sum()), capacity_s)})
         return rows
 
+    def by_class(self) -> dict[str, dict[str, float]]:
+        """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""
+        return by_class(self.totals)
+
     def rows(self) -> list[dict[str, Any]]:
-        """The records as dicts, with the names of GPU type and status in place of their numbers.
+        """The records as dicts, with names in place of the numbers of class, GPU type and status.
 
         slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have its own columns beside, job_id
         first; one whose name is taken is put behind log_.
         """
         tags = self.tags
         gpus = [gpu.name for gpu in self.scenario.gpus]
+        classes = [each.name for each in self.scenario.workload.classes]
         rows = []
         for values in self.jobs.tolist():
             row = dict(zip(JobRecord._fields, values))
             slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
-            names = {"gpu": gpus[row["gpu"]], "status": STATUS_NAMES[row["status"]], "slots": " ".join(map(str, slots))}
+            names = {
+                "deadline_class": classes[row["deadline_class"]],
+                "gpu": gpus[row["gpu"]],
+                "status": STATUS_NAMES[row["status"]],
+                "slots": " ".join(map(str, slots)),
+            }
             rows.append({**row, **names, **(tags.of(row["job"], (*row, *names)) if tags else {})})
         return rows
 

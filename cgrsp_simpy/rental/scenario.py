@@ -14,16 +14,25 @@ from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, requi
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.job import Draws, Job, check_job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, Market
+from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.policies import POLICIES
-from cgrsp_simpy.rental.record import METRICS, Run, Totals, figures
+from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
-from cgrsp_simpy.rental.workload import DAYS, DeadlineClasses, JobList, LoggedWorkload, PoissonWorkload, Workload
+from cgrsp_simpy.rental.workload import (
+    DAYS,
+    HourlyWorkload,
+    JobList,
+    LoggedWorkload,
+    PoissonWorkload,
+    Workload,
+)
 
 __all__ = ["Scenario", "day", "trace"]
 
@@ -32,9 +41,28 @@ __all__ = ["Scenario", "day", "trace"]
 class Scenario(Model[Run]):
     """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy and the seed.
 
-    slots: the type of each slot; C_max is their number. gpus: the types that can be rented; the first is the reference of
-    estimates. free_types: whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3 in words;
-    the calibrated reading is False).
+    Parameters
+    ----------
+    name : str
+        For tables and messages.
+    workload : Workload
+        The jobs. Rates by hour must start at the hour of day of the market's clock.
+    slots : sequence of GpuType
+        The type of each slot; C_max is their number.
+    gpus : sequence of GpuType
+        The types that can be rented; the first is the reference of estimates.
+    free_types : bool
+        Whether the policy chooses the type of an idle slot at each dispatch (thesis Section 4.3
+        in words; the calibrated reading is False).
+    market : Market
+        The law of stock and provisioning.
+    service : Service
+        The law of realised over mean execution time.
+
+    Raises
+    ------
+    InputError
+        For parts that do not fit each other.
     """
 
     name: str
@@ -69,9 +97,15 @@ class Scenario(Model[Run]):
         check_bool("free_types", self.free_types)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
-
+        for stock in self.market.stock:
+            check_one_of("GPU type of hourly stock", stock.gpu, names)
+        if isinstance(self.workload, HourlyWorkload):
+            own, start_h = self.workload.rates.start_h, self.market.clock.start_h
+            same = f"that of the market's clock, {start_h:g}"
+            require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
+        self._tell_of_classes()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -80,6 +114,22 @@ class Scenario(Model[Run]):
             require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, f"one time for each of {levels} levels")
         if self.service.distribution == "lognormal" and not isinstance(self.workload, LoggedWorkload):
             require(len(self.service.sigma) >= levels, "sigma", self.service.sigma, f"one number for each of {levels} levels")
+
+    def _tell_of_classes(self) -> None:
+        """Figures of the workload's deadline classes, in place of those of the thesis's two."""
+        metrics = metrics_of(self.workload.classes)
+        if list(metrics) == list(METRICS):
+            return
+        own = [name for name in metrics if name not in METRICS]
+        shown: list[str] = []
+        for name in self.shown:
+            shown += [name] if name in metrics or name in GAPS else []
+            if name == "miss_pct":
+                shown += [figure for figure in own if figure.endswith("_miss_pct")]
+            if name == "tardiness_min":
+                shown += [figure for figure in own if figure == "weighted_tardiness_min"]
+        object.__setattr__(self, "metrics", metrics)
+        object.__setattr__(self, "shown", tuple(shown))
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
         """Mean execution times are the log's, by size class, over each type's speed."""
@@ -108,13 +158,13 @@ class Scenario(Model[Run]):
         """A run that has been set up and not let go; see `Model.simulation`."""
         return Simulation(self, policy, seed, drawn, records, listener)
 
-    def outcome(self, run: Run) -> list[float]:
+    def outcome(self, run: Run) -> list[Any]:
         """The sums of a run."""
         return list(astuple(run.totals))
 
-    def figures(self, outcome: Sequence[float]) -> dict[str, Any]:
+    def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
         """The figures of `Run.summary`, from the sums of a run."""
-        sums = Totals(*outcome)  # type: ignore[arg-type]
+        sums = Totals(*outcome)
         return {**figures(sums, self.jobs, len(self.slots) * sums.end_s), "makespan_h": sums.end_s / 3600}
 
     def varied(self, **parameters: Any) -> Scenario:
@@ -123,8 +173,10 @@ class Scenario(Model[Run]):
         Parameters
         ----------
         **parameters
-            Of the scenario (slots: a number or a list of types; free_types), of its workload (jobs, rate_per_s), of its
-            deadlines (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or "printed".
+            Of the scenario (slots: a number or a list of types; free_types), of its workload
+            (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
+            (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
+            "printed", started at the hour of day of a log or of rates by hour.
         """
         own, changed = dict(parameters), self
         if "slots" in own:
@@ -132,8 +184,11 @@ class Scenario(Model[Run]):
         if "clock" in own:
             clock = own.pop("clock")
             check_one_of("clock", clock, CLOCKS)
-            changed = replace(changed, market=replace(self.market, clock=CLOCKS[clock]))
-        parts: dict[str, Any] = {"deadlines": getattr(self.workload, "deadlines", None), "workload": self.workload, "": self}
+            started = _started(CLOCKS[clock], self.workload)
+            changed = replace(changed, market=replace(self.market, clock=started))
+        two = getattr(self.workload, "deadlines", None)
+        two = two if isinstance(two, DeadlineClasses) else None
+        parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
         names = {part: [item.name for item in fields(held) if item.init] for part, held in parts.items() if held is not None}
         for name, value in own.items():
             check_one_of("parameter of the scenario", name, ["clock", *(each for known in names.values() for each in known)])
@@ -151,19 +206,21 @@ class Scenario(Model[Run]):
     def known(self) -> Known:
         """What an operator of this scenario knows by experience."""
         load = self.workload
-        jobs = (load.rate_per_s, load.mix, load.tight_share, load.gpus_per_job)
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market)
+        jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
+        rates = load.rates if isinstance(load, HourlyWorkload) else None
+        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
 
     def view(self, queue: Iterable[Job], now_s: float = 0.0, busy: dict[int, float] | None = None, seed: int = 0) -> View:
         """A view to try a policy on without a simulation.
 
         queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
         """
-        state = self.dispatch_state(seed)
+        state, names = self.dispatch_state(seed), [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
             state.hold(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job)
+            check_class(job, names)
             state.add(job)
         return state.view(now_s)
 
@@ -205,8 +262,27 @@ def day(
 ) -> Scenario:
     """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
 
-    slots: number of slots (types in turn, Section 4.3) or a list of type names. tight_fraction: share of 1-hour deadlines.
-    jobs, rate_per_s: in place of the day's. clock: "calibrated" or "printed", the hours of the stock multiplier.
+    Parameters
+    ----------
+    name : str
+        Of the day.
+    slots : int or sequence of str
+        Number of slots (types in turn, Section 4.3) or a list of type names.
+    tight_fraction : float
+        Share of 1-hour deadlines; the others have 8 hours.
+    jobs : int, optional
+        Number of jobs in place of the day's.
+    rate_per_s : float, optional
+        Arrivals per second in place of the day's.
+    free_types : bool
+        Whether the policy chooses the type of an idle slot.
+    clock : str
+        "calibrated" or "printed", the hours of the stock multiplier.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
     check_one_of("day", name, DAYS)
     check_one_of("clock", clock, CLOCKS)
@@ -224,24 +300,51 @@ def trace(
     format: str | None = None,
     window: str | None = None,
     slots: int | Sequence[str] = 5,
-    tight_fraction: float = 0.2,
+    tight_fraction: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
+    classes: Sequence[DeadlineClass] | None = None,
+    class_column: str | None = None,
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
-    A log with timestamps sets the hour of day at which the run starts. The other arguments are those of `day`.
+    A log with timestamps sets the hour of day at which the run starts.
+
+    Parameters
+    ----------
+    path, format, window, strict, columns
+        As in `read_log`.
+    tight_fraction : float, optional
+        Share of 1-hour deadlines, 0.2 unless given.
+    classes : sequence of DeadlineClass, optional
+        Deadline classes in place of the thesis's two, and so without `tight_fraction`.
+    class_column : str, optional
+        Column of the log with the names of the jobs' classes.
+    slots, free_types, clock
+        As in `day`.
+
+    Raises
+    ------
+    InputError
+        For a value or a log that is not allowed.
     """
     check_one_of("clock", clock, CLOCKS)
-    log = read_log(path, format, window, DeadlineClasses(tight_fraction), strict=strict, columns=columns)
+    if classes is not None:
+        allowed = "left out where classes are given"
+        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
+    fraction = 0.2 if tight_fraction is None else tight_fraction
+    deadlines = DeadlineClasses(fraction) if classes is None else classes
+    log = read_log(path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column)
     market = Market(_started(CLOCKS[clock], log))
     return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
 
 
-def _started(clock: Clock, log: LoggedWorkload) -> Clock:
-    return clock if log.start_h is None else replace(clock, start_h=log.start_h)
+def _started(clock: Clock, workload: Workload) -> Clock:
+    """The clock, started at the hour of day of a workload that has one."""
+    start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
+    return clock if start_h is None else replace(clock, start_h=start_h)
 
 
 # ---- TOML ----
@@ -258,20 +361,31 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         "fleet": {"slots": [gpu.name for gpu in scenario.slots], "free_types": scenario.free_types},
         "workload": _workload_table(scenario.workload),
         "service": table_of(scenario.service),
-        "market": {**table_of(market), "clock": table_of(clock)},
+        "market": {
+            **table_of(market),
+            "stock": [table_of(each) for each in market.stock],
+            "clock": table_of(clock),
+        },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
-    if isinstance(workload, PoissonWorkload):
-        own = {"jobs": workload.jobs, "rate_per_s": workload.rate_per_s, "complexity_mix": workload.complexity_mix}
-        return {**own, **table_of(workload.deadlines)}
+    if isinstance(workload, JobList):
+        jobs = [job._asdict() for job in workload.listed]
+        return {"class_names": workload.class_names, "job": jobs}
+    assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
     if isinstance(workload, LoggedWorkload):
         require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
-        return {**workload.origin, **table_of(workload.deadlines)}
-    assert isinstance(workload, JobList)
-    return {"job": [job._asdict() for job in workload.listed]}
+        own: dict[str, Any] = dict(workload.origin)
+    else:
+        own = table_of(workload)
+        del own["deadlines"]
+        if isinstance(workload, HourlyWorkload):
+            own["rates"] = table_of(workload.rates)
+    if isinstance(workload.deadlines, DeadlineClasses):
+        return {**own, **table_of(workload.deadlines)}
+    return {**own, "class": [table_of(each) for each in workload.deadlines]}
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
@@ -285,9 +399,11 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     if isinstance(clock, str):
         check_one_of("clock", clock, CLOCKS)
         made = CLOCKS[clock]
-        market["clock"] = _started(made, workload) if isinstance(workload, LoggedWorkload) else made
+        market["clock"] = _started(made, workload)
     else:
         market["clock"] = make(Clock, clock, "[market.clock]")
+    stock = entries(market, "stock")
+    market["stock"] = tuple(make(HourlyStock, each, "[[market.stock]]") for each in stock)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -301,18 +417,42 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
 
 def _workload(table: Any, path: Path) -> Workload:
     if table is None:
-        raise InputError("the table [workload] is missing: it needs jobs and rate_per_s, or trace, or [[workload.job]]")
+        raise InputError(
+            "the table [workload] is missing: it needs jobs and rate_per_s, or jobs and"
+            " [workload.rates], or trace, or [[workload.job]]"
+        )
     table = dict(mapping("[workload]", table))
     if "job" in table:
-        check_keys("[workload]", table, ("job",))
-        return JobList(tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job")))
+        check_keys("[workload]", table, ("job", "class_names"))
+        jobs = tuple(make(Job, entry, "[[workload.job]]") for entry in entries(table, "job"))
+        named = {key: table[key] for key in ("class_names",) if key in table}
+        return make(JobList, {"listed": jobs, **named}, "[workload]")
     names = [item.name for item in fields(DeadlineClasses)]
-    deadlines = make(DeadlineClasses, {key: table.pop(key) for key in names if key in table}, "[workload]")
+    deadlines = _deadlines(table, names)
     if "trace" in table:
-        check_keys("[workload]", table, ("trace", "format", "window", "strict", "columns", *names))
-        log = path.parent / str(table["trace"])
-        columns = mapping("[workload.columns]", table.get("columns", {}))
-        strict = table.get("strict", False)
-        return read_log(log, table.get("format"), table.get("window"), deadlines, strict=strict, columns=columns)
-    check_keys("[workload]", table, ("jobs", "rate_per_s", "complexity_mix", "trace", "job", *names))
-    return make(PoissonWorkload, {**table, "deadlines": deadlines}, "[workload]")
+        check_keys("[workload]", table, (*_LOG, *names, "class"))
+        log = path.parent / str(table.pop("trace"))
+        table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
+        return read_log(log, **table, deadlines=deadlines)
+    kind: type[HourlyWorkload | PoissonWorkload]
+    kind = HourlyWorkload if "rates" in table else PoissonWorkload
+    if "rates" in table:
+        table["rates"] = make(ArrivalRates, table["rates"], "[workload.rates]")
+    own = [item.name for item in fields(kind) if item.name != "deadlines"]
+    check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
+    return make(kind, {**table, "deadlines": deadlines}, "[workload]")
+
+
+_LOG = ("trace", "format", "window", "strict", "columns", "class_column")
+
+
+def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
+    """The deadline classes that a workload's table tells of, taken out of it."""
+    two = {key: table.pop(key) for key in names if key in table}
+    if "class" not in table:
+        return make(DeadlineClasses, two, "[workload]")
+    if two:
+        raise InputError(f"[workload] has {min(two)} and [[workload.class]]; give one of them")
+    listed = [make(DeadlineClass, each, "[[workload.class]]") for each in entries(table, "class")]
+    del table["class"]
+    return listed

@@ -63,7 +63,7 @@ class Simulation:
         self.state = scenario.dispatch_state(seed)
         slots = [Slot(env, "slot", index) for index in range(len(scenario.slots))]
         self.engine = Engine(env, slots, self.state, copy.deepcopy(policy), listener)
-        self.recorder = Recorder(keep=records)
+        self.recorder = Recorder(records, scenario.workload.classes)
         gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
         setting = Setting(env, self.engine, scenario.market, self.recorder, gpu_index)
         if jobs is None:

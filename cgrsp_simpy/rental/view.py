@@ -13,6 +13,8 @@ from random import Random
 from typing import Any, Protocol
 
 from cgrsp_simpy.model.policy import PlaceError, Wake
+from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market, Status
@@ -93,10 +95,27 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 class Known:
     """What an operator knows by experience; the same for a whole run.
 
-    gpus: the types that can be rented; the first is the reference of estimates (the
-    RTX 3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
-    idle slot may be provisioned as any type. arrival_rate_per_s, complexity_mix,
-    tight_fraction, gpus_per_job (mean): of the workload. market: the law of the stock.
+    Parameters
+    ----------
+    gpus : tuple of GpuType
+        The types that can be rented; the first is the reference of estimates (the RTX
+        3090 in the thesis).
+    fleet : tuple of GpuType
+        The types of the C_max slots.
+    free_types : bool
+        Whether an idle slot may be provisioned as any type.
+    arrival_rate_per_s : float
+        Mean number of jobs per second.
+    complexity_mix : tuple of float
+        Share of jobs by complexity 1, 2, ...
+    classes : tuple of DeadlineClass
+        The deadline classes by `Job.deadline_class`: names, shares, windows.
+    gpus_per_job : float
+        Mean number of slots that a job holds.
+    market : Market
+        The law of the stock.
+    arrival_rates : ArrivalRates, optional
+        The rates by hour; None for a constant one.
     """
 
     gpus: tuple[GpuType, ...]
@@ -104,9 +123,15 @@ class Known:
     free_types: bool
     arrival_rate_per_s: float
     complexity_mix: tuple[float, ...]
-    tight_fraction: float
+    classes: tuple[DeadlineClass, ...]
     gpus_per_job: float
     market: Market
+    arrival_rates: ArrivalRates | None = None
+
+    @property
+    def tight_fraction(self) -> float:
+        """Share of jobs whose class is marked tight."""
+        return sum(each.share for each in self.classes if each.tight)
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:
@@ -167,7 +192,7 @@ class DispatchState:
 
     def describe(self, job: Job) -> str:
         """What a listing says of a job when it arrives."""
-        kind = "tight" if job.tight else "loose"
+        kind = self.known.classes[job.deadline_class].name
         gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
         return f"complexity {job.complexity}, {kind}, due {job.deadline_s:.2f}{gpus}"
 

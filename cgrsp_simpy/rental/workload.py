@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_shares, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    check_shares,
+    check_whole,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.model.streams import stream
-from cgrsp_simpy.rental.job import Draws, Job, check_job
+from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates
+from cgrsp_simpy.rental.deadlines import (
+    TWO,
+    ClassColumns,
+    DeadlineClass,
+    DeadlineClasses,
+    Deadlines,
+    checked_deadlines,
+    classes_of,
+)
+from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.service import Service
 
-__all__ = ["DAYS", "DeadlineClasses", "JobList", "LoggedWorkload", "PoissonWorkload", "Workload"]
+__all__ = [
+    "DAYS",
+    "DeadlineClasses",
+    "HourlyWorkload",
+    "JobList",
+    "LoggedWorkload",
+    "PoissonWorkload",
+    "Workload",
+]
 
 T = TypeVar("T")
 CHUNK = 4096  # jobs generated at a time; the draws do not depend on it
@@ -47,8 +74,8 @@ class Workload(Protocol):
         """Share of jobs by complexity 1, 2, ..."""
 
     @property
-    def tight_share(self) -> float:
-        """Share of jobs with a tight deadline."""
+    def classes(self) -> tuple[DeadlineClass, ...]:
+        """Deadline classes by index, as in `Job.deadline_class`, with their shares of the jobs."""
 
     @property
     def gpus_per_job(self) -> float:
@@ -56,24 +83,6 @@ class Workload(Protocol):
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
-
-
-@dataclass(frozen=True)
-class DeadlineClasses:
-    """Tight (rush) and loose (standard) jobs: deadline = submission + the window of the class (thesis Section 5.1.1)."""
-
-    tight_fraction: float = 0.2
-    tight_window_s: float = 3600.0
-    loose_window_s: float = 28800.0
-
-    def __post_init__(self) -> None:
-        check_fraction("tight_fraction", self.tight_fraction)
-        check_number("tight_window_s", self.tight_window_s, above=0)
-        check_number("loose_window_s", self.loose_window_s, above=0)
-
-    def window_s(self, tight: np.ndarray) -> np.ndarray:
-        """Window in seconds by job. tight: shape (jobs,), bool."""
-        return np.where(tight, self.tight_window_s, self.loose_window_s)
 
 
 class _Luck:
@@ -96,24 +105,22 @@ def _made(kind: type[T], *columns: Iterable[Any]) -> Iterator[T]:
     return map(tuple.__new__, repeat(kind), zip(*columns))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class PoissonWorkload:
-    """A fixed number of jobs with exponential gaps (thesis Sections 4.4 and 5.1.1); the first comes after one gap.
+Submissions = Callable[[int], np.ndarray]
+"""From a number to the submissions of so many jobs more, in seconds, not falling."""
 
-    jobs: number of jobs. rate_per_s: arrivals per second. complexity_mix: shares of complexity 1, 2, ...; independent of
-    the deadline class.
-    """
+
+class _DrawnJobs:
+    """A fixed number of jobs, drawn one by one; complexity and deadline class are independent."""
 
     jobs: int
-    rate_per_s: float
-    complexity_mix: tuple[float, ...] = COMPLEXITY_MIX
-    deadlines: DeadlineClasses = field(default_factory=DeadlineClasses)
+    complexity_mix: tuple[float, ...]
+    deadlines: Deadlines
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "complexity_mix", entries_of("complexity_mix", self.complexity_mix, "a list of shares"))
+    def _check(self) -> None:
+        mix = entries_of("complexity_mix", self.complexity_mix, "a list of shares")
+        object.__setattr__(self, "complexity_mix", mix)
+        object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
         check_whole("jobs", self.jobs, least=1)
-        check_number("rate_per_s", self.rate_per_s, above=0)
-        check_number(f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s)
         check_shares("complexity_mix", self.complexity_mix)
 
     @property
@@ -122,32 +129,145 @@ class PoissonWorkload:
         return self.complexity_mix
 
     @property
-    def tight_share(self) -> float:
-        """Share of jobs with a tight deadline."""
-        return self.deadlines.tight_fraction
+    def classes(self) -> tuple[DeadlineClass, ...]:
+        """Deadline classes by index."""
+        return classes_of(self.deadlines)
 
     @property
     def gpus_per_job(self) -> float:
         """Mean number of slots that a job holds."""
         return 1.0
 
+    def _submissions(self, seed: int) -> Submissions:
+        raise NotImplementedError
+
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
-        arrivals, complexities, classes = (stream(seed, name) for name in ("arrivals", "complexity", "deadlines"))
+        submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
+        complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
         thresholds = np.cumsum(self.complexity_mix)[:-1]
         luck = _Luck(seed, service)
-        now = 0.0
         for first in range(0, self.jobs, CHUNK):
             number = min(CHUNK, self.jobs - first)
+            submit = submissions(number)
+            variates = complexities.random(number)
+            complexity = np.searchsorted(thresholds, variates, side="right") + 1
+            kind = own.drawn(deadlines.random(number))
+            jobs = _made(
+                Job,
+                range(first, first + number),
+                submit.tolist(),
+                (submit + own.window_s[kind]).tolist(),
+                complexity.tolist(),
+                own.tight[kind].tolist(),
+                repeat(1),
+                own.weight[kind].tolist(),
+                kind.tolist(),
+            )
+            yield from zip(jobs, luck.take(complexity))
+
+
+@dataclass(frozen=True)
+class PoissonWorkload(_DrawnJobs):
+    """A fixed number of jobs with exponential gaps; the first comes after one gap.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of jobs, >= 1.
+    rate_per_s : float
+        Arrivals per second, > 0.
+    complexity_mix : sequence of float
+        Shares of complexity 1, 2, ...; independent of the deadline class.
+    deadlines : DeadlineClasses or sequence of DeadlineClass
+        The thesis's two classes, or any number of one's own; their order is the index.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    Thesis Sections 4.4 and 5.1.1.
+    """
+
+    jobs: int
+    rate_per_s: float
+    complexity_mix: tuple[float, ...] = COMPLEXITY_MIX
+    deadlines: Deadlines = field(default_factory=DeadlineClasses)
+
+    def __post_init__(self) -> None:
+        self._check()
+        check_number("rate_per_s", self.rate_per_s, above=0)
+        check_number(f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s)
+
+    def _submissions(self, seed: int) -> Submissions:
+        arrivals, now = stream(seed, "arrivals"), 0.0
+
+        def more(number: int) -> np.ndarray:
+            nonlocal now
             gaps = arrivals.exponential(1.0 / self.rate_per_s, number)
             gaps[0] += now
-            submit = np.cumsum(gaps)
+            submit: np.ndarray = np.cumsum(gaps)
             now = submit[-1]
-            complexity = np.searchsorted(thresholds, complexities.random(number), side="right") + 1
-            tight = classes.random(number) < self.deadlines.tight_fraction
-            deadline = submit + self.deadlines.window_s(tight)
-            columns = (submit.tolist(), deadline.tolist(), complexity.tolist(), tight.tolist(), repeat(1), repeat(1.0))
-            yield from zip(_made(Job, range(first, first + number), *columns), luck.take(complexity))
+            return submit
+
+        return more
+
+
+@dataclass(frozen=True)
+class HourlyWorkload(_DrawnJobs):
+    """As PoissonWorkload, with arrival rates by hour of day and day of week.
+
+    A nonhomogeneous Poisson process: the gaps of one of rate 1, drawn as in PoissonWorkload, on
+    a clock that runs as fast as jobs are expected. With the same rate in every hour the
+    submissions are those of PoissonWorkload, but for rounding.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of jobs, >= 1; they go on for as many days as that takes.
+    rates : ArrivalRates
+        Jobs per hour, by hour.
+    complexity_mix, deadlines
+        As in PoissonWorkload.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    jobs: int
+    rates: ArrivalRates
+    complexity_mix: tuple[float, ...] = COMPLEXITY_MIX
+    deadlines: Deadlines = field(default_factory=DeadlineClasses)
+
+    def __post_init__(self) -> None:
+        self._check()
+        require(isinstance(self.rates, ArrivalRates), "rates", self.rates, "an ArrivalRates")
+        mean = self.rate_per_s
+        check_number("mean of the arrival rates per second", mean, above=0)
+        check_number(f"jobs / mean rate per second(={mean!r})", self.jobs / mean)
+
+    @property
+    def rate_per_s(self) -> float:
+        """Mean rate over a whole day or week, jobs per second."""
+        return self.rates.mean_per_s
+
+    def _submissions(self, seed: int) -> Submissions:
+        arrivals, expected = stream(seed, "arrivals"), 0.0
+
+        def more(number: int) -> np.ndarray:
+            nonlocal expected
+            gaps = arrivals.standard_exponential(number)
+            gaps[0] += expected
+            cumulated = np.cumsum(gaps)
+            expected = cumulated[-1]
+            return self.rates.times_s(cumulated)
+
+        return more
 
 
 def _shares(complexity: Sequence[int]) -> tuple[float, ...]:
@@ -161,16 +281,31 @@ def _rate_per_s(jobs: int, last_submit_s: float) -> float:
 
 @dataclass(frozen=True)
 class JobList:
-    """Jobs that are written down one by one, as in a worked example; service times are drawn by the scenario's law.
+    """Jobs that are written down one by one; service times are drawn by the scenario's law.
 
-    listed: the jobs with ids 0, 1, 2, ... and submissions that do not fall.
+    Parameters
+    ----------
+    listed : sequence of Job
+        With ids 0, 1, 2, ... and submissions that do not fall.
+    class_names : sequence of str
+        Names of the deadline classes by index. Jobs of a class are all tight, or none is.
+
+    Raises
+    ------
+    InputError
+        For a job that is not allowed, or does not fit the others.
     """
 
-    listed: tuple[Job, ...] = field(compare=False)  # a job equals only itself; lists are equal by what is on their jobs
+    # A job equals only itself; lists are equal by what is on their jobs.
+    listed: tuple[Job, ...] = field(compare=False)
+    class_names: tuple[str, ...] = TWO
+    classes: tuple[DeadlineClass, ...] = field(init=False, repr=False, compare=False)
     _values: tuple[tuple[object, ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "listed", tuple(self.listed))
+        names = entries_of("class_names", self.class_names, "a list of names")
+        object.__setattr__(self, "class_names", names)
         object.__setattr__(self, "_values", tuple(tuple(job) for job in self.listed))
         require(len(self.listed) > 0, "jobs", (), "a list of at least one job")
         for job in self.listed:
@@ -179,6 +314,14 @@ class JobList:
         require(ids == list(range(len(ids))), "ids of the jobs", ids, "0, 1, 2, ... in the order of the list")
         submits = [job.submit_s for job in self.listed]
         require(submits == sorted(submits), "submissions of the jobs", submits, "in order of time")
+        require(len(set(names)) == len(names), "class_names", names, "different")
+        tight = {index: name == "tight" for index, name in enumerate(names) if name in TWO}
+        for job in self.listed:
+            check_class(job, names)
+            common = tight.setdefault(job.deadline_class, job.tight)
+            allowed = f"{common}, as in all of class {names[job.deadline_class]!r}"
+            require(job.tight == common, f"job {job.id}: tight", job.tight, allowed)
+        object.__setattr__(self, "classes", self._classes(tight))
 
     @property
     def jobs(self) -> int:
@@ -195,10 +338,15 @@ class JobList:
         """Share of jobs by complexity."""
         return _shares([job.complexity for job in self.listed])
 
-    @property
-    def tight_share(self) -> float:
-        """Share of jobs with a tight deadline."""
-        return sum(job.tight for job in self.listed) / self.jobs
+    def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
+        """The classes by index; windows are the jobs' own, and so are weights if one is not 1."""
+        weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
+        counts = Counter(job.deadline_class for job in self.listed)
+        shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
+        return tuple(
+            DeadlineClass(name, share, None, tight.get(index, False), weight)
+            for index, (name, share) in enumerate(zip(self.class_names, shares))
+        )
 
     @property
     def gpus_per_job(self) -> float:
@@ -212,17 +360,45 @@ class JobList:
 
 @dataclass(frozen=True)
 class LoggedWorkload:
-    """Jobs from a log: submissions and measured seconds are the log's, the rest of the luck is drawn.
+    """Jobs from a log: submissions and measured seconds are the log's, the rest is drawn.
 
-    All columns have one entry a job, in order of submission. submit_s: seconds from the start, not falling. service_s:
-    measured on a GPU of speed 1. deadline_s: seconds from the start, NaN where the log names none and the class is drawn;
-    a given deadline counts as tight when it lies within the tight window.
+    A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the
+    submitter had declared the job small, medium or large: the shortest 40 %, the next 40 %, the
+    rest (the shares of thesis Section 4.4).
 
-    A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as if the submitter had declared the
-    job small, medium or large: the shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
+    Parameters
+    ----------
+    submit_s : sequence of float
+        One entry a job, as in all columns, in order of submission: seconds from the start, not
+        falling.
+    service_s : sequence of float
+        Seconds measured on a GPU of speed 1.
+    deadline_s : sequence of float
+        Seconds from the start; NaN where the log names none, and the class says it.
+    gpus : sequence of int
+        Slots that the job holds at once.
+    weight : sequence of float
+        Importance, >= 0; times the weight of the class.
+    deadlines : DeadlineClasses or sequence of DeadlineClass
+        The deadline classes, as in PoissonWorkload.
+    start_h : float, optional
+        Hour of day at time 0; None where the log does not say.
+    origin : dict
+        The arguments of `read_log`, from which a TOML file restores the workload.
+    deadline_class : sequence of int
+        Index of the class by job, -1 where the log names none; empty: for all jobs. Such a job
+        with a deadline of its own is of the first class whose window is as long, or the last;
+        of the others the class is drawn.
+    start_day : str, optional
+        Day of the week at time 0, such as "Monday"; None where the log does not say.
 
-    origin: the arguments of `read_log`, from which a TOML file restores the workload. tags: of each job the log's own id and all
-    other columns, as texts.
+    tags : Tags
+        Of each job the log's own id and all other columns, as texts.
+
+    Raises
+    ------
+    InputError
+        For a column or value that is not allowed.
     """
 
     submit_s: tuple[float, ...] = field(repr=False)
@@ -230,16 +406,27 @@ class LoggedWorkload:
     deadline_s: tuple[float, ...] = field(repr=False, compare=False)  # NaN differs from NaN
     gpus: tuple[int, ...] = field(repr=False)
     weight: tuple[float, ...] = field(repr=False)
-    deadlines: DeadlineClasses = field(default_factory=DeadlineClasses)
+    deadlines: Deadlines = field(default_factory=DeadlineClasses)
     start_h: float | None = None
     origin: dict[str, Any] = field(default_factory=dict)
     tags: Tags = field(default_factory=Tags, repr=False, compare=False)
+    deadline_class: tuple[int, ...] = field(default=(), repr=False)
+    start_day: str | None = None
     complexity: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.submit_s:
             raise InputError("the log holds no usable job")
-        for name in ("service_s", "deadline_s", "gpus", "weight"):
+        object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
+        named = entries_of("deadline_class", self.deadline_class, "a list of indices")
+        object.__setattr__(self, "deadline_class", named or (-1,) * self.jobs)
+        last = len(classes_of(self.deadlines)) - 1
+        for index in self.deadline_class:
+            check_whole("deadline_class", index, least=-1)
+            require(index <= last, "deadline_class", index, f"an index up to {last}, or -1")
+        if self.start_day is not None:
+            check_one_of("start_day", self.start_day, WEEK)
+        for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
             column = getattr(self, name)
             require(len(column) == self.jobs, f"entries of {name}", len(column), f"{self.jobs}, one a job")
         for name, least in (("submit_s", 0), ("gpus", 1), ("weight", 0)):
@@ -273,11 +460,24 @@ class LoggedWorkload:
         return _shares(self.complexity)
 
     @property
-    def tight_share(self) -> float:
-        """Share of jobs with a tight deadline, expected over the draws."""
-        given = np.asarray(self.deadline_s)
-        shares = np.where(np.isnan(given), self.deadlines.tight_fraction, self._within_tight(slice(None)))
-        return float(shares.mean())
+    def classes(self) -> tuple[DeadlineClass, ...]:
+        """Deadline classes by index, with their shares as expected over the draws.
+
+        Without a window where jobs have deadlines of their own, without a weight where they
+        have weights.
+        """
+        known = self._known_class(slice(None))
+        own_deadlines = not np.isnan(self.deadline_s).all()
+        weighted = any(weight != 1 for weight in self.weight)
+        return tuple(
+            replace(
+                each,
+                share=float(np.where(known < 0, each.share, known == index).mean()),
+                window_s=None if own_deadlines else each.window_s,
+                weight=None if weighted else each.weight,
+            )
+            for index, each in enumerate(classes_of(self.deadlines))
+        )
 
     @property
     def gpus_per_job(self) -> float:
@@ -289,21 +489,34 @@ class LoggedWorkload:
         service, level = np.asarray(self.service_s), np.asarray(self.complexity)
         return tuple(float(service[level == k].mean()) for k in range(1, level.max() + 1))
 
-    def _within_tight(self, part: slice) -> np.ndarray:
+    def _known_class(self, part: slice) -> np.ndarray:
+        """Index of the class by job, -1 where it is drawn."""
+        named = np.asarray(self.deadline_class[part])
         window_s = np.asarray(self.deadline_s[part]) - np.asarray(self.submit_s[part])
-        return np.asarray(window_s <= self.deadlines.tight_window_s)
+        by_window = ClassColumns(self.deadlines).of_windows(window_s)
+        return np.where((named < 0) & ~np.isnan(window_s), by_window, named)
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws; `service` is not used."""
-        classes, luck, means = stream(seed, "deadlines"), _Luck(seed, service), np.asarray(self.mean_service_s())
+        own, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
+        deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, min(first + CHUNK, self.jobs))
             submit, given = np.asarray(self.submit_s[part]), np.asarray(self.deadline_s[part])
-            complexity = np.asarray(self.complexity[part])
-            drawn = classes.random(len(submit)) < self.deadlines.tight_fraction
-            tight = np.where(np.isnan(given), drawn, self._within_tight(part))
-            deadline = np.where(np.isnan(given), submit + self.deadlines.window_s(drawn), given)
+            complexity, known = np.asarray(self.complexity[part]), self._known_class(part)
+            kind = np.where(known < 0, own.drawn(deadlines.random(len(submit))), known)
+            deadline = np.where(np.isnan(given), submit + own.window_s[kind], given)
+            weight = np.asarray(self.weight[part], float) * own.weight[kind]
             factors = (np.asarray(self.service_s[part]) / means[complexity - 1]).tolist()
-            columns = (submit.tolist(), deadline.tolist(), complexity.tolist(), tight.tolist())
-            jobs = _made(Job, range(part.start, part.stop), *columns, self.gpus[part], self.weight[part])
+            jobs = _made(
+                Job,
+                range(part.start, part.stop),
+                submit.tolist(),
+                deadline.tolist(),
+                complexity.tolist(),
+                own.tight[kind].tolist(),
+                self.gpus[part],
+                weight.tolist(),
+                kind.tolist(),
+            )
             yield from zip(jobs, luck.take(complexity, factors))

@@ -220,14 +220,14 @@ def _key(scenario: Model[Any]) -> Hashable:
 
 
 def _work(units: Sequence[Unit]) -> int:
-    return sum(unit.scenario.jobs * len(unit.policies) for unit in units)
+    return sum(unit.scenario.work * len(unit.policies) for unit in units)
 
 
 def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
     """Units in tasks of half a second of work or more; one with very many jobs becomes a task a policy."""
     task: list[Unit] = []
     for unit in units:
-        if unit.scenario.jobs > JOBS_PER_TASK:
+        if unit.scenario.work > JOBS_PER_TASK:
             yield from ([unit._replace(policies=(policy,))] for policy in unit.policies)
             continue
         task.append(unit)

@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 from cgrsp_simpy.dag.distance import correlate
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Plan
 from cgrsp_simpy.dag.recursion import makespans
 from cgrsp_simpy.dag.schedulers import CONSTRUCTIVE, SEARCHES, find
@@ -55,14 +56,14 @@ def tell(what, number, unit, seconds):
 
 def evaluations(repeats):
     for reading in ("exclusive", "shared"):
-        problem = Setting("er:n=1000,degree=3", gpus=50, reading=reading).problem()
+        problem = Setting("er:n=1000,degree=3", Servers(50), reading=reading).draw()
         units = random_units(problem, 1000, np.random.default_rng(0))
         for plans in (1, 10, 1000):
             seconds = cpu_s(lambda plans=plans, problem=problem, units=units: makespans(problem, units[:plans]), repeats)
             tell(f"{reading}, {plans} plans at once", plans, "plans/s", seconds)
         seconds = cpu_s(lambda problem=problem, units=units: simulate(problem, Plan(units[0])), repeats)
         tell(f"{reading}, simulation in SimPy", 1, "plans/s", seconds)
-    problem = Setting("er:n=1000,degree=3", gpus=50).problem()
+    problem = Setting("er:n=1000,degree=3", Servers(50)).draw()
     graph = problem.graph
     before = [list(zip(nodes.tolist(), data.tolist())) for nodes, data in zip(graph.predecessors, graph.data_in_gb)]
     columns = (graph.order.tolist(), before, problem.time_s.tolist(), problem.s_per_gb.T.tolist())
@@ -73,7 +74,7 @@ def evaluations(repeats):
 
 
 def schedulers(repeats):
-    problem = Setting("er:n=300,degree=3").problem()
+    problem = Setting("er:n=300,degree=3").draw()
     for name in CONSTRUCTIVE:
         tell(f"{name}, 300 nodes on 10 GPUs", 1, "plans/s", cpu_s(lambda name=name: find(problem, name, Budget(1)), repeats))
     for name in SEARCHES:

@@ -9,78 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_scenarios import scenarios
 
 import cgrsp_simpy as cg
 
 QUICK = settings(max_examples=25)
-GPU_NAMES = [gpu.name for gpu in cg.THESIS_GPUS]
-WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant
-    cg.GpuType(name, price, times, stock)
-    for name, price, times, stock in [
-        ("A", 0.5, (60, 60, 120), 0.5),
-        ("B", 0.25, (60, 90, 180), 1.0),
-        ("C", 0.0, (30, 60, 90), 0.0),
-    ]
-)
-
-
-# ---- scenarios ----
-
-
-def fleets():
-    types = st.sampled_from([cg.THESIS_GPUS, WHOLE_TIMES])
-    number = types.flatmap(lambda gpus: st.integers(1, 7).map(lambda slots: (gpus, cg.round_robin(slots, gpus))))
-    listed = types.flatmap(
-        lambda gpus: st.lists(st.sampled_from([gpu.name for gpu in gpus]), min_size=1, max_size=7).map(
-            lambda names: (gpus, cg.round_robin(names, gpus))
-        )
-    )
-    return number | listed
-
-
-def delay_ranges():
-    bounds = st.tuples(st.floats(0, 200), st.floats(0, 2000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
-    nothing = st.just((0.0, 0.0))
-    return st.just(cg.Market().delay_s) | st.just(((0.0, 0.0),) * 3) | st.tuples(*[nothing | bounds] * 3)
-
-
-@st.composite
-def poisson(draw):
-    windows = draw(st.sampled_from([(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)]))
-    return cg.PoissonWorkload(
-        jobs=draw(st.integers(1, 60)),
-        rate_per_s=10.0 ** draw(st.floats(-4, 0.5)),  # far apart, or all at once
-        deadlines=cg.DeadlineClasses(draw(st.floats(0, 1)), *windows),
-    )
-
-
-@st.composite
-def listed(draw, most_gpus):
-    """Jobs that arrive together, deadlines that are equal, some of them out of reach from the start."""
-    jobs, now = [], 0.0
-    for id in range(draw(st.integers(1, 25))):
-        now += draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 30.0, 60.0, 500.5]))
-        window = draw(st.sampled_from([0.0, 10.0, 60.0, 120.0, 600.0, 3600.0, 28800.0]))
-        gpus = draw(st.integers(1, most_gpus))
-        jobs.append(cg.Job(id, now, now + window, draw(st.integers(1, 3)), draw(st.booleans()), gpus))
-    return cg.JobList(jobs)
-
-
-@st.composite
-def scenarios(draw, gangs=False):
-    """A small scenario; gangs: with jobs of several GPUs."""
-    gpus, slots = draw(fleets())
-    return cg.Scenario(
-        name="any",
-        workload=draw(listed(len(slots)) if gangs else poisson() | listed(1)),
-        slots=slots,
-        gpus=gpus,
-        free_types=draw(st.booleans()),
-        market=cg.Market(draw(st.sampled_from(list(cg.CLOCKS.values()))), draw(delay_ranges())),
-        service=draw(st.sampled_from([cg.Service(), cg.Service(sigma=(0, 0, 0)), cg.Service("exponential")])),
-    )
-
-
 any_scenario = scenarios() | scenarios(gangs=True)
 seeds = st.integers(0, 2**32)
 every_policy = pytest.mark.parametrize("policy", cg.POLICIES)
@@ -114,8 +47,10 @@ def watched(scenario, policy, seed):
 
     def look_on(view):
         seen = view.queue, view.slots, view.idle  # as they are before the answer is carried out
-        decisions.append(Decision(view, *seen, list(decide(view))))
-        return decisions[-1].answer
+        answer = list(decide(view))
+        pairs = [each for each in answer if not isinstance(each, cg.Wake)]
+        decisions.append(Decision(view, *seen, pairs))
+        return answer
 
     return cg.simulate(scenario, look_on, seed), decisions
 

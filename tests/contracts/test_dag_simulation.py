@@ -37,7 +37,9 @@ def problems(draw, missing=False):
     graph = Graph(work, rng.integers(0, FULL + 1, nodes), number[pairs], rng.integers(0, 4, len(pairs)), unit)
     bandwidth = rng.choice([0.0, 1.0] if missing else [1.0, 2.0, 3.0, np.inf], (gpus, gpus))
     memory = np.where(np.arange(gpus) == 0, FULL, rng.integers(4, FULL + 1, gpus))
-    platform = Platform(rng.choice([1.0, 2.0] if whole else [0.7, 1.0, 3.0], gpus), memory, np.arange(gpus) // 2, bandwidth)
+    latency_s = rng.choice([0.0, 1.0, 0.3], (gpus, gpus)) if draw(st.booleans()) else ()
+    speeds = rng.choice([1.0, 2.0] if whole else [0.7, 1.0, 3.0], gpus)
+    platform = Platform(speeds, memory, np.arange(gpus) // 2, bandwidth, latency_s)
     return Problem(graph, platform, draw(st.sampled_from(READINGS)))
 
 

@@ -20,19 +20,20 @@ from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.learning import ddqn
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
 from cgrsp_simpy.dag.schedulers import find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.study import compare
 from cgrsp_simpy.dag.whales import worl_rtgs
+from cgrsp_simpy.studies.compare import compare
 
 ROOT = Path(__file__).parents[2]
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
-SETTING, BUDGET = Setting("er:n=300"), Budget(1000)
+BUDGET = Budget(1000)
+SETTING = Setting("er:n=300", budget=BUDGET)
 WITHOUT_NETWORK = [name for name in ORDERED if name != "worl-rtgs"]
 
 
@@ -59,7 +60,7 @@ def over():
 
 def anew(name, order, seed):
     """The same of one graph, computed anew."""
-    problem = SETTING.problem(seed)
+    problem = SETTING.draw(seed)
     plan = heft(problem)
     heft_s = carried_out(problem, plan).makespan_s
     if name == "heft":
@@ -127,13 +128,13 @@ def test_annealing_owes_its_place_to_its_start():
     from_random = mean(over()["annealing", "rank"])
     assert from_random.low > 1.4
     for seed in (0, 1):
-        problem = SETTING.problem(seed)
+        problem = SETTING.draw(seed)
         heft_s = carried_out(problem, heft(problem)).makespan_s
         assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
 
 
 def test_heft_ends_one_percent_after_the_bound():
-    found = mean(compare(SETTING, ["heft"], range(20), BUDGET).values("heft", "over_bound"))
+    found = mean(compare(SETTING, ["heft"], range(20)).values("heft", "over_bound"))
     assert found.low > 1.005 and found.high < 1.015
 
 
@@ -191,4 +192,4 @@ def drawn(seed):
     )
     speeds = tuple(rng.uniform(5, 90, rng.integers(1, 4)).tolist())
     bandwidth = rng.choice([1.0, 5.0, 25.0, 100.0])
-    return Problem(graph, servers(int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth))
+    return Problem(graph, Servers(int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth).platform())

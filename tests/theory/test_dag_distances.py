@@ -6,14 +6,14 @@ import pytest
 from cgrsp_simpy.dag.distance import correlate, finish_time_gap_s, node_loads_s, plan_distance_s
 from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.platform import Platform, servers
+from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.model.checks import InputError
 
 
 def star_problem(nodes):
-    return Problem(star(nodes), servers(2, tflops=(1.0,)))
+    return Problem(star(nodes), Servers(2, tflops=(1.0,)).platform())
 
 
 @pytest.mark.parametrize("nodes", [5, 11, 101])
@@ -37,7 +37,7 @@ def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
 def test_both_distances_by_hand():
     """Three nodes of 4, 2 and 6 TFLOP on GPUs of 1 and 2 TFLOPS, no edges."""
     graph = Graph([4.0, 2.0, 6.0], [0, 0, 0], np.empty((0, 2)), [])
-    problem = Problem(graph, servers(2, tflops=(1.0, 2.0)))
+    problem = Problem(graph, Servers(2, tflops=(1.0, 2.0)).platform())
     one, other = np.array([[0, 0, 1]]), np.array([[1, 0, 1]])
     assert node_loads_s(problem, one).tolist() == [[6, 6, 3]]  # 4 + 2 on the slow one, 3 on the fast one
     assert node_loads_s(problem, other).tolist() == [[5, 2, 5]]
@@ -47,7 +47,7 @@ def test_both_distances_by_hand():
 
 def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how plans are drawn, which is not printed."""
-    problem = Setting("er:n=500", gpus=50, state="busy").problem()
+    problem = Setting("er:n=500", Servers(50), state="busy").draw()
     even, uneven = correlate(problem), correlate(problem, concentration=1.0)
     assert even.pearson_ci95[1] < 0.25
     assert 0.35 < uneven.pearson < 0.6
@@ -63,13 +63,13 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     ],
 )
 def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message):
-    problem = Setting("er:n=20", gpus=gpus).problem()
+    problem = Setting("er:n=20", Servers(gpus)).draw()
     with pytest.raises(InputError, match=message):
         correlate(problem, pairs, 0, concentration)
 
 
 def test_plans_of_a_seed_are_the_same():
-    problem = Setting("er:n=40").problem()
+    problem = Setting("er:n=40").draw()
     one, again, other = correlate(problem, 50, 1, 0.1), correlate(problem, 50, 1, 0.1), correlate(problem, 50, 2, 0.1)
     assert np.array_equal(one.spd_s, again.spd_s) and not np.array_equal(one.spd_s, other.spd_s)
 

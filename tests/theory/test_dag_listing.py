@@ -10,7 +10,7 @@ from cgrsp_simpy.dag.bounds import capacity_s, critical_path_s, lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import ORDERS, cpop, critical_path, downward_rank_s, heft, run_order, upward_rank_s
 from cgrsp_simpy.dag.listing import by_work, min_min, random_plan, round_robin
-from cgrsp_simpy.dag.platform import Platform, servers
+from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import carried_out, makespans
@@ -159,7 +159,7 @@ def test_one_gpu_takes_all_the_work(make):
 @pytest.mark.parametrize("make", BUILD)
 def test_a_chain_with_much_data_stays_on_the_fastest_gpu(make):
     graph = Graph([2, 4, 6], [1, 1, 1], [(0, 1), (1, 2)], [100, 100])
-    problem = Problem(graph, servers(8, tflops=(1.0, 2.0), inter_gb_per_s=1))
+    problem = Problem(graph, Servers(8, tflops=(1.0, 2.0), inter_gb_per_s=1).platform())
     assert set(make(problem).gpu) == {1}
     assert carried_out(problem, make(problem)).makespan_s == critical_path_s(problem) == lower_bound_s(problem) == 6
 
@@ -201,7 +201,7 @@ def test_from_one_entry_the_plan_stays_where_data_can_go(make, reading):
     graph = Graph(
         np.ones(8), np.ones(8), [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (2, 5), (3, 6), (4, 6), (5, 7), (6, 7)], np.ones(10)
     )
-    problem = Problem(graph, servers(6, per_server=3, inter_gb_per_s=0, tflops=(1.0, 2.0, 3.0)), reading)
+    problem = Problem(graph, Servers(6, per_server=3, inter_gb_per_s=0, tflops=(1.0, 2.0, 3.0)).platform(), reading)
     assert np.isfinite(carried_out(problem, make(problem)).makespan_s)
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
@@ -144,3 +145,14 @@ def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(name, tmp_path, ca
     told = f"cgrsp run: --animate(='{name}') must be a file that ends in .html, .gif\n"
     assert capsys.readouterr() == ("", told)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
+    graph = cg.dag.Graph([8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023"))
+    plan = cg.dag.Plan(np.array([0, 1]))
+    texts = {}
+    for gpus in (2, 12):
+        run = cg.dag.simulate(cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan)
+        _, bottom = frame_at(run, 1.0)
+        texts[gpus] = [text.get_text() for text in bottom.texts[:4:2]]
+    assert texts == {2: ["r0 l3.0", "map_of_the_genome_023"], 12: ["r0…3.0", "ma…023"]}

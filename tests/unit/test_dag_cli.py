@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.simulation import simulate
-from cgrsp_simpy.dag.study import compare
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.studies.compare import compare
 
 PEGASUS = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
-SMALL = ("--graph", "er:n=30", "--gpus", "4", "--evaluations", "40")
+GRAPH = ("--graph", "er:n=30", "--gpus", "4")
+SMALL = (*GRAPH, "--evaluations", "40")
 FIGURES = ("makespan_s", "bound_s", "over_bound", "evaluations")  # the same each time; seconds are not
 
 
@@ -28,7 +30,7 @@ def said(capsys, *arguments, status=0):
 
 def test_solve_measures_every_scheduler_by_simulation(capsys):
     answer = json.loads(said(capsys, "solve", *SMALL, "--scheduler", ",".join(SCHEDULERS), "--format", "json"))
-    problem = Setting("er:n=30", gpus=4).problem()
+    problem = Setting("er:n=30", Servers(4)).draw()
     for row in answer["schedulers"]:
         found = find(problem, row["scheduler"], Budget(40))
         assert row["makespan_s"] == simulate(problem, found.plan).makespan_s == found.makespan_s
@@ -37,12 +39,12 @@ def test_solve_measures_every_scheduler_by_simulation(capsys):
 
 
 def test_solve_tells_where_and_when_each_node_runs(capsys):
-    rows = list(csv.DictReader(said(capsys, "solve", *SMALL, "--scheduler", "heft", "--format", "csv").splitlines()))
-    problem = Setting("er:n=30", gpus=4).problem()
+    rows = list(csv.DictReader(said(capsys, "solve", *GRAPH, "--scheduler", "heft", "--format", "csv").splitlines()))
+    problem = Setting("er:n=30", Servers(4)).draw()
     schedule = simulate(problem, find(problem, "heft", Budget(1)).plan)
     assert [float(row["finish_s"]) for row in rows] == schedule.finish_s.tolist()
     assert [int(row["gpu"]) for row in rows] == schedule.plan.gpu.tolist()
-    told = said(capsys, "solve", *SMALL, "--scheduler", "heft,work")
+    told = said(capsys, "solve", *GRAPH, "--scheduler", "heft,work")
     assert f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges, 30 units; no plan ends before" in told
 
 
@@ -54,14 +56,14 @@ def test_a_search_in_seconds_ends_in_time(capsys):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
-    setting, names = Setting("er:n=20", gpus=3), ["heft", "rtgs", "ddqn:updates=2"]
-    first = compare(setting, names, range(3), Budget(20), workers, out=tmp_path / "kept")
-    again = compare(setting, names, range(3), Budget(20), out=tmp_path / "kept")
+    setting, names = Setting("er:n=20", Servers(3), budget=Budget(20)), ["heft", "rtgs", "ddqn:updates=2"]
+    first = compare(setting, names, range(3), workers, out=tmp_path / "kept")
+    again = compare(setting, names, range(3), out=tmp_path / "kept")
     assert again.rows == first.rows  # with the seconds: nothing was run again
-    anew = compare(setting, names, range(3), Budget(20))
+    anew = compare(setting, names, range(3))
     assert [[row[name] for name in FIGURES] for row in anew.rows] == [[row[name] for name in FIGURES] for row in first.rows]
     with pytest.raises(InputError, match="results"):
-        compare(setting, names, range(3), Budget(30), out=tmp_path / "kept")
+        compare(setting.varied(budget=30), names, range(3), out=tmp_path / "kept")
 
 
 def test_compare_prints_means_tests_and_ranks(capsys):
@@ -109,7 +111,13 @@ BAD = [
     (("solve", "--evaluations", "0"), "evaluations(=0) must be a whole number >= 1"),
     (("solve", "--format", "csv"), "one, with --format csv: a row a node"),
     (("solve", "--memory", "0.001", "--graph", "er:n=9"), "MB; the largest GPU has 1 MB"),
-    (("compare", "--schedulers", "heft,heft"), "names that differ, at least one"),
+    (("compare", "--schedulers", "heft,heft"), "policies(=['heft', 'heft']) must be names that differ"),
+    (("solve", "--graph", "flow.json:j_17"), "graph(='flow.json:j_17') must be without a job: a file in WfFormat is one graph"),
+    (("solve", "--scheduler", "heft,cpop", "--evaluations", "9"), "--evaluations goes with a search: annealing, random-search"),
+    (("run", "--budget", "1"), "--budget goes with a search: annealing, random-search"),
+    (("compare", "--schedulers", "work,own.py:f", "--evaluations", "9"), "--evaluations goes with a search"),
+    (("sweep", "speed=1,2"), "unknown parameter 'speed'"),
+    (("sweep", "platform=lab.toml"), "platform(='lab.toml') must be Servers or a Platform"),
     (("compare", "--seeds", "0"), "--seeds(=0) must be a whole number >= 1"),
     (("correlate", "--pairs", "2"), "pairs(=2) must be a whole number >= 4"),
     (("figures", "--only", "none"), "unknown figure 'none'"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.platform import Platform, servers
+from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
 from cgrsp_simpy.dag.simulation import simulate
@@ -179,6 +179,10 @@ BAD_PLATFORMS = [
     (([1, 1], [9, 9], [0, 0], np.ones((2, 3))), "shape of bandwidth_gb_per_s(=(2, 3)) must be (2, 2)"),
     (([1, 1], [9, 9], [0, 0], [[1, -1], [1, 1]]), "bandwidth_gb_per_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0"),
     (([1, 1], [9, 9], [0, 0], [[1, 1], [np.nan, 1]]), "bandwidth_gb_per_s from GPU 1 to GPU 0(=nan) must be a number >= 0"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 1]]), "shape of latency_s(=(1, 2)) must be (2, 2)"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, -1], [0, 0]]), "latency_s from GPU 0 to GPU 1(=-1.0) must be a number >= 0"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), [[0, 0], [np.inf, 0]]), "latency_s from GPU 1 to GPU 0(=inf) must be a number"),
+    (([1, 1], [9, 9], [0, 0], np.ones((2, 2)), (), ("a",)), "number of names(=1) must be 2, one a GPU"),
 ]
 
 
@@ -190,7 +194,7 @@ def test_platforms_that_cannot_be_are_named(columns, message):
 
 
 def test_servers_deal_speeds_in_turn_and_connect_gpus():
-    found = servers(5, per_server=2, tflops=(1.0, 2.0), memory_gb=0.5, intra_gb_per_s=8, inter_gb_per_s=1)
+    found = Servers(5, per_server=2, tflops=(1.0, 2.0), memory_gb=0.5, intra_gb_per_s=8, inter_gb_per_s=1).platform()
     assert found.tflops.tolist() == [1, 2, 1, 2, 1]
     assert found.server.tolist() == [0, 0, 1, 1, 2]
     assert found.memory_mb.tolist() == [500] * 5

@@ -13,7 +13,7 @@ from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.panels import LOOKS
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.schedulers import SCHEDULERS
 from cgrsp_simpy.dag.simulation import simulate
@@ -60,7 +60,7 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
 def test_a_schedule_as_rows():
     """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a second."""
     graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
-    problem = Problem(graph, servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0))
+    problem = Problem(graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform())
     rows = schedule_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
     assert [(row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"]) for row in rows] == [
         ("node", "a", 0, 0, 0.0, 2.0),
@@ -96,7 +96,7 @@ def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
     for name in ("random-search", "woa", "rtgs", "worl-rtgs"):  # annealing starts elsewhere here
         assert over[name, "graph"] == pytest.approx(np.array(runs.compared.values(name, "makespan_s")) / heft_s)
     for seed in range(3):
-        problem = runs.setting.problem(seed)
+        problem = runs.setting.draw(seed)
         placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
         for order, plan in placed.items():
             assert over["heft", order][seed] == pytest.approx(simulate(problem, plan).makespan_s / heft_s[seed])

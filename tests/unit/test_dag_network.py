@@ -7,7 +7,7 @@ from cgrsp_simpy.dag.distance import node_loads_s
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.learning import Agent, Training, Turns, ddqn, double_q
 from cgrsp_simpy.dag.network import Adam, Network
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.dag.whales import greedy
@@ -16,7 +16,7 @@ from cgrsp_simpy.model.checks import InputError
 
 def twelve() -> Problem:
     """12 nodes without edges, of work 5 to 16, on 3 equal GPUs."""
-    return Problem(Graph(np.arange(5.0, 17.0), np.zeros(12), np.empty((0, 2)), np.empty(0)), servers(3, tflops=(1.0,)))
+    return Problem(Graph(np.arange(5.0, 17.0), np.zeros(12), np.empty((0, 2)), np.empty(0)), Servers(3, tflops=(1.0,)).platform())
 
 
 def test_the_network_is_matrices_with_relu_between():
@@ -88,7 +88,7 @@ def test_double_q_takes_the_action_of_one_network_and_the_worth_of_the_other():
 def test_turns_are_those_of_the_units_first_nodes():
     # 3 before 1 before 0; 2 is free, and with 0 it is a unit: so 2 (and 0), 3, 1
     graph = Graph([1, 2, 4, 8], np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2])
-    turns = Turns(Problem(graph, servers(2, tflops=(1.0, 2.0))), paced=True)
+    turns = Turns(Problem(graph, Servers(2, tflops=(1.0, 2.0)).platform()), paced=True)
     assert turns.unit.tolist() == [0, 2, 1]
     assert turns.first.tolist() == [2, 1, 3]
     assert turns.time_s.tolist() == [[5, 2.5], [2, 1], [8, 4]]
@@ -100,7 +100,7 @@ def test_the_deviation_is_the_distance_from_the_hopes():
     graph = Graph(
         np.arange(5.0, 17.0), np.zeros(12), [(node + 1, node) for node in range(11)], np.zeros(11)
     )  # from last to first
-    problem = Problem(graph, servers(3, tflops=(1.0, 2.0)))
+    problem = Problem(graph, Servers(3, tflops=(1.0, 2.0)).platform())
     agent, hopes = Agent(Turns(problem)), np.random.default_rng(1).uniform(10, 80, (2, 12))
     plans = agent.explore(hopes)
     assert agent.deviations == pytest.approx(np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).tolist())
@@ -111,7 +111,7 @@ def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
     # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4| / 2; then -|3 - 4| / 2
     seen = []
     monkeypatch.setattr("cgrsp_simpy.dag.learning.double_q", lambda *given: seen.append(given) or double_q(*given))
-    platform = servers(2, tflops=(1.0,), memory_gb=1.0)
+    platform = Servers(2, tflops=(1.0,), memory_gb=1.0).platform()
     platform.memory_mb[1] = 10
     turns = Turns(Problem(Graph([2, 2], [500, 500], [(0, 1)], [0]), platform), paced)
     agent = Agent(turns)
@@ -151,7 +151,7 @@ def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan()
     # 8 nodes of 1 s hope for 4 s on 2 GPUs. 4 and 4: twice 3 + 2 + 1 + 0. 8 and 0: 3 + 2 + 1 + 0 + 1 + 2 + 3 + 4; only the last
     # node's own second is between them. That is why such hopes are met by paced loads alone.
     graph = Graph(np.ones(8), np.zeros(8), np.empty((0, 2)), np.empty(0))
-    printed, paced = (Turns(Problem(graph, servers(2, tflops=(1.0,))), paced) for paced in (False, True))
+    printed, paced = (Turns(Problem(graph, Servers(2, tflops=(1.0,)).platform()), paced) for paced in (False, True))
     hopes = np.full((1, 8), 4.0)
     assert np.bincount(greedy(printed, hopes)[0]).tolist() == [7, 1]
     assert np.bincount(greedy(paced, hopes)[0]).tolist() == [4, 4]
@@ -160,7 +160,7 @@ def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan()
 
 
 def test_random_choices_go_to_gpus_with_the_memory():
-    platform = servers(3, tflops=(1.0,), memory_gb=1.0)
+    platform = Servers(3, tflops=(1.0,), memory_gb=1.0).platform()
     platform.memory_mb[1] = 10
     problem = Problem(Graph(np.ones(20), np.full(20, 500), np.empty((0, 2)), np.empty(0)), platform)
     plans = Agent(Turns(problem), training=Training(epsilon=1.0)).explore(np.full((30, 20), 7.0))

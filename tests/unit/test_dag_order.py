@@ -7,7 +7,7 @@ import pytest
 
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft, run_order, upward_rank_s
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
 from cgrsp_simpy.dag.schedulers import SEARCHES, find
@@ -22,7 +22,7 @@ from cgrsp_simpy.model.streams import stream
 def two_chains() -> Problem:
     """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by rank, the row comes first."""
     graph = Graph(np.ones(6), np.zeros(6), [(3, 4), (4, 5)], [0, 0])
-    return Problem(graph, servers(2, tflops=(1.0,)))
+    return Problem(graph, Servers(2, tflops=(1.0,)).platform())
 
 
 def test_the_two_orders():
@@ -35,7 +35,7 @@ def test_the_two_orders():
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("reading", ["exclusive", "shared"])
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
-    problem = Setting("er:n=24,degree=2", gpus=3, reading=reading).problem(4)
+    problem = Setting("er:n=24,degree=2", Servers(3), reading=reading).draw(4)
     by_rank, as_it_is = (find(problem, f"{name}:order={order}", Budget(12), 1) for order in ("rank", "graph"))
     assert by_rank.plan.order.tolist() == run_order(problem, "rank").tolist() and as_it_is.plan.order is None
     for found in (by_rank, as_it_is):
@@ -47,14 +47,14 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
 @pytest.mark.parametrize("name", ["random-search", "woa", "rtgs", "ddqn", "worl-rtgs"])
 def test_in_either_order_the_first_plan_is_the_same_one(name):
     """Only what is found on the way may differ."""
-    problem = Setting("er:n=40", gpus=4).problem(2)
+    problem = Setting("er:n=40", Servers(4)).draw(2)
     one, other = (find(problem, f"{name}:order={order}", Budget(1), 3) for order in ("rank", "graph"))
     assert one.plan.gpu.tolist() == other.plan.gpu.tolist()
 
 
 @pytest.mark.parametrize("order", ["graph", "rank"])
 def test_random_search_finds_the_best_of_as_many_random_plans(order):
-    problem = Setting("er:n=30", gpus=4).problem(1)
+    problem = Setting("er:n=30", Servers(4)).draw(1)
     found = find(problem, f"random-search:order={order}", Budget(50), 7)
     generator = stream(7, "random search")
     plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[:, problem.graph.unit]
@@ -69,13 +69,13 @@ def test_random_search_finds_the_best_of_as_many_random_plans(order):
 @pytest.mark.parametrize("name", ["woa", "rtgs", "worl-rtgs"])
 def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(name):
     """Whales are evaluated by tens: the first plan is in the history at 1, not the best of ten."""
-    history = find(Setting("er:n=30", gpus=4).problem(0), name, Budget(60)).history
+    history = find(Setting("er:n=30", Servers(4)).draw(0), name, Budget(60)).history
     assert history[0][0] == 1 and any(at % 10 for at, *_ in history[1:])
     assert all(one[0] < other[0] and one[2] > other[2] for one, other in pairwise(history))
 
 
 def test_annealing_begins_with_hefts_plan_unless_told_otherwise():
-    problem = Setting("er:n=40", gpus=4).problem(0)
+    problem = Setting("er:n=40", Servers(4)).draw(0)
     assert find(problem, "annealing", Budget(1)).makespan_s == carried_out(problem, heft(problem)).makespan_s
     drawn = find(problem, "annealing:start=random,order=graph", Budget(1), 5).plan
     assert drawn.gpu.tolist() == random_units(problem, 1, stream(5, "dag annealing"))[0, problem.graph.unit].tolist()
@@ -102,7 +102,7 @@ def test_another_order_or_start_is_named(text, message):
 def test_in_hefts_order_no_placement_of_a_pipeline_of_four_stages_ends_a_millisecond_before_hefts(inter_gb_per_s):
     """And in the graph's order one ends in about half the time: README, and scenarios/pipeline_on_two_servers.py."""
     graph = training_graph(layers=8, stages=4, micro_batches=8)
-    problem = Problem(graph, servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s))
+    problem = Problem(graph, Servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s).platform())
     placements = np.array(list(product(range(4), repeat=4)))[:, graph.unit]
     by_heft, by_rank, in_graph = (
         makespans(problem, placements, order).min() for order in (heft(problem).order, run_order(problem, "rank"), None)

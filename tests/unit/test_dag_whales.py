@@ -9,7 +9,7 @@ from cgrsp_simpy.dag import whales as module
 from cgrsp_simpy.dag.distance import node_loads_s
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.learning import Turns, ddqn
-from cgrsp_simpy.dag.platform import servers
+from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import carried_out, makespans
@@ -24,7 +24,7 @@ WHALES = SEARCHES[:3]
 def four(unit=()) -> Problem:
     """Works 4, 2, 6 and 2 in a row, on a GPU of speed 1 and one of speed 2."""
     graph = Graph([4, 2, 6, 2], np.zeros(4), [(0, 1), (1, 2), (2, 3)], [0, 0, 0], unit=unit)
-    return Problem(graph, servers(2, tflops=(1.0, 2.0), memory_gb=1.0))
+    return Problem(graph, Servers(2, tflops=(1.0, 2.0), memory_gb=1.0).platform())
 
 
 def layered(nodes: int = 30, gpus: int = 4) -> Problem:
@@ -33,7 +33,7 @@ def layered(nodes: int = 30, gpus: int = 4) -> Problem:
     edges = np.argwhere(np.triu(random.random((nodes, nodes)) < 0.1, 1))
     memory_mb = np.where(np.arange(nodes) % 5 == 0, 900, 100)
     graph = Graph(random.uniform(1, 9, nodes), memory_mb, edges, random.uniform(0, 1, len(edges)), unit=np.arange(nodes) // 3)
-    platform = servers(gpus, per_server=2, memory_gb=1.0)
+    platform = Servers(gpus, per_server=2, memory_gb=1.0).platform()
     platform.memory_mb[::2] = 500
     return Problem(graph, platform)
 
@@ -61,7 +61,7 @@ def test_greedy_places_a_unit_with_its_first_node():
 
 
 def test_greedy_leaves_out_gpus_without_the_memory():
-    platform = servers(2, tflops=(1.0, 2.0), memory_gb=1.0)
+    platform = Servers(2, tflops=(1.0, 2.0), memory_gb=1.0).platform()
     platform.memory_mb[1] = 500
     problem = Problem(Graph([4, 2], [0, 600], [(0, 1)], [0]), platform)
     assert greedy(Turns(problem), np.array([[2.0, 3.0]])).tolist() == [
@@ -74,7 +74,7 @@ def test_greedy_fills_a_gpu_beyond_its_hope_unless_loads_are_paced():
     # four of 1 s hope for 2 s: 1, 2 and 3 s are as near as 1 s on the other GPU, or nearer, and the first of equals is taken;
     # paced, the second node expects 4 s on the first GPU and 2 s on the other
     graph = Graph(np.ones(4), np.zeros(4), np.empty((0, 2)), np.empty(0))
-    problem = Problem(graph, servers(2, tflops=(1.0,)))
+    problem = Problem(graph, Servers(2, tflops=(1.0,)).platform())
     assert greedy(Turns(problem), np.full((1, 4), 2.0)).tolist() == [[0, 0, 0, 1]]
     assert greedy(Turns(problem, paced=True), np.full((1, 4), 2.0)).tolist() == [[0, 1, 0, 1]]
 
@@ -190,7 +190,7 @@ def test_names_of_the_schedulers_are_on_their_plans():
 
 
 def test_a_graph_without_work_is_placed():
-    problem = Problem(Graph([0, 0], [0, 0], [(0, 1)], [0]), servers(2))
+    problem = Problem(Graph([0, 0], [0, 0], [(0, 1)], [0]), Servers(2).platform())
     for search in SEARCHES:
         assert search(problem, Budget(evaluations=12)).makespan_s == 0
     assert rtgs(problem, Budget(evaluations=12), paced=True).makespan_s == 0

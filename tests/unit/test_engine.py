@@ -96,10 +96,12 @@ def test_the_records_of_three_jobs_on_two_slots():
     listed = [cg.Job(0, 0, 100, tight=True), cg.Job(1, 0, DAY_S, complexity=2), cg.Job(2, 20, 100, tight=True)]
     run = cg.simulate(scenario(listed, (A, B), delay_s=((5, 5), (30, 30), (600, 600))), "fifo")
     assert run.jobs.tolist() == [
-        # job, submit, deadline, complexity, tight, gpus, weight, dispatch, start, finish, slot, gpu, status, delay, service, cost
-        (0, 0, 100, 1, True, 1, 1, 0, 5, 65, 0, 0, 0, 5, 60, pytest.approx(0.060)),
-        (1, 0, DAY_S, 2, False, 1, 1, 0, 600, 750, 1, 1, 2, 600, 150, pytest.approx(0.075)),
-        (2, 20, 100, 1, True, 1, 1, 65, 70, 130, 0, 0, 0, 5, 60, pytest.approx(0.060)),
+        # job, submit, deadline, complexity, tight, gpus, weight, class, dispatch, start, finish,
+        # slot, gpu, status, delay, service, cost
+        # slot, gpu, status, delay, service, cost
+        (0, 0, 100, 1, True, 1, 1, 0, 0, 5, 65, 0, 0, 0, 5, 60, pytest.approx(0.060)),
+        (1, 0, DAY_S, 2, False, 1, 1, 1, 0, 600, 750, 1, 1, 2, 600, 150, pytest.approx(0.075)),
+        (2, 20, 100, 1, True, 1, 1, 0, 65, 70, 130, 0, 0, 0, 5, 60, pytest.approx(0.060)),
     ]
     assert run.slot_held_s == (65 + 65, 750)
     assert run.summary() == {

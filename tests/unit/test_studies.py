@@ -310,8 +310,8 @@ def test_where_every_run_fails_the_table_still_says_so(policies):
 class Jobless:
     """A workload that cannot make the jobs of seed 1."""
 
-    jobs, rate_per_s, mix, tight_share, gpus_per_job = (
-        getattr(quiet.workload, name) for name in "jobs rate_per_s mix tight_share gpus_per_job".split()
+    jobs, rate_per_s, mix, classes, gpus_per_job = (
+        getattr(quiet.workload, name) for name in "jobs rate_per_s mix classes gpus_per_job".split()
     )
 
     def generate(self, seed, service):

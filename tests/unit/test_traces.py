@@ -259,7 +259,7 @@ def test_a_deadline_lies_on_the_axis_of_the_submission(read):
 
 def test_the_share_of_tight_jobs_counts_given_deadlines_and_expected_ones(read):
     text = "submit_s,service_s,deadline_s\n0,5,60\n0,5,9999\n0,5,\n0,5,\n"
-    assert read(text, tight_fraction=0.5).workload.tight_share == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
+    assert read(text, tight_fraction=0.5).known().tight_fraction == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
 
 
 def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):

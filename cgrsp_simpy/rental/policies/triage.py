@@ -43,7 +43,7 @@ from cgrsp_simpy.model.checks import check_bool, check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import LOW, Clock, Market
+from cgrsp_simpy.rental.market import LOW, Market
 from cgrsp_simpy.rental.policies.rules import Tier
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -84,7 +84,7 @@ def triage(
 
 
 class Law(NamedTuple):
-    """A type in a band of the clock.
+    """A type in a band of the day, in which the law of the stock stays the same.
 
     low: chance of Low stock. delay_s: mean provisioning delay. work_s: mean execution
     time of the jobs that come. enough: number of waiting jobs from which a slot of it
@@ -119,17 +119,17 @@ def law_of(known: Known, gpu: GpuType, time_s: float) -> Law:
     rate_per_s = sum(slots / each_s for each_s, slots in better)
     enough = (own_s - min(better)[0]) * rate_per_s if better else 0.0
     low, end_h, later_s = known.market.probabilities(gpu, time_s)[LOW], None, own_s
-    for start_h, after_s in bands_to_come(known.market.clock, time_s):
+    for start_h, after_s in bands_to_come(known.market, time_s):
         if known.market.probabilities(gpu, after_s)[LOW] <= ROUNDING:
             end_h, later_s = start_h, occupation_s(known, gpu, after_s)
             break
     return Law(low, own_s - work_s, work_s, enough, end_h, later_s)
 
 
-def bands_to_come(clock: Clock, now_s: float) -> list[tuple[float, float]]:
-    """The start of each band of the clock, hour of day; and a time in it, seconds."""
-    hour = clock.start_h + now_s / 3600
-    left_h = sorted(((start_h - hour) % 24, start_h) for start_h, _ in clock.bands)
+def bands_to_come(market: Market, now_s: float) -> list[tuple[float, float]]:
+    """The start of each band of the law, hour of day; and a time in it, seconds."""
+    hour = market.clock.start_h + now_s / 3600
+    left_h = sorted(((start_h - hour) % 24, start_h) for start_h in market.change_hours)
     # a second later: the start itself is rounded
     return [(start_h, now_s + left * 3600 + 1) for left, start_h in left_h]
 
@@ -232,7 +232,7 @@ class Triage:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
-        self._laws: dict[int, Laws] = {}  # by band of the clock
+        self._laws: dict[int, Laws] = {}  # by band of the day
         self._safe_s = 0.0  # the laxity that makes a job safe
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
@@ -260,7 +260,7 @@ class Triage:
             self._known, self._laws = known, {}
             high, medium, _ = known.market.delay_s
             self._safe_s = max(high[1], medium[1]) if self.margin else 0.0
-        band = known.market.clock.band(now_s)
+        band = known.market.band(now_s)
         if band not in self._laws:
             laws = {gpu.name: law_of(known, gpu, now_s) for gpu in known.types}
             self._laws[band] = laws

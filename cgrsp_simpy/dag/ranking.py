@@ -1,0 +1,52 @@
+"""Schedulers compared by their ranks on the same graphs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.studies.compare import Comparison
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.analysis.ranks import Ranks
+
+__all__ = ["ranks", "ranks_told"]
+
+
+def ranks(study: Comparison) -> Ranks:
+    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not count.
+
+    Parameters
+    ----------
+    study : Comparison
+        Of a `Setting`.
+
+    Raises
+    ------
+    InputError
+        For fewer than 2 seeds or 3 schedulers.
+    """
+    from cgrsp_simpy.analysis.ranks import rank_test  # with scipy.stats, only where it is needed
+
+    blocks = zip(*(study.values(name, "makespan_s") for name in study.policies))
+    return rank_test([values for values in blocks if np.isfinite(values).all()])
+
+
+def ranks_told(study: Comparison) -> str:
+    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; "" where they say nothing.
+
+    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the same: a graph
+    that is there, and schedulers without luck, are one block however often they are repeated.
+    """
+    values = np.array([study.values(name, "makespan_s") for name in study.policies])
+    if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
+        return ""
+    found = ranks(study)
+    heading = (
+        f"mean ranks of makespan_s: Friedman chi-square {found.statistic:.1f}, p {found.p:.2g};"
+        f" ranks that differ by more than {found.critical_difference:.2f} differ (Nemenyi, 5 %)"
+    )
+    rows = sorted(zip(found.mean.tolist(), study.policies))
+    return "\n".join([heading, *aligned([["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)])])

@@ -1,0 +1,146 @@
+"""Arrivals at rates by hour: counts against the rates, and rates measured in a log of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+
+HOUR_S, WEEK_H = 3600.0, 168
+SEEDS = range(10)
+WEEKS = 20
+DAY = [0, 0, 0.5, 1, 2, 4, 9, 16, 25, 36, 30, 24, 20, 22, 28, 33, 29, 21, 14, 10, 7, 4, 2, 0]
+WEEKLY = [[rate * (1.0, 1.2, 0.9, 1.1, 1.5, 0.3, 0.2)[day] for rate in DAY] for day in range(7)]
+
+
+def submissions(rates, jobs, seed):
+    load = cg.HourlyWorkload(jobs, rates)
+    return np.array([job.submit_s for job, _ in load.generate(seed, cg.Service())])
+
+
+def hours_of_week(rates, submit_s):
+    start = ["Monday", "Thursday"].index(rates.start_day) * 72 + rates.start_h
+    return (start + submit_s / HOUR_S).astype(int) % WEEK_H
+
+
+def chi_square(rates, expected):
+    """Standard score of the chi-square statistic of arrivals by hour of the week, over all seeds."""
+    jobs = int(WEEKS * expected.sum() * 1.1)
+    total, cells = 0.0, 0
+    for seed in SEEDS:
+        submit_s = submissions(rates, jobs, seed)
+        assert submit_s[-1] > WEEKS * WEEK_H * HOUR_S  # so that the weeks are whole
+        own = submit_s[submit_s < WEEKS * WEEK_H * HOUR_S]
+        counts = np.bincount(hours_of_week(rates, own), minlength=WEEK_H)
+        there = expected > 0
+        assert not counts[~there].any()
+        means = WEEKS * expected[there]
+        total += ((counts[there] - means) ** 2 / means).sum()
+        cells += there.sum()
+    return (total - cells) / np.sqrt(2 * cells)  # mean and variance of chi-square
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        cg.ArrivalRates(WEEKLY, 8),
+        cg.ArrivalRates(WEEKLY, 17.25, "Thursday"),
+        cg.ArrivalRates(DAY, 8),
+    ],
+    ids=["from Monday, 8:00", "from Thursday, 17:15", "every day"],
+)
+def test_arrivals_by_hour_of_the_week_are_those_of_the_rates(rates):
+    expected = np.resize(np.array(rates.per_h).ravel(), WEEK_H)
+    assert abs(chi_square(rates, expected)) < 4
+    later = np.where(expected > 0, np.roll(expected, 1) + 0.1, 0)
+    assert chi_square(rates, later * expected.sum() / later.sum()) > 4  # an hour late
+
+
+def test_hours_are_independent_of_each_other():
+    """Counts of a Poisson process: variance over mean is 1, here over 200 days of each hour."""
+    days, rates = 200, cg.ArrivalRates(DAY, 0)
+    expected = np.array(DAY)
+    submit_s = submissions(rates, int(days * expected.sum() * 1.2), 0)
+    counts = np.histogram(submit_s, np.arange(days * 24 + 1) * HOUR_S)[0].reshape(days, 24)
+    there = expected > 0
+    dispersion = counts[:, there].var(axis=0, ddof=1) / expected[there]
+    # Of a Poisson count with mean m the sample variance over m has variance (2 + 1 / m) / days.
+    error = np.sqrt(((2 + 1 / expected[there]) / days).sum()) / there.sum()
+    assert abs(dispersion.mean() - 1) < 4 * error
+    wrong = counts[:, there].cumsum(axis=1)  # counts that are not
+    assert abs((wrong.var(axis=0, ddof=1) / expected[there]).mean() - 1) > 4 * error
+
+
+@pytest.mark.parametrize("per_h", [[72.0] * 24, [[72.0] * 24] * 7])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h, seed):
+    plain, hourly = cg.PoissonWorkload(9000, 0.02), cg.HourlyWorkload(9000, cg.ArrivalRates(per_h))
+    assert hourly.rate_per_s == pytest.approx(plain.rate_per_s, rel=1e-15)
+    for (one, luck), (other, same) in zip(plain.generate(seed, cg.Service()), hourly.generate(seed, cg.Service())):
+        assert other.submit_s == pytest.approx(one.submit_s, rel=1e-12)
+        assert other.deadline_s == pytest.approx(one.deadline_s, rel=1e-12)
+        assert (one.complexity, one.tight, one.deadline_class, luck) == (
+            other.complexity,
+            other.tight,
+            other.deadline_class,
+            same,
+        )
+
+
+def test_expected_arrivals_turn_into_the_times_by_which_they_have_come():
+    """By hand: 2 an hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from 8:30 on."""
+    rates = cg.ArrivalRates([0] * 8 + [2] + [0] * 14 + [1], 8.5)
+    hours = rates.times_s(np.array([0.5, 0.999999, 1.25, 2.0, 2.5, 5.0])) / HOUR_S
+    assert hours == pytest.approx([0.25, 0.4999995, 14.75, 23.5, 23.75, 47.5])
+
+
+# ---- measured in a log ----
+
+
+def log_of(submit_s, start_h=8.0, start_day="Monday"):
+    ones = (1.0,) * len(submit_s)
+    nothing = (np.nan,) * len(submit_s)
+    return cg.LoggedWorkload(tuple(submit_s), ones, nothing, (1,) * len(submit_s), ones, start_h=start_h, start_day=start_day)
+
+
+def test_rates_of_a_log_by_hand():
+    """25.5 hours from 22:30 on: the hour from 22:00 is watched for 1.5 h, that from 23:00 for 2."""
+    hours = [0.0, 0.25, 0.5, 1.0, 5.5, 24.25, 25.0, 25.5]
+    measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5))
+    expected = [0.0] * 24
+    expected[22], expected[23], expected[4] = 3 / 1.5, 3 / 2, 1.0
+    expected[0] = 1 / 1.0
+    assert measured.per_h == (pytest.approx(expected),)
+    assert (measured.start_h, measured.start_day) == (22.5, "Monday")
+
+
+@pytest.mark.parametrize("weekly", [False, True])
+def test_rates_measured_in_a_log_are_those_that_it_was_made_with(weekly):
+    made = cg.ArrivalRates(WEEKLY if weekly else DAY, 17.25, "Thursday")
+    jobs = int(WEEKS * WEEK_H * made.mean_per_s * HOUR_S)
+    scores = []
+    for seed in SEEDS:
+        log = log_of(submissions(made, jobs, seed), 17.25, "Thursday")
+        found = np.array(cg.arrival_rates(log, weekly).per_h)
+        truth = np.array(made.per_h)
+        watched_h = WEEKS if weekly else WEEKS * 7
+        there = truth > 0
+        assert not found[~there].any()
+        scores.append((found - truth)[there] / np.sqrt(truth[there] / watched_h))
+    squares = np.array(scores) ** 2
+    assert abs((squares.sum() - squares.size) / np.sqrt(2 * squares.size)) < 4
+    moved = np.array(cg.arrival_rates(replace(log, start_h=16.25), weekly).per_h)
+    wrong = (moved - truth)[there] / np.sqrt(truth[there] / watched_h)
+    assert ((wrong**2).sum() - wrong.size) / np.sqrt(2 * wrong.size) > 4
+
+
+def test_the_rates_of_a_view_are_those_of_the_workload():
+    rates = cg.ArrivalRates(WEEKLY, 8, "Sunday")
+    scenario = cg.Scenario("open", cg.HourlyWorkload(5, rates))
+    known = scenario.view([]).known
+    assert known.arrival_rates == rates
+    assert known.arrival_rate_per_s == pytest.approx(np.mean(WEEKLY) / HOUR_S)
+    for day, hour, time_h in [(6, 8, 0.0), (6, 23, 15.99), (0, 0, 16.0), (6, 7, 167.5), (6, 8, 168.0)]:
+        assert known.arrival_rates.at(time_h * HOUR_S) == WEEKLY[day][hour] / HOUR_S
+    assert cg.day("quiet").view([]).known.arrival_rates is None

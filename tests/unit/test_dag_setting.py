@@ -1,0 +1,121 @@
+"""A graph on GPUs as a model: own policies, memory of policies, parameters of sweeps, ranks."""
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.dag.figure_data import Runs
+from cgrsp_simpy.dag.ranking import ranks, ranks_told
+from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS
+from cgrsp_simpy.model.checks import InputError
+
+SMALL = cg.dag.Setting("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
+
+
+class InTurn:
+    """A policy with memory: GPUs in turn, over all nodes that it has put."""
+
+    name = "in turn"
+
+    def __init__(self):
+        self.put = 0
+
+    def __call__(self, view):
+        for node in view.nodes:
+            if gpus := view.rooms(node):
+                self.put += 1
+                yield node, gpus[self.put % len(gpus)]
+
+
+def test_what_a_run_took_is_in_its_figures():
+    run = cg.simulate(SMALL, "rtgs", 3)
+    found = cg.dag.find(SMALL.draw(3), "rtgs", cg.dag.Budget(20), 3)
+    figures = run.summary()
+    assert list(figures) == list(cg.dag.METRICS)
+    assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
+    assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.draw(3)) and figures["seconds"] > 0
+    own = cg.simulate(SMALL, InTurn(), 3).summary()
+    assert (own["evaluations"], own["seconds"]) == (0, 0)
+
+
+def test_a_policy_with_memory_is_fresh_for_every_run():
+    policy = InTurn()
+    first, again = (cg.simulate(SMALL, policy, 1) for _ in range(2))
+    assert policy.put == 0 and first.start_s.tolist() == again.start_s.tolist()
+    study = cg.compare(SMALL, ["heft", policy], range(3))
+    assert study.policies == ["heft", "in turn"]
+    assert study.values("in turn", "makespan_s") == [cg.simulate(SMALL, InTurn(), seed).makespan_s for seed in range(3)]
+
+
+def test_schedulers_of_a_comparison_are_names_that_there_are():
+    assert SMALL.default_policies() == COMPARED and set(COMPARED) < set(SCHEDULERS)
+
+
+def test_a_study_is_divided_by_what_searches_cost():
+    assert SMALL.jobs == 12 and SMALL.work == 240
+    assert SMALL.varied(budget=cg.dag.Budget(seconds=1.0)).work == 12_000
+
+
+def test_parameters_of_the_setting_of_its_servers_and_of_a_budget():
+    found = SMALL.varied(gpus=2, budget=7, reading="shared", graph="star:n=4")
+    own = cg.dag.Setting("star:n=4", cg.dag.Servers(2), reading="shared", budget=cg.dag.Budget(7))
+    assert found == own and hash(found) == hash(own)
+    with pytest.raises(InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"):
+        SMALL.varied(gpu=2)
+    with pytest.raises(InputError, match=r"unknown parameter 'gpus'"):
+        SMALL.varied(platform=cg.dag.Servers(2).platform()).varied(gpus=2)
+    with pytest.raises(InputError, match=r"evaluations\(=0\) must be a whole number >= 1"):
+        SMALL.varied(budget=0)
+
+
+WRONG = [
+    ({"graph": "tree"}, "unknown graph 'tree'"),
+    ({"graph": 7}, r"graph\(=7\) must be a text or a Graph"),
+    ({"graph": "er:n=9,degree=5"}, r"degree\(=5.0\) must be at most 4"),
+    ({"platform": 7}, r"platform\(=7\) must be Servers or a Platform"),
+    ({"budget": 7}, r"budget\(=7\) must be a Budget"),
+    ({"state": "full"}, "unknown state 'full'"),
+    ({"reading": "both"}, "unknown reading 'both'"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG)
+def test_a_wrong_setting_is_an_error_when_it_is_made(given, message):
+    with pytest.raises(InputError, match=message):
+        cg.dag.Setting(**given)
+
+
+def test_a_sweep_has_a_comparison_at_each_point():
+    sweep = cg.sweep({"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2), SMALL)
+    assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
+    one = sweep.at(gpus=2, budget=5)
+    own = cg.compare(SMALL.varied(gpus=2, budget=5), ["heft", "rtgs"], range(2))
+    for name in ("makespan_s", "evaluations"):
+        assert one.values("rtgs", name) == own.values("rtgs", name)
+
+
+# ---- ranks ----
+
+
+def test_ranks_are_of_makespans_on_the_same_graphs():
+    study = cg.compare(SMALL, ["heft", "round-robin", "random"], range(6))
+    table = np.array([study.values(name, "makespan_s") for name in study.policies])
+    below, equal = (table[:, None] > table).sum(axis=1), (table[:, None] == table).sum(axis=1)
+    assert ranks(study).mean.tolist() == pytest.approx((below + (equal + 1) / 2).mean(axis=1).tolist())
+    assert cg.dag.ranks is ranks and "Friedman chi-square" in ranks_told(study)
+
+
+def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
+    """Ten times the same makespans are one block, not ten: a test of them would show what is not there."""
+    graph = SMALL.draw(0).graph
+    setting = cg.dag.Setting(graph, cg.dag.Servers(3))
+    study = cg.compare(setting, ["heft", "round-robin", "work"], range(10))
+    assert ranks(study).p < 0.01 and ranks_told(study) == ""
+    assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
+    searched = cg.compare(setting.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
+    assert "Friedman" in ranks_told(searched)
+
+
+def test_the_runs_of_the_figures_have_their_budgets():
+    runs = Runs(2, 30, 11)
+    assert (runs.setting.budget.evaluations, runs.small.budget.evaluations) == (11, 6)

@@ -18,8 +18,8 @@ if __name__ == "__main__":
         listed = w.scenario_jobs(jobs, gpu.name)
         service_s = listed.run_s.mean()
         best = w.optimum("sww", RATE, service_s, wait_s=LONGEST_S, prices=prices, duration_h=HOURS)
-        case = w.Case(listed, w.waiting_policy("sww", wait_s=LONGEST_S), best["servers"], prices=prices)
-        found = w.simulate(case).figures
+        case = w.Case(listed, machines=best["servers"], prices=prices)
+        found = cg.simulate(case, f"sww:wait_s={LONGEST_S}", records=False).summary()
         print(
             f"{gpu.name:9} {best['servers']:4} {best['wait_s']:8.0f} {best['on_demand_fraction']:9.1%} {best['cost']:10.0f}"
             f" {RATE * service_s * gpu.price_usd_per_h * HOURS:12.0f} | {found['wait_s']:17.0f}"

@@ -23,13 +23,14 @@ if __name__ == "__main__":
     print("machine         order", *(f"{name:>20}" for name in w.POLICIES))
     for machines in ((SIZES[7],), (SIZES[6],), (SIZES[6], SIZES[5])):
         for order in ("fcfs", "sjf"):
+            case = w.Case(jobs, w.waiting_policy("njw"), machines, order, sizes=SIZES)
             cells = []
             for name in w.POLICIES:
                 if name == "ajw" and machines[0].cores < 128:
                     cells.append(f"{'-':>20}")  # a job of 128 processors would wait for ever
                     continue
                 policy = w.waiting_policy(name, wait_s=3600, short_s=180)
-                found = w.simulate(w.Case(jobs, policy, machines, order, sizes=SIZES)).figures
+                found = cg.simulate(case, policy, records=False).summary()
                 share, wait_min = found["price"] / w.Prices().on_demand, found["wait_s"] / 60
                 cells.append(f"{share:6.3f} {wait_min:6.1f} {found['on_demand_fraction']:6.1%}")
             print(f"{' + '.join(str(size.cores) for size in machines):15} {order:5}", *cells)

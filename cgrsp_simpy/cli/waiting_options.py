@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.options import READING, add_gallery, add_reading, reading_of
+from cgrsp_simpy.cli.options import READING, add_reading, policies_of, reading_of
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
-from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, read_sizes
@@ -22,40 +20,46 @@ from cgrsp_simpy.waiting.policies import (
     BASELINE_WAIT_S,
     Mispredictions,
     WaitingPolicy,
+    limits_of,
     waiting_policy,
 )
 
 log = logging.getLogger(__name__)
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline
-TRIALS = 5
+TRIALS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a run that is watched
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the queueing model: load, policy, prices."""
-    parser.add_argument("--rate", type=float, metavar="R", help=f"jobs per second (default: {RATE})")
-    parser.add_argument("--service", type=float, metavar="S", help=f"mean running time, seconds (default: {SERVICE:g})")
-    parser.add_argument("--wait", type=float, default=BASELINE_WAIT_S, metavar="B", help="longest wait, s (default: %(default)g)")
+    """Add the options of the queueing model: load, limits of the policies, prices."""
+    for option, metavar, default, what in (
+        ("--rate", "R", RATE, "jobs per second"),
+        ("--service", "S", SERVICE, "mean running time, s"),
+        ("--wait", "B", BASELINE_WAIT_S, "longest wait, s; as policy:wait_s=B"),
+        ("--short", "T", BASELINE_SHORT_S, "jobs below T s do not wait; as policy:short_s=T"),
+    ):
+        help = f"{what} (default: {default:g})"
+        parser.add_argument(option, type=float, metavar=metavar, help=help)
+    for option, default, what in (
+        ("--fixed-price", PAPER_PRICES.fixed, "an hour (default: %(default)g)"),
+        ("--on-demand-price", PAPER_PRICES.on_demand, "an hour (default: %(default)g)"),
+        ("--over", 0.0, "share of jobs that overrate their wait (sww, compound)"),
+        ("--under", 0.0, "share of jobs that underrate it"),
+    ):
+        parser.add_argument(option, type=float, default=default, metavar="F", help=what)
+
+
+def add_duration(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the module's own verbs: over how many hours, and in which form."""
     parser.add_argument(
-        "--short",
+        "--duration",
         type=float,
-        default=BASELINE_SHORT_S,
-        metavar="T",
-        help="jobs shorter than T s do not wait (default: %(default)g)",
+        metavar="H",
+        help="hours; adds the cost over them, in the prices' money",
     )
-    parser.add_argument(
-        "--fixed-price", type=float, default=PAPER_PRICES.fixed, metavar="P", help="an hour (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--on-demand-price", type=float, default=PAPER_PRICES.on_demand, metavar="P", help="an hour (default: %(default)g)"
-    )
-    parser.add_argument("--duration", type=float, metavar="H", help="hours; adds the cost over them, in the prices' money")
-    parser.add_argument(
-        "--over", type=float, default=0.0, metavar="F", help="share of jobs that overrate their wait (sww, compound)"
-    )
-    parser.add_argument("--under", type=float, default=0.0, metavar="F", help="share of jobs that underrate it")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    forms = ("table", "csv", "json")
+    parser.add_argument("--format", choices=forms, default="table", help="default: %(default)s")
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
@@ -74,39 +78,52 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_simulation(parser: argparse.ArgumentParser, jobs: int) -> None:
-    """Add the options of a simulation. jobs: their number, unless told."""
+def add_case(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a case to be simulated."""
+    add_model(parser)
+    parser.add_argument("--servers", type=int, metavar="N", help="fixed machines")
+    add_trace(parser)
     group = parser.add_argument_group("simulation")
-    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs (default: {jobs})")
-    parser.set_defaults(usual_jobs=jobs)
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the first trial (default: %(default)s)")
+    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs (default: {JOBS}; of `run` {FEW})")
     group.add_argument("--run-over", type=float, default=0.0, metavar="F", help="share of short jobs taken for long")
     group.add_argument("--run-under", type=float, default=0.0, metavar="F", help="share of long jobs taken for short")
     group.add_argument(
-        "--work-conserving", action="store_true", help="who need not wait takes an idle fixed machine all the same"
+        "--work-conserving",
+        action="store_true",
+        help="who need not wait takes an idle fixed machine all the same",
     )
 
 
 def add_trials(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a simulation that is repeated."""
-    group = parser.add_argument_group("replications")
-    group.add_argument("--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)")
-    group.add_argument("--recursion", action="store_true", help="by the recursion, without events: the same figures, sooner")
-    group.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
+    """Add the module's own words for a study's options."""
+    again, seeds = argparse.SUPPRESS, "the same as --seeds and --first-seed"
+    parser.add_argument("--trials", dest="seeds", type=int, default=again, metavar="N", help=seeds)
+    parser.add_argument("--seed", dest="first_seed", type=int, default=again, metavar="N", help=seeds)
+    parser.add_argument("--recursion", action="store_true", help="refuse a case that needs events")
 
 
-def add_figures(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the figures."""
-    add_gallery(parser, "figures/waiting")
-    parser.add_argument("--trace", metavar="FILE", help="a log for Figures 15 to 22 in place of generated jobs")
-    add_reading(parser)
+def policies_told(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
+    """The policies of a list of names, with the limits that the options give."""
+    texts = policies_of(text)
+    require(len(set(texts)) == len(texts), "--policies", text, "names that differ")
+    return [waiting_policy(each, **limits_given(given)) for each in texts]
 
 
-def policies_of(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
-    """The policies of a list of names."""
-    names = text.split(",")
-    require(len(set(names)) == len(names), "--policies", text, "names that differ")
-    return [waiting_policy(name, given.wait, given.short) for name in names]
+def limits_given(given: argparse.Namespace) -> dict[str, float]:
+    """The limits of waiting policies."""
+    limits = {"wait_s": given.wait, "short_s": given.short}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
+def with_limits(text: str, given: argparse.Namespace) -> str:
+    """A policy's text with the limits that the options give, where it has such and does not say."""
+    name, _, told = text.partition(":")
+    own = [
+        f"{limit}={value:.15g}"
+        for limit, value in limits_given(given).items()
+        if limit in limits_of(name) and f"{limit}=" not in told
+    ]
+    return ":".join([name, ",".join([*filter(None, [told]), *own])]) if own else text
 
 
 def prices_of(given: argparse.Namespace) -> Prices:
@@ -123,13 +140,20 @@ def check_duration(given: argparse.Namespace) -> None:
 def formula_of(given: argparse.Namespace) -> dict[str, Any]:
     """The arguments that `analyze` and `optimum` share."""
     return {
-        "rate_per_s": RATE if given.rate is None else given.rate,
-        "service_s": SERVICE if given.service is None else given.service,
-        "wait_s": given.wait,
-        "short_s": given.short,
+        **load_of(given),
+        **limits_given(given),
         "prices": prices_of(given),
         "errors": Mispredictions(given.over, given.under),
         "duration_h": given.duration,
+    }
+
+
+def load_of(given: argparse.Namespace) -> dict[str, float]:
+    """What comes, on average."""
+    rate, service = given.rate, given.service
+    return {
+        "rate_per_s": RATE if rate is None else rate,
+        "service_s": SERVICE if service is None else service,
     }
 
 
@@ -137,8 +161,8 @@ def source_of(given: argparse.Namespace) -> JobSource:
     """The jobs: generated ones, or those of a log."""
     if given.trace is None:
         check_without_trace(given)
-        own = formula_of(given)
-        return ExponentialJobs(given.usual_jobs if given.jobs is None else given.jobs, own["rate_per_s"], own["service_s"])
+        usual = FEW if given.action == "run" else JOBS
+        return ExponentialJobs(usual if given.jobs is None else given.jobs, **load_of(given))
     for option in ("rate", "service", "jobs"):
         value = getattr(given, option, None)
         require(value is None, f"--{option}", value, "left out where --trace has the jobs")
@@ -156,48 +180,39 @@ def log_of(given: argparse.Namespace) -> ListedJobs:
     """The jobs of a log, which is summed up on stderr."""
     jobs = read_jobs(given.trace, given.trace_format, **reading_of(given)).jobs
     log.info("%s: %s", given.trace, describe(jobs))
+    if not jobs.run_s.any():
+        raise InputError(f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s")
     return jobs
 
 
-def case_of(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy, servers: int = 1) -> Case:
-    """What the options say, on a number of fixed machines; jobs of a log share them unless --whole is given."""
+def case_of(given: argparse.Namespace, source: JobSource, servers: int) -> Case:
+    """The jobs on a number of fixed machines; those of a log share them unless --whole is given."""
+    check_whole("--servers", servers, least=1)
     machines: int | tuple[Size, ...] = servers
     sizes = M5 if given.prices is None else read_sizes(given.prices)
-    check_whole("--servers", servers, least=1)
     if given.trace is not None and not given.whole:
         cores = MACHINE_CORES if given.machine_cores is None else given.machine_cores
         memory_gb = GB_PER_CORE * cores if given.machine_memory is None else given.machine_memory
         machines = (Size("fixed machine", cores, memory_gb, 0.0),) * servers
-    return Case(jobs, policy, machines, given.order, prices_of(given), sizes)
+    errors = Mispredictions(given.over, given.under)
+    own = {"order": given.order, "prices": prices_of(given), "sizes": sizes, "errors": errors}
+    return Case(source, machines=machines, **own)
 
 
-def simulated(given: argparse.Namespace, jobs: JobSource, policy: WaitingPolicy) -> Case:
-    """The case to be simulated; one that has a steady state, unless its jobs are all that there are."""
+def simulated(given: argparse.Namespace) -> Case:
+    """The case to be simulated; of `run` the jobs are all that there are, so that each counts."""
+    given_servers = 1 if given.servers is None and given.action == "sweep" else given.servers
+    if given_servers is None:
+        raise InputError("--servers, the number of fixed machines, is missing")
+    source = source_of(given)
+    if given.action == "run" and given.trace is None:
+        source = listed(source, given.seed)
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
-    case = replace(case_of(given, jobs, policy, given.servers), errors=errors, work_conserving=given.work_conserving)
-    if case.steady and (why := why_unsteady(given, policy)):
-        raise InputError(why)
-    return case
+    case = case_of(given, source, given_servers)
+    return replace(case, errors=errors, work_conserving=given.work_conserving)
 
 
 def listed(source: JobSource, seed: int) -> ListedJobs:
     """The jobs of a seed as all that there are."""
-    if isinstance(source, ListedJobs):
-        return source
-    submit_s, run_s, cores, memory_gb = (np.concatenate(column) for column in zip(*source.chunks(seed)))
+    submit_s, run_s, cores, memory_gb = map(np.concatenate, zip(*source.chunks(seed)))
     return ListedJobs(submit_s, run_s, cores, memory_gb)
-
-
-def why_unsteady(given: argparse.Namespace, policy: WaitingPolicy) -> str:
-    """Why generated jobs have no steady state under a policy; "" if they have one."""
-    own = formula_of(given)
-    form = closed_form(policy, own["rate_per_s"], own["service_s"], given.servers)
-    return "" if math.isfinite(form.wait_s) else unsteady(policy, own["rate_per_s"], own["service_s"], given.servers)
-
-
-def trials_of(given: argparse.Namespace) -> int:
-    """The number of trials."""
-    if given.trials is not None:
-        check_whole("--trials", given.trials, least=1)
-        return int(given.trials)
-    return TRIALS if given.trace is None else 1

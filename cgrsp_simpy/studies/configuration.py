@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.studies.identity import Identity
 from cgrsp_simpy.studies.store import Store
 
@@ -21,10 +20,5 @@ def open_store(out: str | Path | None, kind: str, policies: Mapping[str, Any], s
     if out is None:
         return None
     identity = Identity()
-    told = {"study": kind, **identity.of(more), "policies": identity.of({name: _meant(each) for name, each in policies.items()})}
+    told = {"study": kind, **identity.of(more), "policies": identity.of(dict(policies))}
     return Store(out, {**told, "code": dict(sorted(identity.code.items()))}, seeds)
-
-
-def _meant(policy: Any) -> Any:
-    """The policy; of a text that names a file, the text and what it names there."""
-    return [policy, from_file("policy", policy)] if isinstance(policy, str) and in_file(policy) else policy

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.model.toml import table_of
 
 __all__ = ["Identity", "digest"]
@@ -57,7 +58,12 @@ class Identity:
         self._kept: list[object] = []  # so that no other object takes the id of one that has been told
 
     def of(self, value: Any) -> Any:
-        """The value as plain values. Raises InputError for an object of which nothing is known."""
+        """The value as plain values; a text that names a function of a file ("own.py:oldest") with that.
+
+        Raises InputError for an object of which nothing is known.
+        """
+        if type(value) is str and ":" in value and in_file(value):
+            return [value, self.of(from_file("policy", value))]
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:

@@ -64,6 +64,9 @@ class BurstyJobs:
         require(self.rate_per_s <= MOST_PER_S, "rate_per_s", self.rate_per_s, f"at most {MOST_PER_S:g}")
         check_number("mean_run_s", self.mean_run_s, above=SHORT_S)
 
+    def __str__(self) -> str:
+        return f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean {self.mean_run_s:g} s)"
+
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""
         arrivals, services, needs = stream(seed, "arrivals"), stream(seed, "service"), stream(seed, "needs")

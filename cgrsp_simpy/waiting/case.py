@@ -1,55 +1,96 @@
-"""A case: which jobs meet which policy on which machines; and its outcome."""
+"""A case: which jobs meet which policy on which machines; the model of the waiting policies."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
-from cgrsp_simpy.model.timeline import Timeline
-from cgrsp_simpy.waiting.claims import timeline_of
-from cgrsp_simpy.waiting.jobs import Chunk, JobSource, ListedJobs
+from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.waiting.formulas import closed_form, unsteady
+from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
 from cgrsp_simpy.waiting.orders import Order, order_of
-from cgrsp_simpy.waiting.outcome import Columns, Tally
-from cgrsp_simpy.waiting.policies import GOES, NO_ERRORS, Kinds, Mispredictions, WaitingPolicy, foreseen
+from cgrsp_simpy.waiting.outcome import METRICS, Outcome
+from cgrsp_simpy.waiting.policies import (
+    GOES,
+    NO_ERRORS,
+    POLICIES,
+    Kinds,
+    Mispredictions,
+    WaitingPolicy,
+    ajw,
+    foreseen,
+)
+from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.simulation import Simulation
 
-__all__ = ["Case", "Outcome"]
+__all__ = ["Case"]
 
 
 @dataclass(frozen=True)
-class Case:
-    """What a trial is about.
+class Case(Model[Outcome]):
+    """Jobs, and machines that are owned or rented: everything that a run depends on, but the seed.
 
-    machines: number of fixed machines that execute one job at a time, whatever it needs; or the sizes of fixed machines that
-    jobs share by their cores and memory. 0, or no size: none is owned, and every job goes on demand at once; under ajw, where
-    no job does, at least one must be owned. order: "fcfs", first come first served, "sjf", shortest job first of those that
-    find room, "own.py:function", or a function of a `WaitingView`; running times are known. sizes: those for rent, where
-    machines are shared; a job rents the cheapest that it fits on, and a fixed machine costs prices.fixed / prices.on_demand of
-    what renting it costs. work_conserving: a job that is to go on demand without waiting takes an idle fixed machine if there
-    is one.
+    A study puts its own policies in the place of the case's: a name of POLICIES with parameters, as
+    in "sww:wait_s=60", or a WaitingPolicy. A function of a `WaitingView` ("own.py:function" in a
+    text) says in which order waiting jobs get machines: it takes the place of the order, and who
+    waits, and how long, is as the case's own policy says.
 
-    Raises InputError for what is not allowed.
+    Parameters
+    ----------
+    source : JobSource
+        The jobs: generated anew for each seed, or those of a log.
+    policy : WaitingPolicy
+        Who waits, and how long, unless a study says otherwise; ajw: every job, as long as it takes.
+    machines : int or tuple of Size
+        Number of fixed machines that execute one job at a time, whatever it needs; or the sizes of
+        fixed machines that jobs share by their cores and memory. 0, or no size: none is owned, and
+        every job goes on demand at once; under ajw, where no job does, at least one must be owned.
+    order : str or callable
+        "fcfs", first come first served; "sjf", shortest job first of those that find room;
+        "own.py:function", or a function of a `WaitingView`. Running times are known.
+    prices : Prices
+        Of an hour, fixed and on demand.
+    sizes : sequence of Size
+        Those for rent, where machines are shared; a job rents the cheapest that it fits on, and a
+        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
+    errors : Mispredictions
+        How often waits and running times are mispredicted.
+    work_conserving : bool
+        Whether a job that is to go on demand without waiting takes an idle fixed machine if there
+        is one.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
     """
 
-    jobs: JobSource
-    policy: WaitingPolicy
-    machines: int | tuple[Size, ...]
+    source: JobSource
+    policy: WaitingPolicy = ajw()  # noqa: RUF009, it is frozen
+    machines: int | tuple[Size, ...] = 1
     order: str | Order = "fcfs"
     prices: Prices = PAPER_PRICES
     sizes: tuple[Size, ...] = M5
     errors: Mispredictions = NO_ERRORS
     work_conserving: bool = False
 
+    metrics = METRICS
+    shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
+    tested = shown
+    precise = "wait_s"
+    policies = POLICIES
+    compared = tuple(POLICIES)
+
     def __post_init__(self) -> None:
+        require(isinstance(self.policy, WaitingPolicy), "policy", self.policy, "a WaitingPolicy")
         order_of(self.order)
         least = 0 if self.policy.rents else 1
         if isinstance(self.machines, int):
@@ -58,8 +99,112 @@ class Case:
         machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
         require(len(machines) >= least, "machines", machines, "at least one")
         object.__setattr__(self, "machines", machines)
-        require(self.prices.on_demand > 0, "on-demand price", self.prices.on_demand, "above 0 where a table has the prices")
-        require(math.isfinite(self.fixed_per_h), "machines", machines, "of sizes that the price table covers")
+        price = self.prices.on_demand
+        require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
+        covered = math.isfinite(self.fixed_per_h)
+        require(covered, "machines", machines, "of sizes that the price table covers")
+
+    # ---- as a model ----
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What comes, and on how many machines in which order."""
+        number = self.machines if isinstance(self.machines, int) else len(self.machines)
+        order = self.order if isinstance(self.order, str) else policy_name(self.order)
+        return f"{self.source}, {number} machine{'s' * (number != 1)}, {order}"
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.source.jobs
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether seeds differ: not where jobs are listed, and all that is predicted is right."""
+        return not isinstance(self.source, ListedJobs) or self.errors != NO_ERRORS
+
+    def make_policy(self, policy: Any) -> WaitingPolicy | Order:
+        """A policy from its text, or an order, a function of a WaitingView, of the case's policy.
+
+        Raises
+        ------
+        InputError
+            Also where a listed job would wait for a machine that no fixed machine is large enough for.
+        """
+        made: WaitingPolicy | Order = policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
+        case = self.under(made)
+        if case.shared and isinstance(self.source, ListedJobs):
+            for _ in case.foreseen(0):
+                pass
+        return made
+
+    def under(self, policy: WaitingPolicy | Order) -> Case:
+        """The case under another policy, or in an order that a function says."""
+        if isinstance(policy, WaitingPolicy):
+            return replace(self, policy=policy)
+        return replace(self, order=policy)
+
+    def simulation(
+        self,
+        policy: WaitingPolicy | Order,
+        seed: int,
+        *,
+        drawn: None = None,  # noqa: ARG002, jobs are drawn as they come
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """A run that has been set up and not let go; see `Model.simulation`."""
+        return Simulation(self.under(policy), seed, listener, keep=records)
+
+    def run(
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Outcome:
+        """The run of a policy on a seed; by the recursion where only its figures are asked for.
+
+        The recursion is several times as fast, and its figures are the same to the bit; it covers
+        whole machines, first come, first served.
+        """
+        case = self.under(self.make_policy(policy))
+        if case.recursive and not records and listener is None:
+            return follow(case, seed)
+        return super().run(policy, seed, drawn=drawn, records=records, listener=listener)
+
+    def outcome(self, run: Outcome) -> dict[str, list[float]]:
+        """What a study keeps of a run: its figures, of the whole and of each batch."""
+        return {name: values.tolist() for name, values in run.by_batch().items()}
+
+    def figures(self, outcome: dict[str, list[float]]) -> dict[str, float]:
+        """The figures of the whole run, from what a study has kept of it."""
+        return {name: values[0] for name, values in outcome.items()}
+
+    def varied(self, **parameters: Any) -> Case:
+        """The case with other parameters, for sweeps.
+
+        Parameters
+        ----------
+        **parameters
+            Of the case (machines, where they are shared also as a number; order, work_conserving),
+            of its source (jobs, rate_per_s, service_s), of its prices (fixed, on_demand), or of its
+            errors (wait_over, wait_under, run_over, run_under).
+        """
+        own, changed = dict(parameters), self
+        for part in ("source", "prices", "errors"):
+            held = getattr(self, part)
+            names = [item.name for item in fields(held) if item.name in own]
+            inner = {name: own.pop(name) for name in names}
+            if inner:
+                changed = replace(changed, **{part: replace(held, **inner)})
+        if isinstance(own.get("machines"), int) and not isinstance(self.machines, int):
+            own["machines"] = self.machines[:1] * own["machines"]
+        return super(Case, changed).varied(**own)
+
+    # ---- what it is ----
 
     @property
     def shared(self) -> bool:
@@ -83,7 +228,41 @@ class Case:
     @property
     def steady(self) -> bool:
         """Whether the jobs are a part of a stream without end, and not all there are; see `Tally`."""
-        return not isinstance(self.jobs, ListedJobs)
+        return not isinstance(self.source, ListedJobs)
+
+    @property
+    def unsteady(self) -> str:
+        """Why generated jobs have no steady state on whole machines; "" if they have one."""
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+            return ""
+        load = (self.source.rate_per_s, self.source.service_s)
+        if self.machines == 0 or math.isfinite(closed_form(self.policy, *load, self.machines).wait_s):
+            return ""
+        return unsteady(self.policy, *load, self.machines)
+
+    def formula(self) -> dict[str, float] | None:
+        """What the closed form says: wait_s, price, on_demand_fraction, opportunity.
+
+        None of jobs or machines of which there is no formula, of another order, or of mispredictions
+        other than those of waits under sww.
+        """
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+            return None
+        wrong, runs_wrong = self.errors != NO_ERRORS, self.errors.run_over or self.errors.run_under
+        if not self.recursive or self.work_conserving or self.machines == 0:
+            return None
+        if runs_wrong or (wrong and self.policy.name != "sww"):
+            return None
+        load = (self.source.rate_per_s, self.source.service_s)
+        found = closed_form(self.policy, *load, self.machines, self.prices, self.errors)
+        price, wait_s = float(found.price), float(found.wait_s)
+        share, opportunity = float(found.on_demand_fraction), price * wait_s / 3600
+        return {
+            "wait_s": wait_s,
+            "price": price,
+            "on_demand_fraction": share,
+            "opportunity": opportunity,
+        }
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
         """The jobs with what is foreseen for them; a job that no fixed machine could take goes on demand.
@@ -91,7 +270,7 @@ class Case:
         Raises InputError, naming the job, if it may not, or if no machine for rent is large enough.
         """
         first = 0
-        for chunk, kinds in foreseen(self.jobs, self.policy, self.errors, seed):
+        for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):
             if not isinstance(self.machines, int):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
                 self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
@@ -116,82 +295,3 @@ class Case:
 
 def _fits(chunk: Chunk, sizes: Sequence[Size]) -> npt.NDArray[np.bool_]:
     return np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, sizes))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one trial leaves.
-
-    jobs: what became of each, in order of submission, if that was to be kept. claims: then, of a simulation, who held which
-    machine, an array of CLAIM as of `claims_of`; jobs are numbered from 1.
-    """
-
-    case: Case
-    seed: int
-    tally: Tally
-    jobs: Columns | None = None
-    claims: np.ndarray[Any, np.dtype[Any]] | None = field(default=None, repr=False)
-
-    @property
-    def timeline(self) -> Timeline:
-        """The run as machines and jobs. Raises InputError where it has not been simulated, or nothing was kept."""
-        if self.jobs is None or self.claims is None:
-            raise InputError("only a simulation whose jobs are kept has a timeline: simulate(case, keep=True)")
-        order = self.case.order if isinstance(self.case.order, str) else policy_name(self.case.order)
-        name = self.case.policy.name if order == "fcfs" else f"{self.case.policy.name}, {order}"
-        return timeline_of(self.case.machines, self.jobs, self.claims, name)
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Those of `Tally.figures`: of a log's jobs all count, of generated ones the middle 80 %.
-
-        cost_per_h of shared machines is in the money of the sizes. Raises InputError for jobs without any work.
-        """
-        return {name: values[0].item() for name, values in self._by_batch().items()}
-
-    @property
-    def means(self) -> dict[str, Mean]:
-        """The same with 95 % intervals from batch means, for a single long run."""
-        return {name: _batched(values) for name, values in self._by_batch().items()}
-
-    def by(self, tag: str) -> list[dict[str, Any]]:
-        """What became of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
-
-        by, value: the column and its value. jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the jobs.
-        core_hours, on_demand_core_hours: cores times running time, of all and of those on demand.
-
-        Raises InputError for a column that the log does not have, or where the jobs were not kept.
-        """
-        require(self.jobs is not None, "jobs", None, "kept: simulate(case, keep=True)")
-        assert self.jobs is not None
-        done = self.jobs
-        core_h = done.jobs.cores * done.jobs.run_s / 3600
-        return [
-            {
-                "by": tag,
-                "value": value,
-                "jobs": int(chosen.sum()),
-                "wait_s": float(done.wait_s[chosen].mean()),
-                "service_s": float(done.jobs.run_s[chosen].mean()),
-                "on_demand_fraction": float(done.on_demand[chosen].mean()),
-                "core_hours": float(core_h[chosen].sum()),
-                "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
-            }
-            for value, chosen in self.tags.groups(tag).items()
-        ]
-
-    @property
-    def tags(self) -> Tags:
-        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
-        return self.case.jobs.tags if isinstance(self.case.jobs, ListedJobs) else Tags()
-
-    def _by_batch(self) -> dict[str, npt.NDArray[np.float64]]:
-        found = self.tally.figures(self.case.fixed_per_h, self.case.prices)
-        unit = self.case.prices.on_demand if self.case.shared else 1.0
-        return {**found, "cost_per_h": found["cost_per_h"] / unit}
-
-
-def _batched(values: npt.NDArray[np.float64]) -> Mean:
-    """The mean of a whole run, with the half width that its batches have."""
-    found, centre = mean(values[1:]), values[0].item()
-    return replace(found, mean=centre, low=centre - found.half_width, high=centre + found.half_width)

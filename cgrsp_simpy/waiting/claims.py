@@ -14,7 +14,7 @@ import numpy as np
 from cgrsp_simpy.engine.claims import Held, claims_table
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.waiting.machines import Size
-from cgrsp_simpy.waiting.outcome import Columns
+from cgrsp_simpy.waiting.tally import Columns
 
 __all__ = ["claims_of", "timeline_of"]
 

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.studies.replicate import Runs as Done
+from cgrsp_simpy.studies.replicate import Wanted, replicate
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case, Outcome
+from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Floats, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, rent_per_h
+from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Size, rent_per_h
+from cgrsp_simpy.waiting.outcome import batched
 from cgrsp_simpy.waiting.policies import BASELINE_SHORT_S, NO_ERRORS, POLICIES, Mispredictions, WaitingPolicy, waiting_policy
-from cgrsp_simpy.waiting.simulation import simulate
-from cgrsp_simpy.waiting.trials import estimate, follow
 
 __all__ = [
     "LONG_CV",
@@ -50,7 +51,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
-Run = Callable[[Case, int], Outcome]
+Batches = dict[str, list[float]]  # figure -> of the whole run first, then of each batch
 Point = tuple[str, float, Case]  # the name of a line, where on the x axis, and what is simulated there
 
 RATE_PER_S, SERVICE_S = 0.2, 500.0  # lambda and 1 / mu of Figures 2 to 14 (Section 3.1)
@@ -90,43 +91,60 @@ class Runs:
         self.more = replace(self.exponential, jobs=jobs * ERRORS_SHARE)
         self.fewer = replace(self.exponential, jobs=math.ceil(jobs * SJF_SHARE))
         self.source = trace or BurstyJobs(math.ceil(jobs * WORKLOAD_SHARE), rate_per_s=CLUSTER_RATE_PER_S / SCALE)
-        self._known: dict[tuple[Run, Case], dict[str, Mean]] = {}
-        self._wanted: dict[tuple[Run, Case], None] = {}
+        self._known: dict[Case, list[Batches]] = {}
+        self._wanted: dict[Case, None] = {}
 
-    def __call__(self, case: Case, run: Run | None = None) -> dict[str, Mean]:
-        """The figures of a case; NaN while they are not known. run: by the recursion where that can, unless told."""
-        key = (run or (follow if case.recursive else simulate), case)
-        if key not in self._known:
-            self._wanted[key] = None
-        return self._known.get(key, UNKNOWN)
+    def trial(self, case: Case) -> list[Batches] | None:
+        """The figures of each trial of a case, whole and by batch; None while they are not known."""
+        if case not in self._known:
+            self._wanted[case] = None
+        return self._known.get(case)
+
+    def __call__(self, case: Case) -> dict[str, Mean]:
+        """The figures of a case: means over the trials, of one trial from its batches; NaN while they are not known."""
+        if (trials := self.trial(case)) is None:
+            return UNKNOWN
+        if len(trials) == 1:
+            return {name: batched(np.array(values)) for name, values in trials[0].items()}
+        return {name: mean([each[name][0] for each in trials]) for name in trials[0]}
 
     def carry_out(self, executor: Executor | int | None) -> bool:
         """Run all that is wanted; whether there was any."""
-        groups: dict[tuple[int, Run], list[Case]] = {}
-        for run, case in self._wanted:
-            groups.setdefault((1 if case.shared else self.trials, run), []).append(case)
-        for (trials, run), cases in groups.items():
-            found = estimate(cases, trials, executor=executor, run=run)
-            self._known.update({(run, case): figures for case, figures in zip(cases, found)})
+        seeds = {case: range(1 if case.shared else self.trials) for case in self._wanted}
+        done = replicate([Wanted(case, [case.policy], own) for case, own in seeds.items()], executor)
+        for case, own in seeds.items():
+            self._known[case] = [_figures(done, case, seed) for seed in own]
         self._wanted.clear()
-        return bool(groups)
+        return bool(seeds)
 
     @cached_property
     def workload(self) -> Workload:
         """The jobs of Figures 15 to 22, and the machines that suit them."""
         return Workload(self.source)
 
-    def rows(self, points: Iterable[Point], x: str, metrics: Sequence[str], run: Run | None = None) -> list[Row]:
+    def rows(self, points: Iterable[Point], x: str, metrics: Sequence[str]) -> list[Row]:
         """A row a point. x: the name of its column."""
         found = []
         for line, where, case in points:
             row: Row = {"line": line, "from": "simulation", x: where}
             for metric in metrics:
                 figure, unit = METRICS[metric]
-                mean = self(case, run)[figure]
-                row |= {metric: mean.mean / unit, half(metric): mean.half_width / unit}
+                row |= _told(metric, self(case)[figure], unit)
             found.append(row)
         return found
+
+
+def _figures(done: Done, case: Case, seed: int) -> Batches:
+    """What was kept of a run. Raises InputError for one that failed."""
+    outcome: Batches | str = done.outcome(case, case.policy, seed)
+    if isinstance(outcome, str):
+        raise InputError(outcome.removeprefix("InputError: "))
+    return outcome
+
+
+def _told(metric: str, value: Mean, unit: float) -> Row:
+    """A metric with the half width of its interval."""
+    return {metric: value.mean / unit, half(metric): value.half_width / unit}
 
 
 Rows = Callable[[Runs], list[Row]]
@@ -204,31 +222,36 @@ def _by_servers(lines: Sequence[Line], metrics: Sequence[str], servers: Sequence
 
 def policies(*names: str, metrics: Sequence[str], servers: Sequence[int] = SERVERS, marks: Sequence[int] = MARKS) -> Rows:
     """Figures 2, 6, 12 and 13: policies over the servers."""
-    return _by_servers([Line(name, POLICIES[name]) for name in names], metrics, servers, marks)
+    return _by_servers([Line(name, waiting_policy(name)) for name in names], metrics, servers, marks)
 
 
 def last_machine(runs: Runs) -> list[Row]:
     """Figure 3: njw's price, and the work that the last machine takes over."""
-    line = Line("njw", POLICIES["njw"])
+    line = Line("njw", waiting_policy("njw"))
     points = line.points(runs.exponential, MARKS)
-    bare = [(name, at, replace(case, prices=Prices(0.0, 1.0))) for name, at, case in points]
     return [
         *line.formula(SERVERS, ("normalized_price", "last_utilisation")),
         *runs.rows(points, "servers", ("normalized_price",)),
-        *runs.rows(bare, "servers", ("last_utilisation",), _one_machine_fewer),
+        *(
+            {"line": name, "from": "simulation", "servers": at, **_told("last_utilisation", _last(runs, case), 1.0)}
+            for name, at, case in points
+        ),
     ]
 
 
-def _one_machine_fewer(case: Case, seed: int) -> Outcome:
-    """What one machine fewer sends on demand beyond what the case does, on the same jobs, in place of what the case does."""
-    outcome, fewer = follow(case, seed), follow(replace(case, machines=int(case.fixed_per_h) - 1), seed)
-    outcome.tally.sums[:, -1] = fewer.tally.sums[:, -1] - outcome.tally.sums[:, -1]
-    return outcome
+def _last(runs: Runs, case: Case) -> Mean:
+    """What one machine fewer sends on demand an hour beyond what the case does, on the same jobs; NaN while not known."""
+    bare = case.varied(fixed=0.0, on_demand=1.0)
+    trials, fewer = (runs.trial(bare.varied(machines=number)) for number in (case.machines, int(case.fixed_per_h) - 1))
+    if trials is None or fewer is None:
+        return UNKNOWN["cost_per_h"]
+    pairs = [np.subtract(less["cost_per_h"], full["cost_per_h"]) for less, full in zip(fewer, trials)]
+    return batched(pairs[0]) if len(pairs) == 1 else mean([pair[0].item() for pair in pairs])
 
 
 def patience(metric: str, servers: Sequence[int] = SERVERS, waits_s: Sequence[float] = (30, 120, 300, 900)) -> Rows:
     """Figures 4 and 5: ajw-t for several b, between njw and ajw."""
-    none, *all_of_it = (Line(name, POLICIES[name]) for name in ("njw", "ajw"))
+    none, *all_of_it = (Line(name, waiting_policy(name)) for name in ("njw", "ajw"))
     between = [Line(f"b = {wait_s:g} s", waiting_policy("ajw-t", wait_s=wait_s)) for wait_s in waits_s]
     return _by_servers([none, *between, *all_of_it], (metric,), servers, MARKS)
 
@@ -236,8 +259,9 @@ def patience(metric: str, servers: Sequence[int] = SERVERS, waits_s: Sequence[fl
 def wait_errors(kind: str, metric: str, beside: str, servers: Sequence[int] = SERVERS) -> Rows:
     """Figures 7 to 9: sww with mispredicted waits, beside the policy that it comes near to. kind: over or under."""
     shares = WAIT_OVER if kind == "over" else WAIT_UNDER
-    lines = [Line(*_mistaken(POLICIES["sww"], kind, share)) for share in shares]
-    return _by_servers([*lines, Line(beside, POLICIES[beside])], (metric,), servers, MARKS if kind == "over" else MARKS[::2])
+    lines = [Line(*_mistaken(waiting_policy("sww"), kind, share)) for share in shares]
+    lines.append(Line(beside, waiting_policy(beside)))
+    return _by_servers(lines, (metric,), servers, MARKS if kind == "over" else MARKS[::2])
 
 
 WAIT_OVER, WAIT_UNDER = (0.0, 0.01, 0.03, 0.05, 0.1, 0.2), (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -254,7 +278,7 @@ def thresholds(runs: Runs) -> list[Row]:
     steps, metrics = range(0, 361, 10), ("normalized_price", "wait_s")
     ljw = {t: waiting_policy("ljw", short_s=t) for t in steps}
     lines = [row for t in steps for row in Line("ljw", ljw[t]).formula((TIGHT,), metrics, short_s=t)]
-    bounds = [Line(name, POLICIES[name]) for name in ("ajw", "njw")]
+    bounds = [Line(name, waiting_policy(name)) for name in ("ajw", "njw")]
     ends = [row for line in bounds for t in (0, 360) for row in line.formula((TIGHT,), metrics, short_s=t)]
     marks = (0, 20, 40, 60, 90, 130, 180, 240, 300, 360)
     return lines + ends + runs.rows([("ljw", t, Case(runs.exponential, ljw[t], TIGHT)) for t in marks], "short_s", metrics)
@@ -262,7 +286,7 @@ def thresholds(runs: Runs) -> list[Row]:
 
 def run_errors(runs: Runs) -> list[Row]:
     """Figure 11: ljw at 101 servers with mispredicted running times."""
-    cases = _run_errors(lambda errors: Case(runs.exponential, POLICIES["ljw"], TIGHT, errors=errors))
+    cases = _run_errors(lambda errors: Case(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors))
     return runs.rows(cases, "error_pct", THREE)
 
 
@@ -276,7 +300,7 @@ def _run_errors(case: Callable[[Mispredictions], Case]) -> list[Point]:
 
 def shortest_first(runs: Runs) -> list[Row]:
     """Figure 14: the policies of Figure 13 where the shortest job goes first; no formula is known."""
-    lines = [Line(name, POLICIES[name]) for name in POLICIES if name != "njw"]
+    lines = [Line(name, waiting_policy(name)) for name in POLICIES if name != "njw"]
     points = [point for line in lines for point in line.points(runs.fewer, MARKS[:-1], "sjf")]
     return runs.rows(points, "servers", ("opportunity_cents",))
 
@@ -285,7 +309,7 @@ def approximations(runs: Runs) -> list[Row]:
     """How far Eq. 23 and Eq. 26 are from simulation: wait by formula less the wait by simulation, over the latter."""
     rows = []
     for name in ("ljw", "compound"):
-        line = Line(name, POLICIES[name])
+        line = Line(name, waiting_policy(name))
         points = line.points(runs.exponential, (80, 84, 87, 90, 93)) + line.points(runs.more, (96, 98, 101, 104, 108))
         for row in runs.rows(points, "servers", ("wait_s",)):
             (formula,) = line.formula((row["servers"],), ("wait_s",))

@@ -60,6 +60,9 @@ class ExponentialJobs:
         check_number("rate_per_s", self.rate_per_s, above=0)
         check_number("service_s", self.service_s, above=0)
 
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
+
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, chunk by chunk; the first comes after one gap."""
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
@@ -103,6 +106,9 @@ class ListedJobs:
                 require(False, f"{column} of job {index + 1}", values[index].item(), f"a number >= {least}")
         for index in np.flatnonzero(np.diff(self.submit_s) < 0)[:1]:
             require(False, f"submit_s of job {index + 2}", self.submit_s[index + 1].item(), "not before the job before it")
+
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs" if self.name == "jobs" else f"{self.name}, {self.jobs} jobs"
 
     @property
     def jobs(self) -> int:

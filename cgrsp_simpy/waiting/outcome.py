@@ -1,142 +1,163 @@
-"""What became of the jobs, and what it costs: sums by batch, from which price, wait and share on demand follow."""
+"""The outcome of a run: its figures, its jobs, and who held which machine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.waiting.jobs import Chunk, Floats, Ints
-from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.waiting.claims import timeline_of
+from cgrsp_simpy.waiting.jobs import ListedJobs
+from cgrsp_simpy.waiting.tally import Columns, Tally
 
-__all__ = ["BATCHES", "Columns", "Tally", "in_order"]
+if TYPE_CHECKING:
+    from cgrsp_simpy.waiting.case import Case
 
-BATCHES = 20
-TRIM = 0.1  # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
+__all__ = ["METRICS", "Outcome", "batched", "of_trials"]
+
+METRICS = {
+    "wait_s": Metric("mean wait", "s"),
+    "price": Metric("price of an hour's work"),
+    "on_demand_fraction": Metric("share of jobs on demand", better=""),
+    "opportunity": Metric("price of the mean wait"),
+    "service_s": Metric("mean running time", "s", ""),
+    "load": Metric("work that comes: machines kept busy, or rent an hour of all jobs", better=""),
+    "cost_per_h": Metric("cost of an hour"),
+}
+"""What the figures of a run are; money is in the unit of the prices."""
 
 
-class Columns(NamedTuple):
-    """What became of some jobs, each column of shape (jobs,).
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves.
 
-    place: in the order of submission. jobs: the jobs. start_s: when each started, on a fixed machine or on demand.
-    on_demand: whether on demand.
+    Attributes
+    ----------
+    case : Case
+        What was run, its policy and order included.
+    seed : int
+        Of its random numbers.
+    tally : Tally
+        The sums behind the figures.
+    jobs : Columns, optional
+        What became of each job, in order of submission, if that was to be kept.
+    claims : structured array, optional
+        Then, of a simulation, who held which machine: an array of CLAIM as of `claims_of`; jobs are
+        numbered from 1.
     """
 
-    place: Ints
-    jobs: Chunk
-    start_s: Floats
-    on_demand: npt.NDArray[np.bool_]
+    case: Case
+    seed: int
+    tally: Tally
+    jobs: Columns | None = None
+    claims: np.ndarray[Any, np.dtype[Any]] | None = field(default=None, repr=False)
 
     @property
-    def wait_s(self) -> Floats:
-        """Seconds from submission to start."""
-        return self.start_s - self.jobs.submit_s
+    def timeline(self) -> Timeline:
+        """The run as machines and jobs.
 
-    @property
-    def end_s(self) -> Floats:
-        """When each ended."""
-        return self.start_s + self.jobs.run_s
-
-
-def in_order(kept: Sequence[Columns]) -> Columns:
-    """All jobs of several parts, in order of submission."""
-    place = np.concatenate([done.place for done in kept])
-    order = np.argsort(place)
-
-    def joined(columns: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        return np.concatenate(list(columns))[order]
-
-    jobs = Chunk(*(joined(columns) for columns in zip(*(done.jobs for done in kept))))
-    return Columns(place[order], jobs, joined(done.start_s for done in kept), joined(done.on_demand for done in kept))
-
-
-@dataclass
-class Tally:
-    """Sums over the jobs that count, by batch of jobs that follow each other; its size does not grow with the jobs.
-
-    jobs: number of jobs to come. sizes: price table of shared machines, or None where a job takes a whole machine, whose rent
-    then counts as 1 an hour. steady: whether the jobs are a part of a stream without end. Then the middle 80 % count, and fixed
-    machines are paid from the first of their submissions to the last. Of jobs that are all there are, such as a log's, each
-    counts, and fixed machines are paid until the work is done: from the first submission to the last end.
-
-    sums: one row a batch, of the jobs, their waits and running times in s, jobs on demand, rents of all jobs' running times
-    (price per hour times seconds), and rents of those on demand.
-    """
-
-    jobs: int
-    sizes: Sequence[Size] | None = None
-    steady: bool = True
-    sums: Floats = field(init=False)
-    _edges: Ints = field(init=False)
-    _edges_s: Floats = field(init=False)  # from when to when a batch pays the fixed machines
-
-    def __post_init__(self) -> None:
-        trim = int(TRIM * self.jobs) if self.steady else 0
-        batches = max(1, min(BATCHES, self.jobs - 2 * trim))
-        self._edges = np.linspace(trim, self.jobs - trim, batches + 1).astype(np.int64)
-        self._edges_s = np.zeros(batches + 1)
-        self.sums = np.zeros((batches, 6))
-
-    def add(self, done: Columns) -> None:
-        """Count jobs, in any order."""
-        batch = np.searchsorted(self._edges, done.place, side="right") - 1
-        if self.steady:
-            self._note_submissions(done)
-        else:
-            self._note_ends(done, batch)
-        inside = (batch >= 0) & (batch < len(self.sums))
-        rent = self._rent_per_h(done.jobs) * done.jobs.run_s
-        columns = (np.ones(len(batch)), done.wait_s, done.jobs.run_s, done.on_demand, rent, rent * done.on_demand)
-        for sums, column in zip(self.sums.T, columns):
-            sums += np.bincount(batch[inside], column[inside], len(self.sums))
-
-    def _note_submissions(self, done: Columns) -> None:
-        """Where no job is left behind the last edge, its time is that of the last job."""
-        edges = np.minimum(self._edges, self.jobs - 1)
-        for row in np.flatnonzero(np.isin(done.place, edges)):
-            self._edges_s[edges == done.place[row]] = done.jobs.submit_s[row]
-
-    def _note_ends(self, done: Columns, batch: Ints) -> None:
-        """A batch pays from the moment at which the jobs before it have all ended to the one at which its own have, too."""
-        for row in np.flatnonzero(done.place == 0):
-            self._edges_s[0] = done.jobs.submit_s[row]
-        np.maximum.at(self._edges_s, batch + 1, done.end_s)
-
-    def _rent_per_h(self, jobs: Chunk) -> Floats:
-        if self.sizes is None:
-            return np.ones(len(jobs.run_s))
-        return rent_per_h(jobs.cores, jobs.memory_gb, self.sizes)
-
-    def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
-        """Figures of the whole first, then of each batch; arrays of shape (1 + batches,).
-
-        fixed_per_h: what all fixed machines would cost to rent, in the money of `sizes`. wait_s, service_s: means. price: of an
-        hour's work, P in the unit of the prices (Eq. 5 over the work done). on_demand_fraction: share of the jobs. opportunity:
-        P w, the price of the mean wait (Section 4.2.1). load: rent per hour of all jobs; without `sizes`, machines at work.
-        cost_per_h: in the unit of the prices, per unit of rent.
-
-        Raises InputError where the jobs that count bring no work, of which an hour has no price, or all come at one time in a
-        stream without end. A batch without work, or without time, has figures that are NaN or infinite.
+        Raises
+        ------
+        InputError
+            Where it has not been simulated, or nothing was kept.
         """
-        jobs, wait_s, run_s, on_demand, rent, rented = np.vstack([self.sums.sum(axis=0), self.sums]).T
-        edges_s = np.maximum.accumulate(self._edges_s)
-        span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
-        if rent[0] == 0:
-            raise InputError(f"an hour of work has no price: the {jobs[0]:,.0f} jobs that count run for 0 s, or at no rent")
-        require(span_s[0] > 0, "jobs", self.jobs, "at least 2, submitted at different times, for a price per hour")
-        with np.errstate(divide="ignore", invalid="ignore"):  # a batch without work or time
-            cost = prices.fixed * fixed_per_h * span_s + prices.on_demand * rented
-            price = cost / rent
-            return {
-                "wait_s": wait_s / jobs,
-                "price": price,
-                "on_demand_fraction": on_demand / jobs,
-                "opportunity": price * wait_s / jobs / 3600,
-                "service_s": run_s / jobs,
-                "load": rent / span_s,
-                "cost_per_h": cost / span_s,
+        if self.jobs is None or self.claims is None:
+            raise InputError("only a simulation whose jobs are kept has a timeline: simulate(case, keep=True)")
+        order, policy = self.case.order, self.case.policy.name
+        told = order if isinstance(order, str) else policy_name(order)
+        name = policy if order == "fcfs" else f"{policy}, {told}"
+        return timeline_of(self.case.machines, self.jobs, self.claims, name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a job: its number from 1, what it needs, when it came and started, seconds; tags.
+
+        Raises
+        ------
+        InputError
+            Where no jobs were kept.
+        """
+        if self.jobs is None:
+            raise InputError("only a run whose jobs are kept has rows: simulate(case, keep=True)")
+        done = self.jobs
+        names = ("job", *done.jobs._fields, "start_s", "wait_s", "on_demand")
+        columns = (done.place + 1, *done.jobs, done.start_s, done.wait_s, done.on_demand.astype(int))
+        rows = [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
+        return [{**row, **self.tags.of(place, row)} for place, row in enumerate(rows)]
+
+    def summary(self) -> dict[str, float]:
+        """The figures of METRICS: of a log all jobs count, of generated ones the middle 80 %.
+
+        cost_per_h of shared machines is in the money of the sizes.
+
+        Raises
+        ------
+        InputError
+            For jobs without any work; see `Tally.figures`.
+        """
+        return {name: values[0].item() for name, values in self.by_batch().items()}
+
+    @property
+    def means(self) -> dict[str, Mean]:
+        """The same with 95 % intervals from batch means, for a single long run."""
+        return {name: batched(values) for name, values in self.by_batch().items()}
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+
+        by, value: the column and its value. jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the jobs.
+        core_hours, on_demand_core_hours: cores times running time, of all and of those on demand.
+
+        Raises InputError for a column that the log does not have, or where the jobs were not kept.
+        """
+        require(self.jobs is not None, "jobs", None, "kept: simulate(case, keep=True)")
+        assert self.jobs is not None
+        done = self.jobs
+        core_h = done.jobs.cores * done.jobs.run_s / 3600
+        return [
+            {
+                "by": tag,
+                "value": value,
+                "jobs": int(chosen.sum()),
+                "wait_s": float(done.wait_s[chosen].mean()),
+                "service_s": float(done.jobs.run_s[chosen].mean()),
+                "on_demand_fraction": float(done.on_demand[chosen].mean()),
+                "core_hours": float(core_h[chosen].sum()),
+                "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
             }
+            for value, chosen in self.tags.groups(tag).items()
+        ]
+
+    @property
+    def tags(self) -> Tags:
+        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        source = self.case.source
+        return source.tags if isinstance(source, ListedJobs) else Tags()
+
+    def by_batch(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The figures of the whole run first, then of each batch of jobs."""
+        found = self.tally.figures(self.case.fixed_per_h, self.case.prices)
+        unit = self.case.prices.on_demand if self.case.shared else 1.0
+        return {**found, "cost_per_h": found["cost_per_h"] / unit}
+
+
+def batched(values: npt.NDArray[np.float64]) -> Mean:
+    """The mean of a whole run, with the half width that its batches have; values: as of `by_batch`."""
+    found, centre = mean(values[1:]), values[0].item()
+    return replace(found, mean=centre, low=centre - found.half_width, high=centre + found.half_width)
+
+
+def of_trials(outcomes: Sequence[Outcome]) -> dict[str, Mean]:
+    """Means with 95 % intervals over seeds, or from the batches of a single run."""
+    if len(outcomes) == 1:
+        return outcomes[0].means
+    figures = [outcome.summary() for outcome in outcomes]
+    return {name: mean([each[name] for each in figures]) for name in figures[0]}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_one_of, require
+from cgrsp_simpy.model.parameters import parameters
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.waiting.jobs import Chunk, JobSource
 
@@ -24,6 +26,7 @@ __all__ = [
     "Mispredictions",
     "WaitingPolicy",
     "foreseen",
+    "limits_of",
     "waiting_policy",
 ]
 
@@ -54,33 +57,81 @@ class WaitingPolicy:
         return self.wait_s < math.inf or self.short_s > 0
 
 
-# Name -> policy, with the paper's baseline for b and t (waiting-policies.txt Sections 3.1 to 4.3).
-POLICIES = {
-    policy.name: policy
-    for policy in (
-        WaitingPolicy("ajw"),
-        WaitingPolicy("njw", wait_s=0.0),
-        WaitingPolicy("ajw-t", wait_s=BASELINE_WAIT_S),
-        WaitingPolicy("sww", wait_s=BASELINE_WAIT_S, balks=True),
-        WaitingPolicy("ljw", short_s=BASELINE_SHORT_S),
-        WaitingPolicy("compound", wait_s=BASELINE_WAIT_S, short_s=BASELINE_SHORT_S, balks=True),
-    )
+def ajw() -> WaitingPolicy:
+    """All jobs wait, for as long as it takes (waiting-policies.txt Section 3.1)."""
+    return WaitingPolicy("ajw")
+
+
+def njw() -> WaitingPolicy:
+    """No jobs wait: who finds no machine idle goes on demand (Section 3.2)."""
+    return WaitingPolicy("njw", wait_s=0.0)
+
+
+def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
+    """All jobs wait, but no longer than wait_s, b, in seconds (Section 3.3)."""
+    return WaitingPolicy("ajw-t", wait_s=wait_s)
+
+
+def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
+    """Short waits wait: who would wait longer than wait_s, b, in seconds, goes on demand at once (Section 4.1)."""
+    return WaitingPolicy("sww", wait_s=wait_s, balks=True)
+
+
+def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
+    """Long jobs wait: those that run below short_s, t, in seconds, go on demand at once (Section 4.2)."""
+    return WaitingPolicy("ljw", short_s=short_s)
+
+
+def compound(wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
+    """Both: long jobs wait, and of these who would not wait long (Section 4.3)."""
+    return WaitingPolicy("compound", wait_s=wait_s, short_s=short_s, balks=True)
+
+
+POLICIES: dict[str, Callable[..., WaitingPolicy]] = {
+    "ajw": ajw,
+    "njw": njw,
+    "ajw-t": ajw_t,
+    "sww": sww,
+    "ljw": ljw,
+    "compound": compound,
 }
+"""Name -> factory, with the paper's baseline for b and t (waiting-policies.txt Sections 3.1 to 4.3)."""
 
 
-def waiting_policy(name: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
-    """A policy by its name: ajw, njw, ajw-t, sww, ljw or compound.
+def waiting_policy(text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
+    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as in "sww:wait_s=60".
 
-    wait_s: b, for ajw-t, sww and compound. short_s: t, for ljw and compound. Both in seconds. Raises InputError for another
-    name, or a number below 0.
+    Parameters
+    ----------
+    text : str
+        The name; parameters in it come before the arguments.
+    wait_s : float
+        b, seconds >= 0: of ajw-t, sww and compound.
+    short_s : float
+        t, seconds >= 0: of ljw and compound.
+
+    Returns
+    -------
+    WaitingPolicy
+        Of that name.
+
+    Raises
+    ------
+    InputError
+        For another name or parameter, or a number below 0.
     """
+    name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)
     check_number("wait_s", wait_s, least=0)
     check_number("short_s", short_s, least=0)
-    usual = POLICIES[name]
-    if 0 < usual.wait_s < math.inf:
-        usual = replace(usual, wait_s=wait_s)
-    return replace(usual, short_s=short_s) if usual.short_s > 0 else usual
+    factory, limits = POLICIES[name], {"wait_s": wait_s, "short_s": short_s}
+    usual = {limit: limits[limit] for limit in limits_of(name)}
+    return factory(**{**usual, **parameters("waiting policy", text, factory)})
+
+
+def limits_of(name: str) -> tuple[str, ...]:
+    """Which of wait_s and short_s a policy has, by its name; none if it is not one of POLICIES."""
+    return tuple(signature(POLICIES[name]).parameters) if name in POLICIES else ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""First come, first served without events: who starts when follows from when each machine next falls free.
+"""First come, first served without events: a start follows from when machines next fall free.
 
-The same jobs start at the same times as in the simulation, to the last bit; this is its check, and its fast path. A machine is
-taken as a whole by one job at a time.
+The same jobs start at the same times as in the simulation, to the last bit; this is its check, and
+its fast path. A machine is taken as a whole by one job at a time.
 """
 
 from __future__ import annotations
@@ -9,14 +9,53 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from heapq import heapreplace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.waiting.jobs import Chunk, Floats
-from cgrsp_simpy.waiting.outcome import Columns
+from cgrsp_simpy.waiting.outcome import Outcome
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
+from cgrsp_simpy.waiting.tally import Columns, Tally, joined
 
-__all__ = ["recursion"]
+if TYPE_CHECKING:
+    from cgrsp_simpy.waiting.case import Case
+
+__all__ = ["follow", "recursion"]
+
+
+def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
+    """The outcome of `simulate` without events; a job takes about a microsecond.
+
+    Parameters
+    ----------
+    case : Case
+        Of whole machines, first come, first served.
+    seed : int
+        At least 0.
+    keep : bool
+        Keep what became of each job; there are no claims.
+
+    Returns
+    -------
+    Outcome
+        Its figures are those of the simulation, to the bit.
+
+    Raises
+    ------
+    InputError
+        For another order, shared machines, or a seed that is not allowed.
+    """
+    check_whole("seed", seed, least=0)
+    if not isinstance(case.machines, int) or not case.recursive:
+        raise InputError("the recursion is for machines that a job takes as a whole, first come, first served; simulate instead")
+    tally, kept = Tally(case.jobs, steady=case.steady), []
+    for done in recursion(case.foreseen(seed), case.policy, case.machines, case.work_conserving):
+        tally.add(done)
+        if keep:
+            kept.append(done)
+    return Outcome(case, seed, tally, joined(kept) if keep else None)
 
 
 def recursion(

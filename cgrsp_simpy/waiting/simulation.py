@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from itertools import count
-from typing import Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import simpy
@@ -15,27 +17,55 @@ from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.model.checks import check_whole
-from cgrsp_simpy.waiting.case import Case, Outcome
 from cgrsp_simpy.waiting.claims import claims_of
 from cgrsp_simpy.waiting.jobs import CHUNK, Chunk
 from cgrsp_simpy.waiting.orders import Line, order_of
-from cgrsp_simpy.waiting.outcome import Columns, Tally, in_order
+from cgrsp_simpy.waiting.outcome import Outcome
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds
-from cgrsp_simpy.waiting.resources import Arriving, Machines, Plan, SharedMachines, SharedPlan, WholeMachines, WholePlan
+from cgrsp_simpy.waiting.resources import (
+    Arriving,
+    Machines,
+    Plan,
+    SharedMachines,
+    SharedPlan,
+    WholeMachines,
+    WholePlan,
+)
+from cgrsp_simpy.waiting.tally import Columns, Tally, joined
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.waiting.case import Case
 
 __all__ = ["Simulation", "simulate"]
 
 Process = Generator[simpy.Event, Any, None]
-Row = tuple[int, float, float, int, float, float, bool]
-"""What a job leaves: id, submit_s, run_s, cores, memory_gb, start_s, and whether it ran on demand."""
+_number = itemgetter(0)
 
 
 def simulate(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
-    """Simulate a case in SimPy until its last job has ended.
+    """Simulate a case under its own policy, in SimPy, until its last job has ended.
 
-    keep: keep what became of each job, and who held which machine; without it memory does not grow with the number of jobs.
-    Raises InputError for a job that fits on no machine, PolicyError for an order of one's own that answers what cannot be
-    carried out.
+    Parameters
+    ----------
+    case : Case
+        What to simulate.
+    seed : int
+        At least 0.
+    keep : bool
+        Keep what became of each job, and who held which machine; without it memory does not grow
+        with the number of jobs.
+
+    Returns
+    -------
+    Outcome
+        Figures in `summary()`; with `keep`, jobs in `rows()`, `claims` and `timeline`.
+
+    Raises
+    ------
+    InputError
+        For a job that fits on no machine, or a seed that is not allowed.
+    PolicyError
+        For an order of one's own that answers what cannot be carried out.
     """
     run = Simulation(case, seed, keep=keep)
     run.env.run()
@@ -59,17 +89,27 @@ class Simulation:
         self.engine = Engine(env, machines.places(env), Line(machines), order_of(case.order), listener, log)
         self.plan = _plan(case)
         self.ledger = _Ledger(case, keep)
-        env.process(self.source(_arrivals(case.foreseen(seed))))
+        env.process(self.source(self.arrivals(case.foreseen(seed))))
 
     def close(self) -> Outcome:
         """What the run leaves, once the last job has ended."""
         self.engine.check_done()
         ledger = self.ledger
-        ledger.flush()
+        ledger.count()
         if self.engine.log is None:
             return Outcome(self.case, self.seed, ledger.tally)
-        jobs = in_order(ledger.kept)
-        return Outcome(self.case, self.seed, ledger.tally, jobs, claims_of(self.case.machines, jobs, self.engine.log))
+        jobs = joined(ledger.kept)
+        claims = claims_of(self.case.machines, jobs, self.engine.log)
+        return Outcome(self.case, self.seed, ledger.tally, jobs, claims)
+
+    def arrivals(self, foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[tuple[Arriving, int]]:
+        """The jobs one by one, and what is foreseen for each."""
+        numbers = count(1)
+        for chunk, kinds in foreseen:
+            self.ledger.chunks.append(chunk)
+            columns = (column.tolist() for column in (*chunk, kinds))
+            for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
+                yield Arriving(next(numbers), submit_s, run_s, cores, memory_gb), kind
 
     def source(self, jobs: Iterable[tuple[Arriving, int]]) -> Process:
         """Start the process of each job when it is submitted."""
@@ -100,7 +140,7 @@ class Simulation:
             if engine.listener:
                 engine.tell("finish", claim, f"ran {job.run_s:.2f} s")
             engine.release(claim)
-        self.ledger.record((job.id, job.submit_s, job.run_s, job.cores, job.memory_gb, start_s, claim is None))
+        self.ledger.record((job.id, start_s, claim is None))
 
     def patience_s(self, job: Arriving, kind: int) -> float:
         """How long a job stays in the queue, at most."""
@@ -133,35 +173,45 @@ def _plan(case: Case) -> Plan | None:
     return WholePlan(case.machines) if isinstance(case.machines, int) else SharedPlan(case.machines)
 
 
-def _arrivals(foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[tuple[Arriving, int]]:
-    """The jobs one by one, and what is foreseen for each."""
-    numbers = count(1)
-    for chunk, kinds in foreseen:
-        for submit_s, run_s, cores, memory_gb, kind in zip(*(column.tolist() for column in (*chunk, kinds))):
-            yield Arriving(next(numbers), submit_s, run_s, cores, memory_gb), kind
-
-
 class _Ledger:
-    """Takes down what becomes of jobs, and counts them by the thousand."""
+    """Takes down what becomes of jobs, and counts them chunk by chunk, in order of submission.
+
+    So are they counted by the recursion, and the sums are the same to the bit.
+
+    chunks: jobs that have come and have not been counted.
+    """
 
     def __init__(self, case: Case, keep: bool) -> None:
-        self.tally = Tally(case.jobs.jobs, case.sizes if case.shared else None, case.steady)
+        self.tally = Tally(case.jobs, case.sizes if case.shared else None, case.steady)
         self.kept: list[Columns] = []
-        self._keep, self._rows = keep, list[Row]()
+        self.chunks: deque[Chunk] = deque()
+        self._keep, self._counted = keep, 0
+        self._rows: list[tuple[int, float, bool]] = []  # of jobs: id, start_s, whether on demand
+        self._enough = CHUNK
 
-    def record(self, row: Row) -> None:
-        """Take down a job."""
+    def record(self, row: tuple[int, float, bool]) -> None:
+        """Take down a job that has ended."""
         self._rows.append(row)
-        if len(self._rows) == CHUNK:
-            self.flush()
+        if len(self._rows) >= self._enough:
+            self.count()
+            self._enough = len(self._rows) + CHUNK
 
-    def flush(self) -> None:
-        """Count what has been taken down."""
-        if not self._rows:
-            return
-        number, *job, start_s, on_demand = (np.array(column) for column in zip(*self._rows))
-        done = Columns(number - 1, Chunk(*job), start_s, on_demand)
-        self.tally.add(done)
-        self._rows.clear()
-        if self._keep:
-            self.kept.append(done)
+    def count(self) -> None:
+        """Count the oldest chunks, up to the first of which a job has not ended."""
+        rows = self._rows
+        rows.sort(key=_number)
+        while self.chunks and self._has_ended(len(self.chunks[0].run_s)):
+            chunk = self.chunks.popleft()
+            number = len(chunk.run_s)
+            place, start_s, on_demand = (np.array(column) for column in zip(*rows[:number]))
+            done = Columns(place - 1, chunk, start_s, on_demand)
+            del rows[:number]
+            self._counted += number
+            self.tally.add(done)
+            if self._keep:
+                self.kept.append(done)
+
+    def _has_ended(self, number: int) -> bool:
+        """Whether all of the next jobs have ended, so many."""
+        rows = self._rows
+        return len(rows) >= number and rows[number - 1][0] == self._counted + number

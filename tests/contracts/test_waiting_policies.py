@@ -8,12 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.simulation import simulate
-from cgrsp_simpy.waiting.trials import best_number, follow
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
 every_policy = pytest.mark.parametrize("name", POLICIES)
@@ -144,7 +145,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
     case = Case(ExponentialJobs(2_000), waiting_policy(name), 101)
     one, again, other = simulate(case, seed=1, keep=True), simulate(case, seed=1, keep=True), simulate(case, seed=2, keep=True)
     assert_same(one, again)
-    assert one.figures == again.figures != other.figures
+    assert one.summary() == again.summary() != other.summary()
 
 
 # ---- what a log costs, by another program ----
@@ -194,7 +195,7 @@ def test_a_log_costs_what_another_program_says_and_never_less_than_a_machine_tha
     price, wait_s = costs(by_the_second(jobs, policy, machines, order), machines)
     case = Case(jobs, policy, machines, order)
     for run in (simulate, follow) if order == "fcfs" else (simulate,):
-        figures = run(case).figures
+        figures = run(case).summary()
         assert (figures["price"], figures["wait_s"]) == pytest.approx((price, wait_s))
         assert figures["price"] >= FIXED * (1 - 1e-12)
 
@@ -221,7 +222,7 @@ def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
         allowed = {number: row for number, row in found.items() if number and row[0] <= ON_DEMAND * (1 + 1e-12)}
         allowed = allowed or {number: row for number, row in found.items() if row == min(found.values())}
     best = best_number(Case(jobs, small(name), 1, order), by)
-    figures = best.figures
+    figures = best.summary()
     assert value(figures["price"], figures["wait_s"]) == pytest.approx(min(value(*row) for row in allowed.values()))
     assert figures["price"] == pytest.approx(found[best.case.machines][0])
 
@@ -240,7 +241,7 @@ def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, mac
     needs = np.maximum(done.jobs.cores, np.ceil(done.jobs.memory_gb / 4))
     rents = [0.048 * 2 ** math.ceil(math.log2(need)) for need in needs]
     price, wait_s = costs(told, 4 * 0.048 * len(case.machines), rents)
-    assert (outcome.figures["price"], outcome.figures["wait_s"]) == pytest.approx((price, wait_s))
+    assert (outcome.summary()["price"], outcome.summary()["wait_s"]) == pytest.approx((price, wait_s))
 
 
 @every_policy
@@ -251,7 +252,7 @@ def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order,
     case = Case(jobs, small(name), (M5[2],), order)
 
     def value(outcome):
-        figures = outcome.figures
+        figures = outcome.summary()
         return figures["price"] * (1 if by == "price" else figures["wait_s"] + figures["service_s"])
 
     others = [replace(case, machines=(M5[2],) * number) for number in range(int(name == "ajw"), jobs.jobs + 2)]

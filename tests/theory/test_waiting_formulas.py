@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, waiting_policy
-from cgrsp_simpy.waiting.trials import estimate, follow
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline: a load of 100
 SERVERS = np.arange(1, 301)
@@ -279,8 +279,9 @@ def far(found, formula, place):
 
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
-    cases = [Case(ExponentialJobs(jobs), waiting_policy(name), s, errors=errors) for s in servers]
-    return estimate(cases, trials, run=follow)
+    case = Case(ExponentialJobs(jobs), machines=1000, errors=errors)
+    study = cg.sweep({"machines": servers}, [name], range(trials), case)
+    return [study.at(machines=number).means()[name] for number in servers]
 
 
 @pytest.mark.parametrize(("name", "servers"), [("ajw", LOADS), ("njw", WIDE), ("ajw-t", WIDE), ("sww", WIDE)])

@@ -11,7 +11,7 @@ from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, rent_per_h
 from cgrsp_simpy.waiting.policies import waiting_policy
-from cgrsp_simpy.waiting.trials import follow
+from cgrsp_simpy.waiting.recursion import follow
 
 RATE, MEAN_S = 0.4527, 6225.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -163,7 +163,7 @@ def test_all_jobs_wait_for_hours(exponential, low_h, high_h):
     """
     machines, jobs = round(225 / 40 * 64 / 3.23), 300_000
     source = ExponentialJobs(jobs, RATE / 40, MEAN_S) if exponential else BurstyJobs(jobs, RATE / 40)
-    wait_s = follow(Case(source, waiting_policy("ajw"), machines)).figures["wait_s"]
+    wait_s = follow(Case(source, waiting_policy("ajw"), machines)).summary()["wait_s"]
     assert low_h <= wait_s / HOUR <= high_h
 
 

@@ -8,13 +8,14 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.bursty import BurstyJobs
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h, size_for
 from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.simulation import simulate
-from cgrsp_simpy.waiting.trials import best_number, estimate, follow
 
 HOUR = 3600.0
 
@@ -154,7 +155,7 @@ def test_shares_of_mistaken_jobs():
 def test_price_of_jobs_on_whole_machines():
     """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from the first submission to the last end."""
     jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
-    figures = simulate(Case(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).figures
+    figures = simulate(Case(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
     assert figures == pytest.approx(
         {"wait_s": 0, "price": 2, "on_demand_fraction": 0, "opportunity": 0, "service_s": HOUR, "load": 1, "cost_per_h": 2}
     )
@@ -164,7 +165,7 @@ def test_price_of_jobs_on_shared_machines():
     """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4 cores, the other rents 4 at 0.192 $."""
     jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
     case = Case(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
-    figures = simulate(case).figures
+    figures = simulate(case).summary()
     assert figures["on_demand_fraction"] == 0.5
     assert figures["load"] == pytest.approx(2 * 0.192)
     assert figures["price"] / 9.6 == pytest.approx((0.4 + 1) / 2)  # of renting for both
@@ -181,12 +182,12 @@ class Generated:
 def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     """Section 3.1: nine jobs at once wait 0, 1, ... 8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8."""
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).figures["wait_s"] == np.mean(range(1, 9))
+    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(range(1, 9))
 
 
 def test_of_a_log_every_job_counts():
     jobs = jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0))
-    figures = simulate(Case(jobs, waiting_policy("ajw"), 1)).figures
+    figures = simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()
     assert figures["wait_s"] == np.mean([*range(9), 0])
     assert figures["price"] == pytest.approx(3.84 * 51 / 10)
 
@@ -195,7 +196,7 @@ def test_a_log_pays_the_machines_until_its_backlog_is_done():
     """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least possible price; on two, twice 2 h."""
     jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
     for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
-        figures = simulate(Case(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))).figures
+        figures = simulate(Case(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))).summary()
         assert figures["price"] == pytest.approx(price)
         assert figures["cost_per_h"] == pytest.approx(2 * machines)
 
@@ -205,14 +206,14 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
     """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s of work."""
     jobs = jobs_of((7, 100, 1, 0), (7, 50, 1, 0), (7, 30, 1, 0))
     outcome = run(Case(jobs, waiting_policy("ajw"), 2))
-    assert outcome.figures["price"] == pytest.approx(3.84 * 200 / 180)
-    assert outcome.figures["load"] == pytest.approx(1.8)
-    assert outcome.means["price"].mean == outcome.figures["price"]
+    assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
+    assert outcome.summary()["load"] == pytest.approx(1.8)
+    assert outcome.means["price"].mean == outcome.summary()["price"]
 
 
 def test_jobs_of_no_running_time_among_others_are_free():
     jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).figures["price"] == pytest.approx(3.84 * 105 / 100)
+    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(3.84 * 105 / 100)
 
 
 def test_who_owns_no_machine_rents_for_every_job_at_once():
@@ -224,14 +225,14 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
                 outcome = simulate(case, keep=True)
                 assert outcome.jobs.on_demand.all()
                 assert (outcome.jobs.wait_s == 0).all()
-                assert outcome.figures["price"] == pytest.approx(9.6)
+                assert outcome.summary()["price"] == pytest.approx(9.6)
                 if machines == 0:
-                    assert follow(case).figures == pytest.approx(outcome.figures)
+                    assert follow(case).summary() == pytest.approx(outcome.summary())
 
 
 def test_simulation_and_recursion_count_the_same():
     case = Case(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
-    assert simulate(case, 1).figures == pytest.approx(follow(case, 1).figures, rel=1e-12)
+    assert simulate(case, 1).summary() == follow(case, 1).summary()  # to the bit
 
 
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
@@ -242,33 +243,24 @@ def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     simulated, followed = simulate(case, keep=True), follow(case, keep=True)
     np.testing.assert_array_equal(simulated.jobs.place, np.arange(5_000))
     np.testing.assert_array_equal(followed.jobs.place, np.arange(5_000))
-    assert simulated.figures == pytest.approx(followed.figures, rel=1e-12)
+    assert simulated.summary() == followed.summary() == simulate(case).summary()
 
 
-def test_trials_have_their_own_seeds_and_one_has_batches():
-    case = Case(ExponentialJobs(4_000), waiting_policy("njw"), 100)
-    (three,) = estimate([case], trials=3, seed=5, run=follow)
-    prices = [follow(case, seed).figures["price"] for seed in (5, 6, 7)]
-    assert three["price"].mean == pytest.approx(np.mean(prices))
-    assert three["price"].n == 3
-    (one,) = estimate([case], trials=1, seed=5, run=follow)
-    assert one["price"].mean == pytest.approx(prices[0])
-    assert one["price"].n == 20
-    assert one["price"].low < prices[0] < one["price"].high
-
-
-def test_trials_in_two_processes_give_the_same_figures():
-    cases = [Case(ExponentialJobs(1_000), waiting_policy(name), 95) for name in ("njw", "compound")]
-    assert estimate(cases, 2, executor=2) == estimate(cases, 2)
+def test_a_single_long_run_has_intervals_from_its_batches():
+    outcome = follow(Case(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
+    price, found = outcome.means["price"], outcome.summary()["price"]
+    assert price.mean == pytest.approx(found)
+    assert price.n == 20
+    assert price.low < found < price.high
 
 
 def test_the_best_number_on_jobs_of_ones_own_is_the_best_of_all():
     jobs = ListedJobs(*next(ExponentialJobs(2_000, rate_per_s=0.01).chunks(0)))
     best = best_number(Case(jobs, waiting_policy("njw"), 1))
-    prices = [simulate(Case(jobs, waiting_policy("njw"), n)).figures["price"] for n in range(1, 16)]
+    prices = [simulate(Case(jobs, waiting_policy("njw"), n)).summary()["price"] for n in range(1, 16)]
     assert best.case.machines == 1 + int(np.argmin(prices))
     patient = Case(jobs, waiting_policy("ajw-t", wait_s=300), 1)
-    figures = [simulate(replace(patient, machines=n)).figures for n in range(1, 16)]
+    figures = [simulate(replace(patient, machines=n)).summary() for n in range(1, 16)]
     totals = [each["price"] * (each["wait_s"] + each["service_s"]) for each in figures]
     assert best_number(patient, "total").case.machines == 1 + int(np.argmin(totals))
 
@@ -281,7 +273,7 @@ def test_the_best_number_is_none_for_a_log_that_hardly_uses_a_machine_unless_all
             for kind in (1, (M5[-1],)):
                 best = best_number(Case(jobs, waiting_policy(name), kind), by)
                 assert best.case.machines in (0, ())
-                assert best.figures["price"] == pytest.approx(9.6)
+                assert best.summary()["price"] == pytest.approx(9.6)
     assert best_number(Case(jobs, waiting_policy("ajw"), 1)).case.machines == 1
     assert best_number(Case(jobs, waiting_policy("ajw"), (M5[-1],))).case.machines == (M5[-1],)
 
@@ -292,7 +284,7 @@ def test_more_machines_than_ever_have_a_job_are_not_tried_however_cheap():
     for by in ("price", "opportunity", "total"):
         cheap = Case(jobs, waiting_policy("ajw"), 1, prices=Prices(1e-12, 9.6))
         assert best_number(cheap, by).case.machines == (2 if by == "opportunity" else 1)
-        assert best_number(replace(cheap, policy=waiting_policy("ljw")), by).figures["price"] == pytest.approx(9.6)
+        assert best_number(replace(cheap, policy=waiting_policy("ljw")), by).summary()["price"] == pytest.approx(9.6)
 
 
 def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
@@ -318,7 +310,7 @@ def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
 
 def idle(submit_s):
     """The figures of jobs without running time."""
-    return simulate(Case(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)).figures
+    return simulate(Case(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)).summary()
 
 
 def two(*, cores=1, memory_gb=0.0):
@@ -342,7 +334,7 @@ def two(*, cores=1, memory_gb=0.0):
         (lambda: Case(two(), waiting_policy("ajw"), ()), ["machines"]),
         (lambda: idle([0]), ["no price", "1 jobs", "0 s"]),
         (lambda: idle([0, 5]), ["no price", "2 jobs"]),
-        (lambda: simulate(Case(ExponentialJobs(1), waiting_policy("ajw"), 1)).figures, ["jobs(=1)", "at least 2"]),
+        (lambda: simulate(Case(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(), ["jobs(=1)", "at least 2"]),
         (lambda: Case(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
         (lambda: Case(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),  # no such size for rent
         (lambda: Case(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)), ["on-demand price(=0)"]),
@@ -351,7 +343,7 @@ def two(*, cores=1, memory_gb=0.0):
         (lambda: follow(Case(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
         (lambda: follow(Case(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
         (lambda: simulate(Case(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
-        (lambda: estimate([Case(two(), waiting_policy("ajw"), 1)], trials=0), ["trials(=0)"]),
+        (lambda: Case(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
         (lambda: best_number(Case(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))), ["fixed price(=0)"]),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
     ],

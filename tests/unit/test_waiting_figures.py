@@ -67,7 +67,7 @@ def deviations(folder, shift=0):
     """Of the marks of Figure 3 from njw's formula at so many servers more, in standard errors."""
     student_t = 2.262  # of ten trials, 95 %
     for row in rows_of(folder / "waiting_figure_3.csv"):
-        formula = closed_form(POLICIES["njw"], 0.2, 500.0, int(row["servers"]) + shift)
+        formula = closed_form(waiting_policy("njw"), 0.2, 500.0, int(row["servers"]) + shift)
         for metric, exact in (("normalized_price", formula.price / 9.6), ("last_utilisation", formula.last_utilisation)):
             if row["from"] == "simulation" and row[metric]:
                 error = float(row[f"{metric}_half_width_95"]) / student_t

@@ -4,17 +4,33 @@ import csv
 import io
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError, Wake
-from cgrsp_simpy.waiting import Case, ExponentialJobs, ListedJobs, Simulation, Size, follow, simulate, waiting_policy
+from cgrsp_simpy.waiting import (
+    M5,
+    POLICIES,
+    Case,
+    ExponentialJobs,
+    ListedJobs,
+    Mispredictions,
+    Prices,
+    Simulation,
+    Size,
+    follow,
+    simulate,
+    waiting_policy,
+)
 
 PAIR = (Size("four", 4, 16.0, 0.0), Size("two", 2, 8.0, 0.0))
 
@@ -196,6 +212,87 @@ def test_an_order_is_a_name_a_file_or_a_function():
             Case(FOUR, waiting_policy("ajw"), 1, order)
 
 
+# ---- under the one study ----
+
+SIX = list(POLICIES)
+
+
+@pytest.mark.parametrize("machines", [101, (Size("sixty", 60, 240.0, 0.0),) * 2], ids=["whole", "shared"])
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
+    """By recursion where it can, and simulated again with records."""
+    sizes = (*M5, Size("sixty", 60, 240.0, 3.0))
+    case = Case(ExponentialJobs(1500), machines=machines, order=order, sizes=sizes)
+    study = cg.compare(case, SIX, range(2))
+    for row in study.rows:
+        run = study.run(row["policy"], row["seed"])
+        assert row == {"policy": row["policy"], "seed": row["seed"], **run.summary()}
+        assert len(run.rows()) == 1500
+
+
+def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(monkeypatch):
+    made, run = [], simpy.Environment.run
+    monkeypatch.setattr(simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1])
+    cg.compare(Case(FOUR, machines=2), ["ajw", "njw"], [0])
+    assert not made
+    cg.compare(Case(FOUR, machines=2), ["ajw", by_hand], [0])
+    assert len(made) == 1
+    cg.simulate(Case(FOUR, machines=2), "ajw")
+    assert len(made) == 2
+
+
+def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
+    case = Case(FOUR, waiting_policy("njw"), 1)
+    text, made = (cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60)))
+    usual = simulate(Case(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
+    assert text.summary() == made.summary() == usual.summary() != simulate(case).summary()
+    assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy("sww", wait_s=60)
+
+
+def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    case = Case(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
+    found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
+    for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):
+        own = simulate(replace(case, order=order))
+        name = policy if isinstance(policy, str) else "by_hand"
+        assert found.values(name, "wait_s") == [own.summary()["wait_s"]]
+        assert own.summary()["on_demand_fraction"] == 0.25
+
+
+def test_a_sweep_varies_case_source_prices_errors_and_limits():
+    case = Case(ExponentialJobs(300), machines=101)
+    grid = {"machines": [98, 104], "rate_per_s": [0.1, 0.2], "fixed": 1.0, "wait_over": 0.1, "sww:wait_s": [60, 600]}
+    study = cg.sweep(grid, ["sww"], range(2), case)
+    at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
+    own = Case(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
+    own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))
+    assert at.values("sww", "price") == [follow(own, seed).summary()["price"] for seed in range(2)]
+    shared = Case(FOUR, machines=PAIR[:1])
+    assert shared.varied(machines=3).machines == PAIR[:1] * 3
+
+
+def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
+    with pytest.raises(InputError, match="machines"):
+        cg.compare(Case(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0])
+    wide = Case(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
+    with pytest.raises(InputError, match=r"job 1 .* fits on no fixed machine"):
+        cg.compare(wide, ["njw", "ajw"], [0])
+
+
+@pytest.mark.parametrize("changed", ["def longest(view):\n    return zip(view.queue, view.rooms(None))\n"])
+def test_a_changed_file_of_an_order_is_another_study(tmp_path, changed):
+    path, out = tmp_path / "own.py", tmp_path / "results"
+    path.write_text(OWN, encoding="utf-8")
+    case = Case(FOUR, order=f"{path}:longest")
+    cg.compare(case, ["ajw"], [0], out=out)
+    cg.compare(case, ["ajw"], [0], out=out)
+    path.write_text(changed, encoding="utf-8")
+    with pytest.raises(InputError, match="use another directory"):
+        cg.compare(case, ["ajw"], [0], out=out)
+
+
 # ---- the command ----
 
 RUN = [
@@ -235,7 +332,7 @@ def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path
 
 def test_the_command_counts_every_job(capsys):
     rows = list(csv.DictReader(io.StringIO(said(capsys, "--format", "csv"))))
-    found = json.loads(said(capsys, "--format", "json", "--duration", "2"))
+    found = json.loads(said(capsys, "--format", "json"))["summary"]
     assert len(rows) == 12
     assert found["wait_s"] == pytest.approx(np.mean([float(row["wait_s"]) for row in rows]))
     assert found["on_demand_fraction"] == np.mean([int(row["on_demand"]) for row in rows])

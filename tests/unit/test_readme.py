@@ -57,7 +57,7 @@ def test_script(script, tmp_path):
 
 
 def test_scripts_are_those_of_the_scenarios():
-    study, _, policy = SCRIPTS
+    study, _, _, policy = SCRIPTS  # between them: one run, and an open scenario
     assert study == (ROOT / "scenarios" / "hectic_day.py").read_text(encoding="utf-8")
     assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
 

@@ -103,7 +103,8 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
 def _add_policies(parser: argparse.ArgumentParser, module: Module, option: str, default: str | None) -> None:
     """Add the option that names policies, under the module's own word as well."""
     model = module.model
-    names = dict.fromkeys((option, option.replace("policies", f"{model.noun}s").replace("policy", model.noun)))
+    own = f"--{model.noun}{'s' * (default is None)}"
+    names = [option] if model.noun == "policy" else [option, own]
     several = default is None
     parser.add_argument(
         *names,

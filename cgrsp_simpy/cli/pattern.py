@@ -174,8 +174,8 @@ def compared(
 ) -> Answer:
     """Compare policies. more: what is added to the study."""
     workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
-    seeds = seeds_of(given) if scenario.is_random else range(1)
     policies = policies_given(given, scenario)
+    seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     check_work(given, scenario.jobs * len(policies) * len(seeds))
     study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
 from cgrsp_simpy.dag.problem import METRICS, Problem, Schedule
-from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, Planner, make_scheduler
+from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, SEARCHES, Planner, make_scheduler
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.simulation import Simulation
 from cgrsp_simpy.dag.training import training_graph
@@ -83,7 +83,6 @@ class Setting(Model[Schedule]):
     policies = SCHEDULERS
     compared = COMPARED
     noun = "scheduler"
-    is_random = True  # of a graph that is there, the searches are drawn by the seed
 
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):
@@ -112,6 +111,12 @@ class Setting(Model[Schedule]):
     def work(self) -> int:
         """Nodes, each as often as a search simulates it."""
         return self.jobs * (self.budget.evaluations or SEARCHED)
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
+        drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
+        names = [policy.partition(":")[0] for policy in policies if isinstance(policy, str)]
+        return drawn or self.state != "free" or any(name in SEARCHES or name == "random" for name in names)
 
     def draw(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""

@@ -121,6 +121,10 @@ class Model(ABC, Generic[RunT]):
         """The policies that a comparison takes unless told."""
         return self.compared
 
+    def is_random_under(self, policies: Sequence[Any]) -> bool:  # noqa: ARG002, most models have luck of their own
+        """Whether seeds differ for these policies, as of `make_policy`."""
+        return self.is_random
+
     def draw(self, seed: int) -> Any:  # noqa: ARG002, most models draw as they go
         """What the policies that meet on a seed share, drawn once; None where that is nothing."""
         return None

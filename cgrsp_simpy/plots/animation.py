@@ -186,7 +186,8 @@ class _Boxes:
             return f"{len(jobs)} jobs"
         if not self._few:
             return "".join(map(str, jobs))
-        return "".join(_shortened(self._labels[job], self._letters) if job in self._labels else f"job {job}" for job in jobs)
+        names = [self._labels.get(job, str(job)) for job in jobs]
+        return "".join(f"job {name}" if name.isdecimal() else _shortened(name, self._letters) for name in names)
 
 
 def _shortened(text: str, letters: int) -> str:

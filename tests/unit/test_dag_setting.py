@@ -1,9 +1,12 @@
 """A graph on GPUs as a model: own policies, memory of policies, parameters of sweeps, ranks."""
 
+import json
+
 import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.figure_data import Runs
 from cgrsp_simpy.dag.ranking import ranks, ranks_told
 from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS
@@ -119,3 +122,19 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
 def test_the_runs_of_the_figures_have_their_budgets():
     runs = Runs(2, 30, 11)
     assert (runs.setting.budget.evaluations, runs.small.budget.evaluations) == (11, 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "schedulers", "seeds"),
+    [
+        ("--graph star:n=5", "heft,work", 1),
+        ("--graph star:n=5", "heft,random", 4),
+        ("--graph star:n=5 --evaluations 9", "heft,rtgs:b=0.5", 4),
+        ("--graph star:n=5 --state busy", "heft,work", 4),
+        ("--graph er:n=9", "heft,work", 4),
+    ],
+)
+def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys, options, schedulers, seeds):
+    """One makespan repeated has no interval, and a test of its differences would show what is not there."""
+    assert main(["dag", "compare", *options.split(), "--schedulers", schedulers, "--seeds", "4", "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["seeds"]) == seeds

@@ -219,7 +219,7 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         try:
             wanted[figure] = float(width)
         except ValueError:
-            allowed = f"a number > 0, or figures and numbers, such as {module.model.precise}=0.1"
+            allowed = f"a number > 0, or figures and numbers, such as {module.model.tested[1 % len(module.model.tested)]}=0.1"
             raise InputError(f"--precision(={text!r}) must be {allowed}") from None
     return wanted
 
@@ -240,7 +240,8 @@ def grid_of(texts: list[str]) -> dict[str, Any]:
         name, equals, values = text.partition("=")
         if not equals or not values:
             raise InputError(f"grid: {text!r} must be of the form name=value,value,...")
-        require(name not in grid, "grid: name", name, "given once")
+        if name in grid:
+            raise InputError(f"grid: {name} is given twice")
         grid[name] = [_value(each) for each in values.split(",")]
     return grid
 

@@ -78,7 +78,7 @@ def _precision(precision: float | Mapping[str, float] | None, scenario: Model[An
     elif precision is not None:
         wanted = {scenario.precise: precision}
     for figure, width in wanted.items():
-        check_one_of("figure of precision", figure, scenario.metrics)
+        check_one_of("figure of precision", figure, [name for name, metric in scenario.metrics.items() if metric.better])
         check_number("precision", width, above=0)
     require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
     return wanted

@@ -96,7 +96,7 @@ FIGURES = {
             panels.data_set,
         ),
         Figure(
-            "5.2", "The architecture, from the package's own imports", (6.3, 7.6), _alone(data.architecture), panels.architecture
+            "5.2", "The architecture, from the package's own imports", (6.3, 8.6), _alone(data.architecture), panels.architecture
         ),
         Figure(
             "5.3",

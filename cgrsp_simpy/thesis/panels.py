@@ -391,7 +391,7 @@ def _box(ax: Axes, x: float, y: float, width: float, text: str, colour: str, edg
 
 LEVELS = (
     ("model",),
-    ("engine", "analysis"),
+    ("engine", "analysis", "logs"),
     ("rental",),
     ("studies", "plots"),
     ("thesis", "waiting", "hgsp", "cluster", "dag"),

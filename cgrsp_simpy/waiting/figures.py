@@ -56,7 +56,8 @@ def draw_figures(
     runs, figures, workload = Runs(jobs, trials, trace), FIGURES, GENERATED
     if trace is not None:
         workload = f"log {trace.name}"
-        figures = {**FIGURES, **_pictures_of(workload, " --trace FILE")}
+        own = _pictures_of(workload, " --trace FILE")
+        figures = {id: own.get(id, picture) for id, picture in FIGURES.items()}
     ids = tuple(figures) if ids is None else ids
     for id in ids:
         check_one_of("figure", id, figures)

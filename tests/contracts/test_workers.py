@@ -275,7 +275,7 @@ def loaded(folder, number, seeds):
 
 
 def harmless(scenario, seeds):
-    return [[list(astuple(cg.simulate(scenario, "fifo", seed).totals))] for seed in seeds]
+    return [[json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).totals)))] for seed in seeds]
 
 
 def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):

@@ -134,7 +134,10 @@ OPTIONS = [
     ("run --policy nowhere.py:rule", ["nowhere.py", "does not exist"]),  # no such file of policies
     ("run --policy nowhere.py", ["nowhere.py", "does not exist"]),  # neither file nor function
     ("run --bogus", ["--bogus"]),  # not an option
-    ("simulate", ["'simulate'", "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'policies', 'thesis'"]),  # not a command
+    (
+        "simulate",
+        ["'simulate'", "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'verify', 'policies', 'thesis'"],
+    ),  # not a command
     ("", ["VERB", "required"]),  # no command at all
 ]
 

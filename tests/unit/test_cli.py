@@ -141,7 +141,9 @@ def test_run_prints_every_figure(printed):
     title, *lines = printed("run --day quiet --policy edf --seed 5").splitlines()
     assert title == "quiet, edf, seed 5"
     figures = cg.simulate(cg.day("quiet"), "edf", 5).summary()
-    assert [line.split() for line in lines] == [[name, f"{value:.2f}"] for name, value in figures.items()]
+    assert [line.split() for line in lines] == [
+        [name, str(value) if isinstance(value, int) else f"{value:.2f}"] for name, value in figures.items()
+    ]
 
 
 def test_run_json_is_the_summary(printed):

@@ -237,7 +237,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
         ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
         ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
         ("lod", 1.0, "unknown parameter 'lod'"),
-        ("load", 0.0, r"load\(=0.0\) must be a number > 0"),
+        ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):

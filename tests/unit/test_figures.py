@@ -168,7 +168,7 @@ def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
 def test_the_architecture_is_that_of_the_source():
     rows = data.architecture()
     modules = {row["room"]: row["modules"].split() for row in rows if row["what"] == "room"}
-    assert "scenario" in modules["model"]
+    assert "scenario" in modules["rental"]
     assert "figures" in modules["thesis"]
     arrows = {(row["room"], row["to"]) for row in rows if row["what"] == "import"}
     assert ("engine", "model") in arrows

@@ -177,7 +177,7 @@ def test_a_box_is_filled_as_far_as_its_place_is_held():
     assert [text.get_text() for text in bottom.texts] == ["2 jobs", "node 0", "", "node 1"]
     assert top.get_title("left") == "easy: 20.0 s, 2 waiting"
     moving._func(65)
-    assert [text.get_text() for text in bottom.texts[::2]] == ["job 3", "job 2"]
+    assert [text.get_text() for text in bottom.texts[::2]] == ["job 3", "train"]
 
 
 def crowd(places=2000):

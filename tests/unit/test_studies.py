@@ -933,7 +933,7 @@ BAD = [
     wrong(lambda: swept({"name": "quiet", "rh:reserve": [0, -1]}), "reserve", "-1", "whole number >= 0"),  # negative
     wrong(lambda: swept({"name": "quiet", "rh:reserve": [1]}, ["rh", "rh:reserve=1"]), "policies", "rh:reserve=1", "differ"),
     wrong(lambda: swept({"name": "quiet", "never:x": [0]}, [never, "rh"]), "'never'", "allowed: rh"),  # a function has none
-    wrong(lambda: swept({"slots": [2, 3]}, scenario=quiet), "'slots'", "allowed: fifo:<parameter>"),  # a scenario as it is
+    wrong(lambda: swept({"slot": [2, 3]}, scenario=quiet), "'slot'", "did you mean 'slots'"),  # no such parameter
     wrong(lambda: swept([("slots", 2)]), "grid", "[('slots', 2)]", "mapping"),  # pairs
     wrong(lambda: swept("slots"), "grid", "'slots'", "mapping"),  # a text
     wrong(lambda: swept({3: [2]}), "3"),  # a number as a name

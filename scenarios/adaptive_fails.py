@@ -1,8 +1,11 @@
-"""Why did the paper give up its adaptive scheduler? Who comes first depends on who else waits; HPS is touchy, too, but less.
+"""Why did the paper give up its adaptive scheduler?
 
-The four failures of cluster-schedulers.txt Section III.D (interference, normalisation, thresholds, maintenance) on jobs of the
-paper's mix at an offered load of 1.1. Interference, normalisation and thresholds show; a number of HPS that is a tenth off moves
-starts as well, of fewer jobs in the mean. Both have many parameters to keep.
+Who comes first depends on who else waits; HPS is touchy, too, but less.
+
+The four failures of cluster-schedulers.txt Section III.D (interference, normalisation,
+thresholds, maintenance) on jobs of the paper's mix at an offered load of 1.1.
+Interference, normalisation and thresholds show; a number of HPS that is a tenth off
+moves starts as well, of fewer jobs in the mean. Both have many parameters to keep.
 """
 
 import inspect
@@ -24,13 +27,19 @@ TENTH_MORE = {
 
 
 def moved(base, changed, seed):
-    """How many of a thousand jobs, in %, start more than 30 minutes earlier or later under a changed scheduler."""
-    base_s, changed_s = (cg.simulate(SETTING, each, seed).start_s for each in (base, changed))
+    """How many of a thousand jobs, in %, start more than 30 minutes earlier or later
+    under a changed scheduler.
+    """
+    base_s, changed_s = (
+        cg.simulate(SETTING, each, seed).start_s for each in (base, changed)
+    )
     return 100 * (np.abs(base_s - changed_s) > 1800).mean()
 
 
 def queue(waiting):
-    """An empty cluster, an hour after the last of some jobs has come, as a scheduler sees it; it numbers them by arrival."""
+    """An empty cluster, an hour after the last of some jobs has come, as a scheduler
+    sees it; it numbers them by arrival.
+    """
     jobs = JOBS.chosen(waiting, "waiting")
     state = ClusterState(SETTING.cluster, SETTING.place, jobs.columns)
     for row in rows(jobs):
@@ -50,33 +59,68 @@ def efficiency(job, waiting):
 
 
 if __name__ == "__main__":
-    print("1. Interference: one number a tenth more; jobs that start more than 30 min earlier or later, ten seeds")
+    print(
+        "1. Interference: one number a tenth more; jobs that start more than 30 min"
+        " earlier or later, ten seeds"
+    )
     by_seed = {}
     for base, changes in TENTH_MORE.items():
-        moved_pct = np.array([[moved(base, f"{base}:{change}", seed) for seed in SEEDS] for change in changes])
+        moved_pct = np.array(
+            [
+                [moved(base, f"{base}:{change}", seed) for seed in SEEDS]
+                for change in changes
+            ]
+        )
         for change, row in zip(changes, moved_pct):
-            print(f"   {base:9} {change:22} {mean(row).mean:5.1f} ± {mean(row).half_width:.1f} %")
+            print(
+                f"   {base:9} {change:22}"
+                f" {mean(row).mean:5.1f} ± {mean(row).half_width:.1f} %"
+            )
         by_seed[base] = moved_pct.mean(axis=0)
     more = paired_difference(by_seed["adaptive"], by_seed["hps"])
-    print(f"   in the mean of its three numbers adaptive moves {more.mean:.1f} ± {more.half_width:.1f} points more than hps")
+    print(
+        "   in the mean of its three numbers adaptive moves"
+        f" {more.mean:.1f} ± {more.half_width:.1f} points more than hps"
+    )
 
     work = JOBS.gpus * JOBS.estimate_s
     short, long = (int(np.argsort(work)[place]) for place in (300, 800))
     others = [int(job) for job in np.argsort(work)[:60]]
     widest = int(np.argmax(work))
-    alone, joined = (efficiency(job, [job, *others, last]) for job, last in ((short, long), (long, widest)))
+    alone, joined = (
+        efficiency(job, [job, *others, last])
+        for job, last in ((short, long), (long, widest))
+    )
     print("2. Normalisation: efficiency scores in two queues of", len(others) + 2)
     print(
-        f"   a job of {work[short] / 3600:.1f} GPU-hours scores {alone:.2f} where one of {work[long] / 3600:.0f} is the longest;"
+        f"   a job of {work[short] / 3600:.1f} GPU-hours scores {alone:.2f} where one"
+        f" of {work[long] / 3600:.0f} is the longest;"
     )
-    print(f"   that of {work[long] / 3600:.0f} scores {joined:.2f} where one of {work[widest] / 3600:.0f} waits, too")
+    print(
+        f"   that of {work[long] / 3600:.0f} scores {joined:.2f} where one of"
+        f" {work[widest] / 3600:.0f} waits, too"
+    )
 
-    print("3. Thresholds: how often the first choice changes when one job joins that does not become the first itself")
+    print(
+        "3. Thresholds: how often the first choice changes when one job joins that does"
+        " not become the first itself"
+    )
     for length in (19, 20):
-        pairs = [(first(range(k, k + length)), first(range(k, k + length + 1)), k + length) for k in range(0, 900, 3)]
-        changed = np.mean([one != other for one, other, joined in pairs if other != joined])
-        print(f"   from {length} to {length + 1} waiting: {changed:6.1%}{', and efficiency counts double' * (length == 20)}")
+        pairs = [
+            (first(range(k, k + length)), first(range(k, k + length + 1)), k + length)
+            for k in range(0, 900, 3)
+        ]
+        changed = np.mean(
+            [one != other for one, other, joined in pairs if other != joined]
+        )
+        print(
+            f"   from {length} to {length + 1} waiting:"
+            f" {changed:6.1%}{', and efficiency counts double' * (length == 20)}"
+        )
 
     print("4. Maintenance: parameters that act on each other")
     for name in ("adaptive", "hps"):
-        print(f"   {name}: {', '.join(inspect.signature(cg.cluster.SCHEDULERS[name]).parameters)}")
+        print(
+            f"   {name}:"
+            f" {', '.join(inspect.signature(cg.cluster.SCHEDULERS[name]).parameters)}"
+        )

@@ -1,7 +1,9 @@
-"""A week of tasks with tight deadlines on three GPUs: under ATC, which weighs time and slack, tardiness is a sixth of FIFO's.
+"""A week of tasks with tight deadlines on three GPUs: under ATC, which weighs time and
+slack, tardiness is a sixth of FIFO's.
 
-Each task is due after 1.2 to 3 times what it takes on an A30, and asks for 80 % of the cluster's speed in all. No search is
-needed: the rule, asked whenever a GPU falls free, plans the same schedule ahead as it makes online.
+Each task is due after 1.2 to 3 times what it takes on an A30, and asks for 80 % of the
+cluster's speed in all. No search is needed: the rule, asked whenever a GPU falls free,
+plans the same schedule ahead as it makes online.
 """
 
 import cgrsp_simpy as cg
@@ -10,7 +12,10 @@ WEEK = cg.hgsp.Level(tasks=76_000, cluster="small", load=0.8, slack=(1.2, 3.0))
 
 if __name__ == "__main__":
     tasks = cg.hgsp.generate(WEEK, seed=1)
-    print(f"{tasks.tasks} tasks in {tasks.arrival_s[-1] / 86400:.1f} days on {len(tasks.gpus)} GPUs")
+    print(
+        f"{tasks.tasks} tasks in {tasks.arrival_s[-1] / 86400:.1f} days on"
+        f" {len(tasks.gpus)} GPUs"
+    )
     print("scheduler  weighted tardiness  missed, %  busy, %")
     planned = {
         "fifo": cg.hgsp.greedy_assignment(tasks, range(tasks.tasks), least_start=True),
@@ -19,6 +24,9 @@ if __name__ == "__main__":
     }
     for name, schedule in planned.items():
         found = schedule.metrics
-        print(f"{name:9} {found['weighted_tardiness']:19,.0f} {found['dmr_pct']:10.2f} {found['utilisation_pct']:8.1f}")
+        print(
+            f"{name:9} {found['weighted_tardiness']:19,.0f} {found['dmr_pct']:10.2f}"
+            f" {found['utilisation_pct']:8.1f}"
+        )
     online = cg.hgsp.simulate(tasks, cg.hgsp.Online(cg.hgsp.RULES["atc"]))
     print(f"atc, online {online.weighted_tardiness:17,.0f}")

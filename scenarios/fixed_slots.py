@@ -1,8 +1,12 @@
-"""Should a studio with one hectic day after the other own its slots? Not for a rush of three hours: renting every job is best.
+"""Should a studio with one hectic day after the other own its slots?
 
-The day's C_max slots become fixed machines, reserved around the clock at 40 % of the thesis's price and always ready; what does
-not wait for them runs on demand at the full price, without provisioning delay. One slot under ajw is cheaper, but works through
-the night, and three jobs in five are late; ljw comes down to $4.50 with a twelfth late. All else costs more than to rent.
+Not for a rush of three hours: renting every job is best.
+
+The day's C_max slots become fixed machines, reserved around the clock at 40 % of the
+thesis's price and always ready; what does not wait for them runs on demand at the full
+price, without provisioning delay. One slot under ajw is cheaper, but works through
+the night, and three jobs in five are late; ljw comes down to $4.50 with a twelfth late.
+All else costs more than to rent.
 """
 
 import numpy as np
@@ -21,20 +25,36 @@ def one_day(name, slots, seed):
     day = cg.day("hectic", slots=slots)
     case = w.Case(w.scenario_jobs(day, GPU, seed), machines=slots)
     done = cg.simulate(case, w.waiting_policy(name, LONGEST_S, SHORT_S)).jobs
-    deadline_s = np.array([job.deadline_s for job, _ in day.workload.generate(seed, day.service)])
+    deadline_s = np.array(
+        [job.deadline_s for job, _ in day.workload.generate(seed, day.service)]
+    )
     rented_h = done.jobs.run_s[done.on_demand].sum() / 3600
     late = done.start_s + done.jobs.run_s > deadline_s
-    return slots * 24 * 0.4 * PRICE + rented_h * PRICE, done.wait_s.mean() / 60, late.mean()
+    return (
+        slots * 24 * 0.4 * PRICE + rented_h * PRICE,
+        done.wait_s.mean() / 60,
+        late.mean(),
+    )
 
 
 if __name__ == "__main__":
-    print(f"{GPU}, mean of {len(SEEDS)} hectic days: $ a day, wait in min, missed deadlines in %")
-    rented = [w.scenario_jobs(cg.day("hectic"), GPU, seed).run_s.sum() / 3600 * PRICE for seed in SEEDS]
-    print(f"no slot, every job on demand: $ {np.mean(rented):.2f}, no wait, none missed")
+    print(
+        f"{GPU}, mean of {len(SEEDS)} hectic days: $ a day, wait in min, missed"
+        " deadlines in %"
+    )
+    rented = [
+        w.scenario_jobs(cg.day("hectic"), GPU, seed).run_s.sum() / 3600 * PRICE
+        for seed in SEEDS
+    ]
+    print(
+        f"no slot, every job on demand: $ {np.mean(rented):.2f}, no wait, none missed"
+    )
     print("slots    ", *(f"{name:>19}" for name in w.POLICIES))
     for slots in (1, 2, 3, 5, 7):
         cells = []
         for name in w.POLICIES:
-            cost, wait, missed = np.mean([one_day(name, slots, seed) for seed in SEEDS], axis=0)
+            cost, wait, missed = np.mean(
+                [one_day(name, slots, seed) for seed in SEEDS], axis=0
+            )
             cells.append(f"{cost:6.2f} {wait:6.1f} {100 * missed:5.1f}")
         print(f"{slots:5}    ", *cells)

@@ -1,4 +1,7 @@
-"""A policy of one's own is a function of a view. Last in, first out: the mean wait stays, the old jobs pay with lateness."""
+"""A policy of one's own is a function of a view.
+
+Last in, first out: the mean wait stays, the old jobs pay with lateness.
+"""
 
 import cgrsp_simpy as cg
 
@@ -9,13 +12,24 @@ def youngest_first(view):
 
 
 def patient(view):
-    """FIFO that starts nothing while stock is scarce, and looks again every ten minutes."""
+    """FIFO that starts nothing while stock is scarce, and looks again
+    every ten minutes.
+    """
     scarce = view.known.market.clock.multiplier(view.now_s) < 0.6
     return [cg.Wake(view.now_s + 600)] if scarce else zip(view.queue, view.idle)
 
 
-# An order and a placement make a policy, too: earliest deadline on the cheapest idle slot.
-thrifty = cg.ListPolicy(order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty")
+# An order and a placement make a policy, too: earliest deadline on the cheapest
+# idle slot.
+thrifty = cg.ListPolicy(
+    order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty"
+)
 
 if __name__ == "__main__":
-    print(cg.compare(cg.day("hectic"), policies=["fifo", youngest_first, patient, thrifty], seeds=range(10)))
+    print(
+        cg.compare(
+            cg.day("hectic"),
+            policies=["fifo", youngest_first, patient, thrifty],
+            seeds=range(10),
+        )
+    )

@@ -1,4 +1,7 @@
-"""A cluster's own scheduler, a function of a view. Widest that fits first: the mean wait of SJF, nearly twice as many starve."""
+"""A cluster's own scheduler, a function of a view.
+
+Widest that fits first: the mean wait of SJF, nearly twice as many starve.
+"""
 
 import cgrsp_simpy as cg
 

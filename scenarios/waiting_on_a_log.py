@@ -1,10 +1,14 @@
-"""Should NASA have owned its 128 processors? It was 14 % cheaper than renting for every job; half and patience is cheaper.
+"""Should NASA have owned its 128 processors?
 
-The log is that of an iPSC/860 at NASA Ames, October to December 1993 (Parallel Workloads Archive; its submit times are start
-times). With 64 processors of one's own, every job of 128 is rented. If short jobs are rented as well (ljw) and the shortest of
-the long ones goes first, that costs 26 % less than renting, for a mean wait of 37 minutes; first come, first served, 10 hours.
-All its jobs count, and what is owned is paid for from the first submission until the last job has ended.
-Run it as: python scenarios/waiting_on_a_log.py PATH
+It was 14 % cheaper than renting for every job; half and patience is cheaper.
+
+The log is that of an iPSC/860 at NASA Ames, October to December 1993 (Parallel
+Workloads Archive; its submit times are start times). With 64 processors of one's own,
+every job of 128 is rented. If short jobs are rented as well (ljw) and the shortest
+of the long ones goes first, that costs 26 % less than renting, for a mean wait of
+37 minutes; first come, first served, 10 hours. All its jobs count, and what is owned
+is paid for from the first submission until the last job has ended. Run it as: python
+scenarios/waiting_on_a_log.py PATH
 """
 
 import sys
@@ -12,13 +16,17 @@ import sys
 import cgrsp_simpy as cg
 
 w = cg.waiting
-SIZES = tuple(w.Size(f"{cores} cores", cores, 4.0 * cores, 0.048 * cores) for cores in (1, 2, 4, 8, 16, 32, 64, 128))
+SIZES = tuple(
+    w.Size(f"{cores} cores", cores, 4.0 * cores, 0.048 * cores)
+    for cores in (1, 2, 4, 8, 16, 32, 64, 128)
+)
 
 if __name__ == "__main__":
     jobs = w.read_jobs(sys.argv[1]).jobs
     print(w.describe(jobs))
     print(
-        "price as a share of renting for every job, wait in minutes, share of jobs on demand; longest wait 1 h, short below 3 min"
+        "price as a share of renting for every job, wait in minutes, share of jobs on"
+        " demand; longest wait 1 h, short below 3 min"
     )
     print("machine         order", *(f"{name:>20}" for name in w.POLICIES))
     for machines in ((SIZES[7],), (SIZES[6],), (SIZES[6], SIZES[5])):
@@ -27,10 +35,19 @@ if __name__ == "__main__":
             cells = []
             for name in w.POLICIES:
                 if name == "ajw" and machines[0].cores < 128:
-                    cells.append(f"{'-':>20}")  # a job of 128 processors would wait for ever
+                    # a job of 128 processors would wait for ever
+                    cells.append(f"{'-':>20}")
                     continue
                 policy = w.waiting_policy(name, wait_s=3600, short_s=180)
                 found = cg.simulate(case, policy, records=False).summary()
-                share, wait_min = found["price"] / w.Prices().on_demand, found["wait_s"] / 60
-                cells.append(f"{share:6.3f} {wait_min:6.1f} {found['on_demand_fraction']:6.1%}")
-            print(f"{' + '.join(str(size.cores) for size in machines):15} {order:5}", *cells)
+                share, wait_min = (
+                    found["price"] / w.Prices().on_demand,
+                    found["wait_s"] / 60,
+                )
+                cells.append(
+                    f"{share:6.3f} {wait_min:6.1f} {found['on_demand_fraction']:6.1%}"
+                )
+            print(
+                f"{' + '.join(str(size.cores) for size in machines):15} {order:5}",
+                *cells,
+            )

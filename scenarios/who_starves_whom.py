@@ -1,8 +1,22 @@
-"""Who starves whom on a cluster? Whatever favours the small lets the wide wait for a day; reservations cost the small hours."""
+"""Who starves whom on a cluster?
+
+Whatever favours the small lets the wide wait for a day; reservations cost
+the small hours.
+"""
 
 import cgrsp_simpy as cg
 
-SCHEDULERS = ("fifo", "fifo-skip", "sjf", "shortest", "hps", "hps:monotone=true", "las", "easy", "conservative")
+SCHEDULERS = (
+    "fifo",
+    "fifo-skip",
+    "sjf",
+    "shortest",
+    "hps",
+    "hps:monotone=true",
+    "las",
+    "easy",
+    "conservative",
+)
 SEEDS = range(5)
 SETTING = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=0.9))
 GPUS = cg.cluster.GPU_CLASSES
@@ -10,7 +24,11 @@ GPUS = cg.cluster.GPU_CLASSES
 if __name__ == "__main__":
     print("1000 jobs of the mix at offered load 0.9 on 8 x 8 GPUs, mean of 5 seeds")
     print("share of jobs that wait more than 30 min, %, by GPUs; mean wait, h\n")
-    print(f"{'':20}", *(f"{name:>7}" for name in GPUS), f"{'all':>7}{'9+ GPUs':>11}{'others':>9}")
+    print(
+        f"{'':20}",
+        *(f"{name:>7}" for name in GPUS),
+        f"{'all':>7}{'9+ GPUs':>11}{'others':>9}",
+    )
     for name in SCHEDULERS:
         starved, waits = dict.fromkeys(GPUS, 0.0), {True: 0.0, False: 0.0}
         for seed in SEEDS:
@@ -23,4 +41,8 @@ if __name__ == "__main__":
                 waits[wide] += run.wait_s[chosen].mean() / 3600 / len(SEEDS)
             all_pct = 100 * (run.wait_s > 1800).mean() / len(SEEDS)
             starved["all"] = starved.get("all", 0.0) + all_pct
-        print(f"{name:20}", *(f"{share:7.1f}" for share in starved.values()), f"{waits[True]:10.1f}{waits[False]:9.2f}")
+        print(
+            f"{name:20}",
+            *(f"{share:7.1f}" for share in starved.values()),
+            f"{waits[True]:10.1f}{waits[False]:9.2f}",
+        )

@@ -1,7 +1,9 @@
-"""One thread of linear algebra a test process; property tests with the same examples each time, or with fresh ones.
+"""One thread of linear algebra a test process; property tests with the same examples each time, or
+with fresh ones.
 
-Tests run on all cores at once, and threads of each would wait for each other. Property tests try the same examples in every run;
-with `-m long`, or `-m "long and hypothesis"` for nothing else, they try fresh ones, and tell how to repeat one that fails.
+Tests run on all cores at once, and threads of each would wait for each other. Property tests try
+the same examples in every run; with `-m long`, or `-m "long and hypothesis"` for nothing else, they
+try fresh ones, and tell how to repeat one that fails.
 """
 
 import os
@@ -10,9 +12,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported, here and by the commands that tests run
+    # before NumPy is imported, here and by the commands that tests run
+    os.environ.setdefault(name, "1")
 
-UNTIMED = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+UNTIMED = settings(
+    deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
 

@@ -17,7 +17,9 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs that wait or are served, as a step function: times in seconds, and the number from each time on."""
+    """Jobs that wait or are served, as a step function: times in seconds, and the number
+    from each time on.
+    """
     visits = timeline_of(run).visits
     return step_function(visits["ready_s"], visits["end_s"])
 
@@ -36,9 +38,12 @@ def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float
 
 
 def littles_law(run: Timed | Timeline) -> tuple[float, float]:
-    """L and lambda W of a whole run: the mean number of jobs in the system, over time and over jobs."""
+    """L and lambda W of a whole run: the mean number of jobs in the system, over time
+    and over jobs.
+    """
     visits = timeline_of(run).visits
-    end_s, response_s = float(visits["end_s"].max()), visits["end_s"] - visits["ready_s"]  # thesis Eq. 3.8
+    # thesis Eq. 3.8
+    end_s, response_s = float(visits["end_s"].max()), visits["end_s"] - visits["ready_s"]
     return time_average(*in_system(run), end_s), len(visits) / end_s * float(response_s.mean())
 
 

@@ -1,7 +1,10 @@
-"""Queueing formulas: the Erlang family, and queues whose customers have patience. Pure functions of rates and servers.
+"""Queueing formulas: the Erlang family, and queues whose customers have patience.
 
-Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are vectorised over servers, hold for thousands
-of them, and give infinity, not an error, where a queue has no steady state.
+Pure functions of rates and servers.
+
+Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are vectorised
+over servers, hold for thousands of them, and give infinity, not an error, where a queue has
+no steady state.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ Array = npt.NDArray[np.float64]
 def erlang_b(servers: Servers, load: float) -> Array:
     """Share of customers lost where none may wait (M/G/c/c); servers: whole numbers >= 0.
 
-    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor cancels. Source: Erlang (1917).
+    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor
+    cancels. Source: Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     check_number("load", load, least=0)
@@ -34,7 +38,10 @@ def erlang_b(servers: Servers, load: float) -> Array:
 
 
 def erlang_c(servers: Servers, load: float) -> Array:
-    """Share of customers that wait where all have patience (M/M/c); 1 where load >= servers. Source: Erlang (1917)."""
+    """Share of customers that wait where all have patience (M/M/c); 1 where load >= servers.
+
+    Source: Erlang (1917).
+    """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
     return np.where(rho < 1, lost / (1 - rho * (1 - lost)), 1.0)
@@ -44,8 +51,9 @@ def erlang_c(servers: Servers, load: float) -> Array:
 class Queue:
     """Steady state of a queue, each an array over servers.
 
-    wait_probability: share of customers that wait. wait_s: mean wait of all customers, in the unit of 1 / rate; infinite where
-    there is no steady state. utilisation: share of server time in work, at most 1.
+    wait_probability: share of customers that wait. wait_s: mean wait of all customers, in the unit
+    of 1 / rate; infinite where there is no steady state. utilisation: share of server time in
+    work, at most 1.
     """
 
     wait_probability: Array
@@ -54,7 +62,10 @@ class Queue:
 
 
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
-    """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda). Source: Gross and Harris, Section 2.3."""
+    """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
+
+    Source: Gross and Harris, Section 2.3.
+    """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
     spare = numbers * service_rate - arrival_rate
@@ -63,7 +74,9 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
 
 
 def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: float) -> Queue:
-    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server. Source: Lee and Longton (1959).
+    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server.
+
+    Source: Lee and Longton (1959).
 
     service_cv: coefficient of variation of the service time.
     """
@@ -79,17 +92,24 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 
 @dataclass(frozen=True)
 class Patience(Queue):
-    """A queue whose customers leave after a wait. left: share of customers that do; their waits count in wait_s."""
+    """A queue whose customers leave after a wait.
+
+    left: share of customers that do; their waits count in wait_s.
+    """
 
     left: Array
 
 
-def mmc_patience(arrival_rate: float, service_rate: float, servers: Servers, patience_s: float) -> Patience:
-    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has a steady state at every load.
+def mmc_patience(
+    arrival_rate: float, service_rate: float, servers: Servers, patience_s: float
+) -> Patience:
+    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has a steady
+    state at every load.
 
-    With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and E = 1 / B(c - 1, a):
-    P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J), where 1 + d J = e^(d b) lambda / (c mu).
-    Source: Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
+    With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and
+    E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J),
+    where 1 + d J = e^(d b) lambda / (c mu). Source: Zeltyn and Mandelbaum (2005), Queueing Systems
+    51, 361-402; Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     check_number("patience_s", patience_s, least=0)
@@ -109,17 +129,23 @@ def mmc_patience(arrival_rate: float, service_rate: float, servers: Servers, pat
 
 
 def _integrals(d: Array, b: float, scale: Array) -> tuple[Array, Array]:
-    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is small, as 0 / 0 is near."""
+    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is small,
+    as 0 / 0 is near.
+    """
     y = d * b
     near = np.abs(y) < 1e-4
     safe = np.where(near, 1.0, d)
     end = np.exp(np.minimum(y, 0.0))  # e^y, scaled
     area = np.where(near, b * (1 + y / 2 + y**2 / 6), (end - scale) / safe)
-    moment = np.where(near, b**2 * (0.5 + y / 3 + y**2 / 8), (b * end - (end - scale) / safe) / safe)
+    moment = np.where(
+        near, b**2 * (0.5 + y / 3 + y**2 / 8), (b * end - (end - scale) / safe) / safe
+    )
     return area, moment
 
 
-def _rates(arrival_rate: float, service_rate: float, servers: Servers) -> tuple[npt.NDArray[np.int64], float]:
+def _rates(
+    arrival_rate: float, service_rate: float, servers: Servers
+) -> tuple[npt.NDArray[np.int64], float]:
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("service_rate", service_rate, above=0)
     return _servers(servers), arrival_rate / service_rate
@@ -129,5 +155,7 @@ def _servers(servers: Any, least: int = 1) -> npt.NDArray[np.int64]:
     """Numbers of servers as an array of whole numbers."""
     numbers = np.asarray(servers)
     whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))
-    require(whole and bool(np.all(numbers >= least)), "servers", servers, f"whole numbers >= {least}")
+    require(
+        whole and bool(np.all(numbers >= least)), "servers", servers, f"whole numbers >= {least}"
+    )
     return numbers.astype(np.int64)

@@ -1,6 +1,8 @@
-"""Treatments compared by their ranks in blocks: Friedman's test, Nemenyi's critical difference and pairwise tests.
+"""Treatments compared by their ranks in blocks: Friedman's test, Nemenyi's critical difference
+and pairwise tests.
 
-Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 1-30.
+Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
+JMLR 7, 1-30.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ Floats = npt.NDArray[np.float64]
 class Ranks:
     """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
 
-    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected for ties, and its p-value.
-    pairwise_p: Nemenyi's p-value of each pair, shape (k, k). critical_difference: of mean ranks, at the level asked for.
+    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
+    for ties, and its p-value. pairwise_p: Nemenyi's p-value of each pair, shape (k, k).
+    critical_difference: of mean ranks, at the level asked for.
     """
 
     mean: Floats
@@ -40,7 +43,10 @@ def rank_test(values: npt.ArrayLike, alpha: float = 0.05) -> Ranks:
     """
     table = np.asarray(values, dtype=np.float64)
     require(
-        table.ndim == 2 and table.shape[0] >= 2 and table.shape[1] >= 3, "shape of values", table.shape, "(2 or more, 3 or more)"
+        table.ndim == 2 and table.shape[0] >= 2 and table.shape[1] >= 3,
+        "shape of values",
+        table.shape,
+        "(2 or more, 3 or more)",
     )
     blocks, treatments = table.shape
     mean = stats.rankdata(table, axis=1).mean(axis=0)
@@ -55,7 +61,8 @@ def rank_test(values: npt.ArrayLike, alpha: float = 0.05) -> Ranks:
 def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> float:
     """Mean ranks that are further apart than this differ at level alpha: q sqrt(k (k + 1) / (6 n)).
 
-    q is the quantile of the studentized range, with infinite degrees of freedom, over the square root of 2.
+    q is the quantile of the studentized range, with infinite degrees of freedom, over the
+    square root of 2.
     """
     check_whole("treatments", treatments, least=2)
     check_whole("blocks", blocks, least=1)
@@ -65,7 +72,9 @@ def critical_difference(treatments: int, blocks: int, alpha: float = 0.05) -> fl
 
 
 def cliques(mean: Floats, difference: float) -> list[tuple[float, float]]:
-    """The bars of a critical-difference diagram: from and to which rank no two treatments differ; the longest only."""
+    """The bars of a critical-difference diagram: from and to which rank no two treatments differ;
+    the longest only.
+    """
     ranks = np.sort(np.asarray(mean))
     reach = [(float(low), float(ranks[ranks <= low + difference].max())) for low in ranks]
     return [

@@ -1,4 +1,6 @@
-"""HiGHS as SciPy calls it (`scipy.optimize.milp`, `linprog`): a second try where it fails, and never a failure without a word."""
+"""HiGHS as SciPy calls it (`scipy.optimize.milp`, `linprog`): a second try where it fails, and
+never a failure without a word.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from scipy.optimize import OptimizeResult
 
 __all__ = ["LIMIT", "SOLVED", "SolverError", "tried_twice"]
 
-SOLVED, LIMIT = 0, 1  # the statuses of an answer: optimal; a limit of time or iterations was reached
+# the statuses of an answer: optimal; a limit of time or iterations was reached
+SOLVED, LIMIT = 0, 1
 
 
 class SolverError(RuntimeError):

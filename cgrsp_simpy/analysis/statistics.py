@@ -1,7 +1,9 @@
-"""Intervals, paired tests and effect sizes over independent replications, and what one long run needs to give them.
+"""Intervals, paired tests and effect sizes over independent replications, and what one long run
+needs to give them.
 
-NaN stands for a value that is missing, such as a figure of a run that failed. It is left out, `n` counts what was used, and no
-function makes a number of it. Where order matters, in a series, it is refused.
+NaN stands for a value that is missing, such as a figure of a run that failed. It is left out,
+`n` counts what was used, and no function makes a number of it. Where order matters, in a series,
+it is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ __all__ = [
 ]
 
 Values = Sequence[float] | np.ndarray
-ROUNDING = 2.0**-40  # numbers that differ by less than this share of themselves differ by floating point alone
+# numbers that differ by less than this share of themselves differ by floating point alone
+ROUNDING = 2.0**-40
 FEW_PAIRS = 5
 EXACT_PAIRS = 50  # up to so many differences Wilcoxon's test is exact
 MSER_BATCH = 5
@@ -45,11 +48,13 @@ DRAWS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean with its confidence interval; all but n in the unit of the values, p without one.
+    """A sample mean with its confidence interval; all but n in the unit of the values,
+    p without one.
 
-    mean: NaN for no values. low, high: bounds of the interval, NaN for fewer than two values. n: number of values.
-    p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values. sd: sample standard deviation
-    (n - 1 below the line); NaN for fewer than two values.
+    mean: NaN for no values. low, high: bounds of the interval, NaN for fewer than two values. n:
+    number of values.
+    p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values. sd:
+    sample standard deviation (n - 1 below the line); NaN for fewer than two values.
     """
 
     mean: float
@@ -66,10 +71,11 @@ class Mean:
 
 
 def mean(values: Values, confidence: float = 0.95) -> Mean:
-    """Mean and interval x-bar +- t* s / sqrt(n) (thesis Section 5.1.3); values that are NaN are left out.
+    """Mean and interval x-bar +- t* s / sqrt(n) (thesis Section 5.1.3); values that are
+    NaN are left out.
 
-    confidence: between 0 and 1. All NaN gives n = 0 and NaN throughout; an infinite value gives an infinite mean and no interval.
-    Raises InputError for another confidence.
+    confidence: between 0 and 1. All NaN gives n = 0 and NaN throughout; an infinite value gives
+    an infinite mean and no interval. Raises InputError for another confidence.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -107,7 +113,9 @@ def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
 
 
 def _moments(x: np.ndarray) -> tuple[float, float]:
-    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values differ by rounding alone."""
+    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values differ by
+    rounding alone.
+    """
     if len(x) < 2:
         return (float(x[0]) if len(x) else math.nan), math.nan
     with np.errstate(invalid="ignore", over="ignore"):  # an infinite value
@@ -140,9 +148,10 @@ def _p_value(centre: float, error: float, n: int) -> float:
 class PairedTest:
     """Tests of values against a reference, matched one by one; NaN where a number does not exist.
 
-    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test, two-sided. wilcoxon_p: Wilcoxon's
-    signed-rank test, two-sided, without the differences that are 0, ties at the mean of their ranks; exact for up to 50 others,
-    by the normal law for more. d, d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests should not be
+    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test,
+    two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the differences that are
+    0, ties at the mean of their ranks; exact for up to 50 others, by the normal law for more. d,
+    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests should not be
     trusted, "" if nothing speaks against them.
     """
 
@@ -157,7 +166,8 @@ class PairedTest:
 
 
 def paired_difference(values: Values, reference: Values, confidence: float = 0.95) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test, thesis Section 5.1.3).
+    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test,
+    thesis Section 5.1.3).
 
     Pairs with a NaN are left out. Raises InputError for unequal lengths.
     """
@@ -166,10 +176,12 @@ def paired_difference(values: Values, reference: Values, confidence: float = 0.9
 
 
 def paired_test(values: Values, reference: Values) -> PairedTest:
-    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes (thesis Section 5.1.3).
+    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes (thesis
+    Section 5.1.3).
 
-    Pairs with a NaN are left out, as are two infinities that have no difference. All differences 0: t NaN, both p 1. All equal
-    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for unequal lengths.
+    Pairs with a NaN are left out, as are two infinities that have no difference. All differences 0:
+    t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the difference
+    alone. Raises InputError for unequal lengths.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences)
@@ -185,11 +197,18 @@ def paired_test(values: Values, reference: Values) -> PairedTest:
     )
 
 
-def _pairs(values: Values, reference: Values) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The matched values of which a difference exists, the differences, free of what rounding adds to them, and its size."""
+def _pairs(
+    values: Values, reference: Values
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The matched values of which a difference exists, the differences, free of what rounding adds
+    to them, and its size.
+    """
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
-        raise InputError(f"values have {len(x)} entries and reference has {len(y)}, but they are matched one by one")
+        raise InputError(
+            f"values have {len(x)} entries and reference has {len(y)}, but they are matched"
+            " one by one"
+        )
     with np.errstate(invalid="ignore", over="ignore"):  # two infinities
         differences = x - y
     x, y, differences = (each[~np.isnan(differences)] for each in (x, y, differences))
@@ -198,7 +217,9 @@ def _pairs(values: Values, reference: Values) -> tuple[np.ndarray, np.ndarray, n
 
 
 def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 - (0.1 + 0.2) is no difference."""
+    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 - (0.1 + 0.2)
+    is no difference.
+    """
     exact = np.where(np.abs(differences) < rounding, 0.0, differences)
     if len(exact) == 0:
         return exact
@@ -209,11 +230,13 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, against signs that are tossed independently given the ranks.
+    """Wilcoxon's signed-rank test, two-sided, against signs that are tossed independently
+    given the ranks.
 
-    Differences of 0 are left out, and equal magnitudes share the mean of their ranks. Up to EXACT_PAIRS differences the
-    distribution of the sum of positive ranks is exact; beyond, it is normal with the mean and variance of that sum (ties are in
-    the variance), without correction for continuity. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
+    Differences of 0 are left out, and equal magnitudes share the mean of their ranks. Up to
+    EXACT_PAIRS differences the distribution of the sum of positive ranks is exact; beyond, it is
+    normal with the mean and variance of that sum (ties are in the variance), without correction for
+    continuity. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
     """
     if len(differences) < 2:
         return math.nan
@@ -232,7 +255,9 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
 
 
 def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Twice the rank of each magnitude, a whole number; those that differ by rounding alone share the mean of their ranks."""
+    """Twice the rank of each magnitude, a whole number; those that differ by rounding alone share
+    the mean of their ranks.
+    """
     order = np.argsort(magnitudes, kind="stable")
     known, allowed = magnitudes[order], np.where(np.isinf(magnitudes), 0, rounding)[order]
     with np.errstate(invalid="ignore"):  # two infinities, which are equal
@@ -262,18 +287,20 @@ def _note(found: Mean) -> str:
 def cohens_d(values: Values, reference: Values) -> float:
     """(mean of values - mean of reference) / s_pooled, without a unit (thesis Section 5.1.3).
 
-    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)). The two need not be matched, nor equally many; NaN is left
-    out of each. NaN where s_pooled is 0, even if the means differ, and for fewer than two values on either side.
+    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)). The two need not be matched,
+    nor equally many; NaN is left out of each. NaN where s_pooled is 0, even if the means differ,
+    and for fewer than two values on either side.
     """
     x, y = _known(values), _known(reference)
     return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
-    """Mean of values - reference over the standard deviation of these differences, without a unit (Cohen's d_z).
+    """Mean of values - reference over the standard deviation of these differences, without a unit
+    (Cohen's d_z).
 
-    Pairs with a NaN are left out. NaN where all differences are equal, and for fewer than two pairs. Raises InputError for
-    unequal lengths.
+    Pairs with a NaN are left out. NaN where all differences are equal, and for fewer than two
+    pairs. Raises InputError for unequal lengths.
     """
     found = paired_difference(values, reference)
     return _ratio(found.mean, found.sd)
@@ -295,11 +322,12 @@ def _ratio(difference: float, sd: float) -> float:
 
 
 def holm(p_values: Values) -> list[float]:
-    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m - k + 1), never falling, at most 1.
+    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m - k + 1),
+    never falling, at most 1.
 
-    m: number of p-values; NaN stays NaN and does not count. Rejecting where the adjusted value is below alpha keeps the chance
-    of any false rejection below alpha. Raises InputError for a value outside 0 to 1. Source: Holm (1979), Scandinavian Journal
-    of Statistics 6, 65-70.
+    m: number of p-values; NaN stays NaN and does not count. Rejecting where the adjusted value is
+    below alpha keeps the chance of any false rejection below alpha. Raises InputError for a value
+    outside 0 to 1. Source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -312,23 +340,30 @@ def holm(p_values: Values) -> list[float]:
 # ---- how many replications ----
 
 
-def replications_needed(values: Values, relative_half_width: float, confidence: float = 0.95) -> int:
-    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has n - 1 degrees of freedom.
+def replications_needed(
+    values: Values, relative_half_width: float, confidence: float = 0.95
+) -> int:
+    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has n - 1
+    degrees of freedom.
 
-    Mean x-bar and standard deviation s are estimated from the values, without the NaN; s = 0 gives 2. Source: Law, Simulation
-    Modeling and Analysis, Section 9.4.1, with the width relative to x-bar; for an error relative to the true mean of at most
-    gamma, ask for gamma / (1 + gamma). Raises InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
+    Mean x-bar and standard deviation s are estimated from the values, without the NaN; s = 0
+    gives 2. Source: Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative
+    to x-bar; for an error relative to the true mean of at most gamma, ask for gamma / (1 + gamma).
+    Raises InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
     """
     check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
     centre, sd = _estimated(values)
     allowed = relative_half_width * abs(centre)
-    least, most = 1, 2  # least is not enough; most is, once doubled often enough, as the half width falls with n
+    # least is not enough; most is, once doubled often enough, as the half width falls with n
+    least, most = 1, 2
     while not _half_width(sd, most, confidence) <= allowed:
         least, most = most, 2 * most
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
+        least, most = (
+            (least, middle) if _half_width(sd, middle, confidence) <= allowed else (middle, most)
+        )
     return most
 
 
@@ -340,7 +375,9 @@ def _estimated(values: Values) -> tuple[float, float]:
         raise InputError(f"a standard deviation needs two values, not {len(x)}")
     centre, sd = _moments(x)
     if sd > 0 and abs(centre) < ROUNDING * sd:
-        raise InputError("no half width is small relative to the mean of the values: the mean is zero")
+        raise InputError(
+            "no half width is small relative to the mean of the values: the mean is zero"
+        )
     return centre, sd
 
 
@@ -348,11 +385,13 @@ def _estimated(values: Values) -> tuple[float, float]:
 
 
 def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> Mean:
-    """Mean of a stationary series, with an interval from the means of equally long batches that follow each other.
+    """Mean of a stationary series, with an interval from the means of equally long batches that
+    follow each other.
 
-    Batches much longer than the correlation lasts are almost independent, as neighbouring observations are not. The first
-    len(series) % batches observations are left out, those nearest to a start. n, p and sd of the result are those of the batch
-    means. Source: Law, Simulation Modeling and Analysis, Section 9.5.3. Raises InputError for fewer than two batches or two
+    Batches much longer than the correlation lasts are almost independent, as neighbouring
+    observations are not. The first len(series) % batches observations are left out, those nearest
+    to a start. n, p and sd of the result are those of the batch means. Source: Law, Simulation
+    Modeling and Analysis, Section 9.5.3. Raises InputError for fewer than two batches or two
     observations a batch, or a series with NaN or infinity.
     """
     check_whole("batches", batches, least=2)
@@ -361,12 +400,15 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
 
 
 def mser5(series: Values) -> int:
-    """How many observations to delete from the start of a series, as its transient, by the MSER-5 rule.
+    """How many observations to delete from the start of a series, as its transient, by
+    the MSER-5 rule.
 
-    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least marginal standard error:
-    sum of squares about the mean of the rest / (m - d)^2. A last batch that is not full has no say. An answer near half of the
-    series says that the series is too short. Source: White (1997), Simulation 69, 323-334; batches of five: White, Cobb and
-    Spratt (2000), Winter Simulation Conference, 755-760. Raises InputError for fewer than 10 observations, NaN or infinity.
+    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least
+    marginal standard error: sum of squares about the mean of the rest / (m - d)^2. A last batch
+    that is not full has no say. An answer near half of the series says that the series is too
+    short. Source: White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt
+    (2000), Winter Simulation Conference, 755-760. Raises InputError for fewer than 10 observations,
+    NaN or infinity.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -392,19 +434,25 @@ def _series(series: Values, least: int) -> np.ndarray:
 # ---- bootstrap ----
 
 
-def bootstrap_mean(values: Values, confidence: float = 0.95, resamples: int = 9999, seed: int = 0) -> Mean:
-    """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t. p is NaN.
+def bootstrap_mean(
+    values: Values, confidence: float = 0.95, resamples: int = 9999, seed: int = 0
+) -> Mean:
+    """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t.
 
-    resamples: how often the values are drawn again, with replacement; too few give rough bounds, or NaN. seed: of the stream
-    "bootstrap". NaN is left out; values that are all equal give low = high = mean. Source: Efron (1987), Journal of the American
-    Statistical Association 82, 171-185. Raises InputError for a confidence outside 0 to 1, no resamples, or a negative seed.
+    p is NaN.
+
+    resamples: how often the values are drawn again, with replacement; too few give rough bounds,
+    or NaN. seed: of the stream "bootstrap". NaN is left out; values that are all equal give
+    low = high = mean. Source: Efron (1987), Journal of the American Statistical Association 82,
+    171-185. Raises InputError for a confidence outside 0 to 1, no resamples, or a negative seed.
     """
     _check_confidence(confidence)
     check_whole("resamples", resamples, least=1)
     check_whole("seed", seed, least=0)
     x = _known(values)
     centre, sd = _moments(x)
-    low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)  # sd is 0 or NaN
+    # sd is 0 or NaN
+    low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
     return Mean(centre, low, high, len(x), sd=sd)
 
 
@@ -416,7 +464,8 @@ def _bca(x: np.ndarray, confidence: float, resamples: int, seed: int) -> tuple[f
             (x,),
             np.mean,
             n_resamples=resamples,
-            batch=max(1, DRAWS_AT_ONCE // len(x)),  # bounds the memory, leaves the numbers as they are
+            # bounds the memory, leaves the numbers as they are
+            batch=max(1, DRAWS_AT_ONCE // len(x)),
             confidence_level=confidence,
             method="BCa",
             random_state=stream(seed, "bootstrap"),  # since SciPy 1.15 also called rng

@@ -1,7 +1,8 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
-Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check fell short; 2 with one line for
-bad arguments or input; 130 when interrupted, 143 and 129 at SIGTERM and SIGHUP.
+Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a check
+fell short; 2 with one line for bad arguments or input; 130 when interrupted, 143 and 129 at
+SIGTERM and SIGHUP.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def _end_in_order() -> None:
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)  # Windows knows no SIGHUP
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+            # nohup has it ignored
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, end)
 
 
@@ -110,16 +112,21 @@ def _carried_out(given: argparse.Namespace) -> int:
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except MemoryError as error:
-        return _failed(f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2)
+        return _failed(
+            f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2
+        )
     except (OverflowError, RecursionError) as error:
         return _failed(f"cgrsp {given.verb}: a number is too large for this: {error}", 2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nothing more to say
+        # the reader has left: nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return _failed(f"cgrsp {given.verb}: interrupted", 130)
     except _Terminated as end:
-        return _failed(f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number)
+        return _failed(
+            f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number
+        )
     return status
 
 

@@ -1,4 +1,6 @@
-"""The limit that no policy can beat on a scenario: a lower bound by linear programming, seed by seed."""
+"""The limit that no policy can beat on a scenario: a lower bound by linear
+programming, seed by seed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import interval, plain_mean
 
-UNITS = {"wait": "minutes of mean wait", "miss": "per cent missed", "tardiness": "minutes of mean tardiness"}
+UNITS = {
+    "wait": "minutes of mean wait",
+    "miss": "per cent missed",
+    "tardiness": "minutes of mean tardiness",
+}
 MIX = "wait in minutes + missed in per cent + tardiness in minutes"
 SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
 
@@ -23,12 +29,33 @@ SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    parser.add_argument("--objective", default="mix", metavar="NAME", help=f"{', '.join(OBJECTIVES)} (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="number of seeds (default: %(default)s)")
-    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: %(default)s)")
-    parser.add_argument("--bin", type=float, default=10, metavar="MIN", help="minutes between price knots (default: %(default)s)")
+    parser.add_argument(
+        "--objective",
+        default="mix",
+        metavar="NAME",
+        help=f"{', '.join(OBJECTIVES)} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=10, metavar="N", help="number of seeds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="the first seed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bin",
+        type=float,
+        default=10,
+        metavar="MIN",
+        help="minutes between price knots (default: %(default)s)",
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+    parser.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s"
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -48,7 +75,10 @@ def _bound(scenario: Scenario, objective: str, bin_s: float, seed: int) -> Bound
 
 
 def _rows(seeds: Sequence[int], bounds: Sequence[Bound]) -> list[dict[str, float]]:
-    return [{"seed": seed, **{name: getattr(bound, name) for name in SHOWN}} for seed, bound in zip(seeds, bounds)]
+    return [
+        {"seed": seed, **{name: getattr(bound, name) for name in SHOWN}}
+        for seed, bound in zip(seeds, bounds)
+    ]
 
 
 def _csv(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
@@ -57,18 +87,37 @@ def _csv(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound
 
 def _json(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
     value = mean([bound.value for bound in bounds])
-    found = {"scenario": name, "objective": objective, "bound": plain_mean(value), "seeds": _rows(seeds, bounds)}
+    found = {
+        "scenario": name,
+        "objective": objective,
+        "bound": plain_mean(value),
+        "seeds": _rows(seeds, bounds),
+    }
     return json_text(found | ({"note": _too_few(value)} if value.low < 0 else {}))
 
 
 def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]) -> str:
     value = mean([bound.value for bound in bounds])
-    rows = [[str(row["seed"]), *(f"{row[name]:z.2f}" for name in SHOWN)] for row in _rows(seeds, bounds)]
+    rows = [
+        [str(row["seed"]), *(f"{row[name]:z.2f}" for name in SHOWN)] for row in _rows(seeds, bounds)
+    ]
     told = f"{value.mean:.2f}" if value.low < 0 else interval(value, len(bounds))
-    heading = f"{name}: no policy has less than {told} {UNITS.get(objective, MIX)}, in the mean over the draws"
-    return "\n".join([heading, *([_too_few(value)] if value.low < 0 else []), *aligned([["seed", *SHOWN], *rows])])
+    heading = (
+        f"{name}: no policy has less than {told} {UNITS.get(objective, MIX)}, in the mean"
+        " over the draws"
+    )
+    return "\n".join(
+        [
+            heading,
+            *([_too_few(value)] if value.low < 0 else []),
+            *aligned([["seed", *SHOWN], *rows]),
+        ]
+    )
 
 
 def _too_few(value: Mean) -> str:
     """What is wrong with an interval that reaches below 0, where no bound is."""
-    return f"that is the mean of these {value.n} seeds; they are too few for an interval of other seeds: it would reach below 0"
+    return (
+        f"that is the mean of these {value.n} seeds; they are too few for an interval of other"
+        " seeds: it would reach below 0"
+    )

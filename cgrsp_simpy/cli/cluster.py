@@ -1,4 +1,6 @@
-"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the paper's table, figures."""
+"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the paper's
+table, figures.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import READING, Answer, add_reading, add_study, reading_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    READING,
+    Answer,
+    add_reading,
+    add_study,
+    reading_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
@@ -25,7 +35,10 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 log = logging.getLogger(__name__)
-OVERRUN = "easy expects such a job to end at once, conservative to run as long again; the others look at waiting jobs only"
+OVERRUN = (
+    "easy expects such a job to end at once, conservative to run as long again; the others look at"
+    " waiting jobs only"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,27 +50,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         {
             "run": "one scheduler: figures, waits by class, or a row a job",
             "compare": "schedulers on the same jobs: means, intervals, paired tests",
-            "sweep": "schedulers at every point of a grid: load, jobs, placement, kill_at_limit, or scheduler:parameter",
+            "sweep": (
+                "schedulers at every point of a grid: load, jobs, placement, kill_at_limit,"
+                " or scheduler:parameter"
+            ),
         },
     )
-    actions.choices["run"].add_argument("--swf", metavar="FILE", help="write the schedule, in the Standard Workload Format")
-    printed = actions.add_parser("table", help="Table II published beside reproduced, over offered loads, and the paper's claims")
+    actions.choices["run"].add_argument(
+        "--swf", metavar="FILE", help="write the schedule, in the Standard Workload Format"
+    )
+    printed = actions.add_parser(
+        "table",
+        help="Table II published beside reproduced, over offered loads, and the paper's claims",
+    )
     add_study(printed, number=10)
-    printed.add_argument("--loads", default=",".join(f"{load:g}" for load in table.LOADS), metavar="R,R", help="%(default)s")
+    printed.add_argument(
+        "--loads",
+        default=",".join(f"{load:g}" for load in table.LOADS),
+        metavar="R,R",
+        help="%(default)s",
+    )
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("jobs: of the paper's mix, or of a log")
-    group.add_argument("--load", type=float, metavar="R", help="offered load of the mix (default: 0.9)")
-    group.add_argument("--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log")
-    group.add_argument("--overestimate", type=float, metavar="F", help="users say up to 1 + F times the duration (default: 0)")
+    group.add_argument(
+        "--load", type=float, metavar="R", help="offered load of the mix (default: 0.9)"
+    )
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log"
+    )
+    group.add_argument(
+        "--overestimate",
+        type=float,
+        metavar="F",
+        help="users say up to 1 + F times the duration (default: 0)",
+    )
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
-    group.add_argument("--skip-wide", action="store_true", help="leave out jobs wider than the cluster instead of refusing them")
+    group.add_argument(
+        "--skip-wide",
+        action="store_true",
+        help="leave out jobs wider than the cluster instead of refusing them",
+    )
     add_reading(group)
-    nodes = "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells, else 8x8)"
+    nodes = (
+        "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells,"
+        " else 8x8)"
+    )
     group.add_argument("--nodes", metavar="NxG", help=nodes)
-    group.add_argument("--placement", default="best", metavar="NAME", help=f"{', '.join(PLACEMENTS)} (default: %(default)s)")
-    group.add_argument("--kill-at-limit", action="store_true", help="end a job that has run for its estimate, as Slurm does")
+    group.add_argument(
+        "--placement",
+        default="best",
+        metavar="NAME",
+        help=f"{', '.join(PLACEMENTS)} (default: %(default)s)",
+    )
+    group.add_argument(
+        "--kill-at-limit",
+        action="store_true",
+        help="end a job that has run for its estimate, as Slurm does",
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -77,8 +128,14 @@ def _warn_of_left_out(setting: Setting) -> None:
     """Say which schedulers are not compared because they look at what a log does not tell."""
     lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
     if lacks:
-        told = ", ".join(f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items())
-        log.warning("%s does not tell what these schedulers look at; they are left out: %s", setting.offered, told)
+        told = ", ".join(
+            f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items()
+        )
+        log.warning(
+            "%s does not tell what these schedulers look at; they are left out: %s",
+            setting.offered,
+            told,
+        )
 
 
 def _more(outcome: Outcome, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
@@ -87,8 +144,13 @@ def _more(outcome: Outcome, given: argparse.Namespace) -> tuple[str, dict[str, A
         write_whole(Path(given.swf), schedule_text(outcome).encode())
     classes, lines = by_class(outcome), list[str]()
     if outcome.jobs.underestimated and not outcome.killed.any():
-        lines.append(f"{outcome.jobs.underestimated} jobs run longer than their estimates: {OVERRUN}")
-    lines += ["", *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)])]
+        lines.append(
+            f"{outcome.jobs.underestimated} jobs run longer than their estimates: {OVERRUN}"
+        )
+    lines += [
+        "",
+        *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)]),
+    ]
     return "\n".join(lines), {"classes": classes}
 
 
@@ -114,20 +176,34 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     cluster = PAPER_CLUSTER if given.nodes is None else _cluster(given.nodes)
     if given.trace is None:
         for name in (*READING, "skip_wide"):
-            require(not getattr(given, name), f"--{name.replace('_', '-')}", getattr(given, name), "given with --trace")
+            require(
+                not getattr(given, name),
+                f"--{name.replace('_', '-')}",
+                getattr(given, name),
+                "given with --trace",
+            )
         own = {"load": given.load, "jobs": given.jobs}
         mix = Mix() if given.overestimate is None else Mix(overestimate=given.overestimate)
-        return Offered(mix, **{name: value for name, value in own.items() if value is not None}), cluster
+        return Offered(
+            mix, **{name: value for name, value in own.items() if value is not None}
+        ), cluster
     for name in ("load", "overestimate"):
-        require(getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace")
+        require(
+            getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace"
+        )
     found = read_log(given.trace, given.trace_format, **reading_of(given))
     if given.nodes is None and (told := cluster_of(found)):
         log.info(
-            "%s: its header tells %d processors on %d nodes, which are taken for GPUs", given.trace, told.gpus, len(told.sizes)
+            "%s: its header tells %d processors on %d nodes, which are taken for GPUs",
+            given.trace,
+            told.gpus,
+            len(told.sizes),
         )
         cluster = told
     jobs = jobs_of(found, cluster, skip_wide=given.skip_wide)
-    return jobs if given.jobs is None else jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name), cluster
+    return jobs if given.jobs is None else jobs.chosen(
+        range(min(given.jobs, jobs.jobs)), jobs.name
+    ), cluster
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -136,19 +212,38 @@ def _table(given: argparse.Namespace) -> Answer:
     rows, tested = table.rows(found), table.claims(found)
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
-    verdicts = {figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")} for figure in table.CLAIMS}
+    verdicts = {
+        figure: {kind: table.verdict(tested, figure, kind) for kind in ("mean", "best")}
+        for figure in table.CLAIMS
+    }
     if given.format == "json":
         return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
-    heading = ["scheduler", "load", "", *(name for figure in table.FIGURES for name in (figure, "printed"))]
+    heading = [
+        "scheduler",
+        "load",
+        "",
+        *(name for figure in table.FIGURES for name in (figure, "printed")),
+    ]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += ["", "*: the load whose utilisation is closest to the printed one", "", *table.implied(), ""]
+    lines += [
+        "",
+        "*: the load whose utilisation is closest to the printed one",
+        "",
+        *table.implied(),
+        "",
+    ]
     for figure, both in verdicts.items():
-        lines.append(f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst dynamic, best static)")
+        lines.append(
+            f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst"
+            " dynamic, best static)"
+        )
     return Answer("\n".join(lines))
 
 
 def _shown(row: dict[str, Any]) -> list[Any]:
-    figures = [value for figure in table.FIGURES for value in (row[figure], row[f"published_{figure}"])]
+    figures = [
+        value for figure in table.FIGURES for value in (row[figure], row[f"published_{figure}"])
+    ]
     return [row["scheduler"], row["load"], "*" if row["closest"] else "", *figures]
 
 
@@ -157,7 +252,9 @@ def _loads(text: str) -> list[float]:
         loads = [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"--loads(={text!r}) must be numbers > 0, such as 0.6,0.9") from None
-    require(len(set(loads)) == len(loads) and min(loads) > 0, "--loads", text, "numbers > 0 that differ")
+    require(
+        len(set(loads)) == len(loads) and min(loads) > 0, "--loads", text, "numbers > 0 that differ"
+    )
     return loads
 
 

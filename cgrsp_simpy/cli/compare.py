@@ -1,4 +1,6 @@
-"""Compare policies on the same seeds: means with 95 % intervals, and paired tests against the first policy."""
+"""Compare policies on the same seeds: means with 95 % intervals, and paired tests against
+the first policy.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,15 @@ from cgrsp_simpy.studies.gaps import with_gaps
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_compare(parser, RENTAL)
-    parser.add_argument("--gap", action="store_true", help="how far each policy is above the lower bound; tens of seconds a seed")
+    parser.add_argument(
+        "--gap",
+        action="store_true",
+        help="how far each policy is above the lower bound; tens of seconds a seed",
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
-    return pattern.compared(given, RENTAL, with_gaps) if given.gap else pattern.compared(given, RENTAL)
+    return (
+        pattern.compared(given, RENTAL, with_gaps) if given.gap else pattern.compared(given, RENTAL)
+    )

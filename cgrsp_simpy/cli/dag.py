@@ -1,4 +1,6 @@
-"""DAGs on GPUs: place a training graph or a workflow, compare schedulers at equal budgets, correlate plans, figures."""
+"""DAGs on GPUs: place a training graph or a workflow, compare schedulers at equal budgets,
+correlate plans, figures.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +21,45 @@ from cgrsp_simpy.dag.setting import STATES, Setting
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
-GRAPHS = "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of Alibaba's batch tasks"
+GRAPHS = (
+    "er:n=300,degree=3, training:stages=4, star:n=11, a WfFormat file (.json), or FILE.csv:JOB of"
+    " Alibaba's batch tasks"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    one = actions.add_parser("solve", help="one graph by one or several schedulers: makespans, or where and when each node runs")
-    pairs = actions.add_parser("correlate", help="distance of plans (SPD) and gap of finish times (FTG) of random plans")
+    one = actions.add_parser(
+        "solve",
+        help="one graph by one or several schedulers: makespans, or where and when each node runs",
+    )
+    pairs = actions.add_parser(
+        "correlate", help="distance of plans (SPD) and gap of finish times (FTG) of random plans"
+    )
     add_actions(
         actions,
         MODULE,
         {
-            "run": "one graph by one scheduler or policy: figures, or a row a node; event by event, or drawn",
-            "compare": "schedulers on the same graphs at equal budgets: means, intervals, tests, ranks",
-            "sweep": "schedulers at every point of a grid: gpus, state, reading, budget, ..., or scheduler:parameter",
+            "run": (
+                "one graph by one scheduler or policy: figures, or a row a node; event by event,"
+                " or drawn"
+            ),
+            "compare": (
+                "schedulers on the same graphs at equal budgets: means, intervals, tests, ranks"
+            ),
+            "sweep": (
+                "schedulers at every point of a grid: gpus, state, reading, budget, ...,"
+                " or scheduler:parameter"
+            ),
         },
     )
     _add_scenario(one)
     _add_setting(pairs)
-    names = f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank; or own.py:function"
+    names = (
+        f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank;"
+        " or own.py:function"
+    )
     one.add_argument(
         "--scheduler",
         "--policies",
@@ -49,9 +70,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for action in (one, pairs):
         action.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-        action.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
+        action.add_argument(
+            "--format",
+            choices=("table", "csv", "json"),
+            default="table",
+            help="default: %(default)s",
+        )
     pairs.add_argument("--pairs", type=int, default=1000, metavar="N", help="default: %(default)s")
-    pairs.add_argument("--concentration", type=float, metavar="A", help="uneven plans, by a Dirichlet law (default: even ones)")
+    pairs.add_argument(
+        "--concentration",
+        type=float,
+        metavar="A",
+        help="uneven plans, by a Dirichlet law (default: even ones)",
+    )
 
 
 # Option -> the parameter of the servers that it gives, in place of the default.
@@ -68,23 +99,55 @@ _SERVERS = {
 def _add_setting(parser: argparse.ArgumentParser) -> None:
     own = Servers()
     group = parser.add_argument_group("what is placed, and on what")
-    group.add_argument("--graph", default="er:n=300,degree=3", metavar="G", help=f"{GRAPHS} (default: %(default)s)")
-    group.add_argument("--platform", metavar="FILE", help="GPUs and links, in TOML or CSV, in place of the servers below")
+    group.add_argument(
+        "--graph", default="er:n=300,degree=3", metavar="G", help=f"{GRAPHS} (default: %(default)s)"
+    )
+    group.add_argument(
+        "--platform",
+        metavar="FILE",
+        help="GPUs and links, in TOML or CSV, in place of the servers below",
+    )
     group.add_argument("--gpus", type=int, metavar="N", help=f"default: {own.gpus}")
-    group.add_argument("--per-server", type=int, metavar="N", help=f"GPUs (default: {own.per_server})")
+    group.add_argument(
+        "--per-server", type=int, metavar="N", help=f"GPUs (default: {own.per_server})"
+    )
     speeds = ",".join(f"{speed:g}" for speed in own.tflops)
     group.add_argument("--tflops", metavar="C,C", help=f"speeds, dealt in turn (default: {speeds})")
-    group.add_argument("--memory", type=float, metavar="GB", help=f"of a GPU (default: {own.memory_gb:g})")
-    group.add_argument("--intra", type=float, metavar="B", help=f"GB/s in a server (default: {own.intra_gb_per_s:g})")
-    group.add_argument("--inter", type=float, metavar="B", help=f"GB/s between (default: {own.inter_gb_per_s:g})")
-    group.add_argument("--state", choices=tuple(STATES), default="free", help="how much others use (default: %(default)s)")
-    group.add_argument("--reading", choices=READINGS, default=READINGS[0], help="nodes of a GPU at once (default: %(default)s)")
+    group.add_argument(
+        "--memory", type=float, metavar="GB", help=f"of a GPU (default: {own.memory_gb:g})"
+    )
+    group.add_argument(
+        "--intra",
+        type=float,
+        metavar="B",
+        help=f"GB/s in a server (default: {own.intra_gb_per_s:g})",
+    )
+    group.add_argument(
+        "--inter", type=float, metavar="B", help=f"GB/s between (default: {own.inter_gb_per_s:g})"
+    )
+    group.add_argument(
+        "--state",
+        choices=tuple(STATES),
+        default="free",
+        help="how much others use (default: %(default)s)",
+    )
+    group.add_argument(
+        "--reading",
+        choices=READINGS,
+        default=READINGS[0],
+        help="nodes of a GPU at once (default: %(default)s)",
+    )
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
     _add_setting(parser)
     parser.add_argument("--budget", type=float, metavar="S", help="seconds of each search")
-    parser.add_argument("--evaluations", type=int, metavar="N", help="plans that each search evaluates (default: 1000)")
+    parser.add_argument(
+        "--evaluations",
+        type=int,
+        metavar="N",
+        help="plans that each search evaluates (default: 1000)",
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -98,17 +161,26 @@ def _setting(given: argparse.Namespace, **more: Any) -> Setting:
 
 
 def _platform(given: argparse.Namespace) -> Servers | Platform:
-    own = {name: getattr(given, option) for option, name in _SERVERS.items() if getattr(given, option) is not None}
+    own = {
+        name: getattr(given, option)
+        for option, name in _SERVERS.items()
+        if getattr(given, option) is not None
+    }
     if given.platform is not None:
         for option, name in _SERVERS.items():
             if name in own:
-                raise InputError(f"--{option.replace('_', '-')} goes without --platform: the file tells of all GPUs and links")
+                raise InputError(
+                    f"--{option.replace('_', '-')} goes without --platform: the file tells of all"
+                    " GPUs and links"
+                )
         return read_platform(given.platform)
     if given.tflops is not None:
         try:
             own["tflops"] = tuple(float(part) for part in given.tflops.split(","))
         except ValueError:
-            raise InputError(f"--tflops(={given.tflops!r}) must be numbers > 0, such as 19.5,66.9") from None
+            raise InputError(
+                f"--tflops(={given.tflops!r}) must be numbers > 0, such as 19.5,66.9"
+            ) from None
     return Servers(**own)
 
 
@@ -117,21 +189,31 @@ def _scenario(given: argparse.Namespace) -> Setting:
     if limits == {"evaluations": None, "seconds": None}:
         return _setting(given)
     budget = Budget(**limits)
-    texts = [given.policy] if given.action == "run" else COMPARED if given.policies is None else policies_of(given.policies)
+    texts = (
+        [given.policy]
+        if given.action == "run"
+        else COMPARED
+        if given.policies is None
+        else policies_of(given.policies)
+    )
     if not any(text.partition(":")[0] in SEARCHES for text in texts):
         option = "--budget" if given.evaluations is None else "--evaluations"
         raise InputError(f"{option} goes with a search: {', '.join(SEARCHES)}")
     return _setting(given, budget=budget)
 
 
-MODULE = Module(Setting, _add_scenario, _scenario, figures="cgrsp_simpy.dag.figures", beside=ranks_told)
+MODULE = Module(
+    Setting, _add_scenario, _scenario, figures="cgrsp_simpy.dag.figures", beside=ranks_told
+)
 
 
 def _solve(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     names = policies_of(given.policies)
     if given.format == "csv":
-        require(len(names) == 1, "--scheduler", given.policies, "one, with --format csv: a row a node")
+        require(
+            len(names) == 1, "--scheduler", given.policies, "one, with --format csv: a row a node"
+        )
     setting = _scenario(given)
     made = {name: setting.make_policy(name) for name in names}
     problem = setting.draw(given.seed)
@@ -144,7 +226,9 @@ def _solve(given: argparse.Namespace) -> Answer:
     graph = problem.graph
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{setting}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
-    cells = [[str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in setting.shown)] for row in rows]
+    cells = [
+        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in setting.shown)] for row in rows
+    ]
     return Answer("\n".join([title, *aligned([["scheduler", *setting.shown], *cells])]))
 
 
@@ -156,13 +240,23 @@ def _correlate(given: argparse.Namespace) -> Answer:
         pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
         return Answer(csv_text([{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]).rstrip("\n"))
     told = {
-        name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")} for name in ("pearson", "spearman")
+        name: {"coefficient": getattr(found, name), "ci95": getattr(found, f"{name}_ci95")}
+        for name in ("pearson", "spearman")
     }
     if given.format == "json":
-        return Answer(json_text({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told}))
-    lines = [f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG, 95 % interval; published"]
+        return Answer(
+            json_text({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told})
+        )
+    lines = [
+        (
+            f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
+            " 95 % interval; published"
+        )
+    ]
     printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
     for name, value in told.items():
         low, high = value["ci95"]
-        lines.append(f"{name:10} {value['coefficient']:6.3f}  [{low:.3f}, {high:.3f}]  {printed[name]}")
+        lines.append(
+            f"{name:10} {value['coefficient']:6.3f}  [{low:.3f}, {high:.3f}]  {printed[name]}"
+        )
     return Answer("\n".join(lines))

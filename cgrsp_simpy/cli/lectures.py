@@ -1,4 +1,6 @@
-"""Eight lectures on discrete-event simulation: list them, read one, or copy one out with its answers."""
+"""Eight lectures on discrete-event simulation: list them, read one, or copy one out
+with its answers.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,24 @@ from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import write_whole
 
 PACKAGE = Path(__file__).parents[1]
-PLACES = (PACKAGE / "lectures", PACKAGE.parent / "scenarios" / "lectures")  # in an installed package, in a checkout
+# in an installed package, in a checkout
+PLACES = (PACKAGE / "lectures", PACKAGE.parent / "scenarios" / "lectures")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("number", nargs="?", type=int, metavar="N", help="of the lecture to read or to copy (default: list them)")
-    parser.add_argument("--copy", metavar="DIR", help="copy script, output and figure into DIR, the answers into DIR/answers")
+    parser.add_argument(
+        "number",
+        nargs="?",
+        type=int,
+        metavar="N",
+        help="of the lecture to read or to copy (default: list them)",
+    )
+    parser.add_argument(
+        "--copy",
+        metavar="DIR",
+        help="copy script, output and figure into DIR, the answers into DIR/answers",
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -48,7 +61,13 @@ def _finds(script: Path) -> str:
 
 def _copy(script: Path, number: int, folder: Path) -> list[Path]:
     """Copy a lecture; nothing if one of its files is there already."""
-    names = [script.name, f"{script.stem}.out", f"lecture_{number}.png", f"answers/{script.name}", f"answers/{script.stem}.out"]
+    names = [
+        script.name,
+        f"{script.stem}.out",
+        f"lecture_{number}.png",
+        f"answers/{script.name}",
+        f"answers/{script.stem}.out",
+    ]
     for name in names:
         require(not (folder / name).exists(), "--copy", str(folder), f"a folder without {name}")
     for name in names:

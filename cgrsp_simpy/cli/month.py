@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from cgrsp_simpy.cli.options import Answer, add_policies, add_study, answer, check_work, policies_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_policies,
+    add_study,
+    answer,
+    check_work,
+    policies_of,
+    workers_of,
+)
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.rental.workload import DAYS
@@ -16,10 +24,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     mix = ",".join(f"{kind}={share:g}" for kind, share in THESIS_MIX.items())
     parser.add_argument(
-        "--mix", default=mix, metavar="DAY=P,...", help="day types and their probabilities (default: %(default)s)"
+        "--mix",
+        default=mix,
+        metavar="DAY=P,...",
+        help="day types and their probabilities (default: %(default)s)",
     )
-    parser.add_argument("--days", type=int, default=30, metavar="N", help="days of a month (default: %(default)s)")
-    parser.add_argument("--slots", type=int, default=5, metavar="N", help="GPU slots, types in turn (default: %(default)s)")
+    parser.add_argument(
+        "--days", type=int, default=30, metavar="N", help="days of a month (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--slots",
+        type=int,
+        default=5,
+        metavar="N",
+        help="GPU slots, types in turn (default: %(default)s)",
+    )
     add_policies(parser)
     add_study(parser, "--replications", 10)
 
@@ -27,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The months in the format asked for."""
     policies = policies_of(given.policies)
-    check_work(given, max(jobs for _, jobs in DAYS.values()) * given.days * given.replications * len(policies))
+    check_work(
+        given,
+        max(jobs for _, jobs in DAYS.values()) * given.days * given.replications * len(policies),
+    )
     return answer(
         month(
             _mix(given.mix),

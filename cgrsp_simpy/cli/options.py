@@ -1,4 +1,6 @@
-"""What several commands share: which scenario, which study, and in what form its answer is given."""
+"""What several commands share: which scenario, which study, and in what form its
+answer is given.
+"""
 
 from __future__ import annotations
 
@@ -62,39 +64,76 @@ def add_policies(parser: argparse.ArgumentParser) -> None:
         "--policies",
         default="fifo,spt,edf,rh,cadr",
         metavar="P,P,...",
-        help="names with parameters (rh, rh:reserve=2,gate=0.9) or functions (my_rules.py:youngest_first); default: %(default)s",
+        help=(
+            "names with parameters (rh, rh:reserve=2,gate=0.9) or functions"
+            " (my_rules.py:youngest_first); default: %(default)s"
+        ),
     )
 
 
 def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: int = 30) -> None:
     """Add the options of a study: how many replications, where, and how it answers."""
-    parser.add_argument(what, type=int, default=number, metavar="N", help="number of replications (default: %(default)s)")
-    parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: %(default)s)")
+    parser.add_argument(
+        what,
+        type=int,
+        default=number,
+        metavar="N",
+        help="number of replications (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="the first seed (default: %(default)s)",
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    parser.add_argument("--out", metavar="DIR", help="keep results in DIR as they come; the same command resumes there")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s")
-    parser.add_argument("--yes", action="store_true", help=f"start even if more than {MOST_JOBS:,} jobs are to be simulated")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        help="keep results in DIR as they come; the same command resumes there",
+    )
+    parser.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help=f"start even if more than {MOST_JOBS:,} jobs are to be simulated",
+    )
 
 
 def check_work(given: argparse.Namespace, jobs: int) -> None:
-    """Raise InputError for work of many hours that has not been asked for twice. jobs: that are to be simulated."""
+    """Raise InputError for work of many hours that has not been asked for twice.
+
+    jobs: that are to be simulated.
+    """
     if jobs > MOST_JOBS and not given.yes:
         hours = jobs / JOBS_PER_S / (workers_of(given) or 1) / 3600
-        raise InputError(f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts it all the same")
+        raise InputError(
+            f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts"
+            " it all the same"
+        )
 
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
     """Add the options of an action that draws a set of figures."""
     parser.add_argument("--only", metavar="ID,ID", help="some of the figures (default: all)")
     parser.add_argument("--out", default=folder, metavar="DIR", help="default: %(default)s")
-    parser.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
+    parser.add_argument(
+        "--style", choices=("print", "lecture"), default="print", help="default: %(default)s"
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
 
 
-def gallery_of(given: argparse.Namespace, every: Iterable[str]) -> tuple[tuple[str, ...], int | None]:
+def gallery_of(
+    given: argparse.Namespace, every: Iterable[str]
+) -> tuple[tuple[str, ...], int | None]:
     """The figures asked for, of all that there are, and the executor."""
     workers = workers_of(given) or os.cpu_count() or 1
-    return tuple(every if given.only is None else given.only.split(",")), workers if workers > 1 else None
+    return tuple(
+        every if given.only is None else given.only.split(",")
+    ), workers if workers > 1 else None
 
 
 def workers_of(given: argparse.Namespace) -> int | None:
@@ -135,15 +174,30 @@ def answer(study: Tidy, given: argparse.Namespace) -> Answer:
     return Answer(text, 1 if study.failures else 0)
 
 
-READING = ("trace_format", "window", "strict", "columns")  # options that are of no use without a log
+# options that are of no use without a log
+READING = ("trace_format", "window", "strict", "columns")
 
 
 def add_reading(parser: argparse._ActionsContainer) -> None:
     """Add the options that tell how a log is read."""
-    parser.add_argument("--trace-format", metavar="NAME", help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)")
-    parser.add_argument("--window", metavar="FROM:TO", help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22")
-    parser.add_argument("--columns", metavar="A=B,A=B", help="its columns by our names, e.g. submit=created,service=seconds")
-    parser.add_argument("--strict", action="store_true", help="refuse a log with bad rows or out of order")
+    parser.add_argument(
+        "--trace-format",
+        metavar="NAME",
+        help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="FROM:TO",
+        help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="A=B,A=B",
+        help="its columns by our names, e.g. submit=created,service=seconds",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse a log with bad rows or out of order"
+    )
 
 
 def reading_of(given: argparse.Namespace) -> dict[str, Any]:
@@ -153,24 +207,47 @@ def reading_of(given: argparse.Namespace) -> dict[str, Any]:
 
 def _columns(text: str | None) -> dict[str, str]:
     parts = [part.partition("=") for part in text.split(",")] if text is not None else []
-    if not all(name and column for name, _, column in parts) or len({name for name, _, _ in parts}) < len(parts):
-        raise InputError(f"--columns(={text!r}) must be names with columns of the file, such as submit=created,service=seconds")
+    if not all(name and column for name, _, column in parts) or len(
+        {name for name, _, _ in parts}
+    ) < len(parts):
+        raise InputError(
+            f"--columns(={text!r}) must be names with columns of the file, such as"
+            " submit=created,service=seconds"
+        )
     return {name.strip(): column.strip() for name, _, column in parts}
 
 
 def add_by(parser: argparse.ArgumentParser) -> None:
     """Add the option that asks for figures by the values of a column of a log."""
-    parser.add_argument("--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user")
+    parser.add_argument(
+        "--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user"
+    )
 
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
     if given.format == "json":
-        return Answer(json_text({"by": given.by, "rows": [{name: row[name] for name in list(row)[1:]} for row in rows]}))
+        return Answer(
+            json_text(
+                {
+                    "by": given.by,
+                    "rows": [{name: row[name] for name in list(row)[1:]} for row in rows],
+                }
+            )
+        )
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     cells = [[_shown(value) for value in list(row.values())[2:]] for row in rows]
-    return Answer("\n".join(aligned([[given.by, *list(rows[0])[2:]], *([row["value"], *own] for row, own in zip(rows, cells))])))
+    return Answer(
+        "\n".join(
+            aligned(
+                [
+                    [given.by, *list(rows[0])[2:]],
+                    *([row["value"], *own] for row, own in zip(rows, cells)),
+                ]
+            )
+        )
+    )
 
 
 def _shown(value: Any) -> str:
@@ -179,23 +256,44 @@ def _shown(value: Any) -> str:
 
 def add_scenario(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a scenario: a day, a log, or a file."""
-    group = parser.add_argument_group("scenario: a file, a day of the thesis, or a log of real jobs")
+    group = parser.add_argument_group(
+        "scenario: a file, a day of the thesis, or a log of real jobs"
+    )
     group.add_argument("scenario", nargs="?", metavar="FILE.toml", help="a scenario file")
     group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
     add_reading(group)
-    group.add_argument("--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)")
-    group.add_argument("--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)")
-    group.add_argument("--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's")
-    group.add_argument("--rate", type=float, metavar="R", help="arrivals per second in place of the day's")
-    group.add_argument("--free-types", action="store_true", help="let the policy choose the type of an idle slot")
-    group.add_argument("--clock", metavar="NAME", help=f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)")
+    group.add_argument(
+        "--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)"
+    )
+    group.add_argument(
+        "--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)"
+    )
+    group.add_argument(
+        "--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's"
+    )
+    group.add_argument(
+        "--rate", type=float, metavar="R", help="arrivals per second in place of the day's"
+    )
+    group.add_argument(
+        "--free-types", action="store_true", help="let the policy choose the type of an idle slot"
+    )
+    group.add_argument(
+        "--clock",
+        metavar="NAME",
+        help=f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)",
+    )
 
 
 # Option -> what it belongs to.
 _ONLY_DAY = {"jobs_per_day": "--jobs-per-day", "rate": "--rate"}
 _ONLY_TRACE = {name: f"--{name.replace('_', '-')}" for name in READING}
-_NOT_FILE = {"slots": "--slots", "tight_fraction": "--tight-fraction", "free_types": "--free-types", "clock": "--clock"}
+_NOT_FILE = {
+    "slots": "--slots",
+    "tight_fraction": "--tight-fraction",
+    "free_types": "--free-types",
+    "clock": "--clock",
+}
 
 
 def scenario_of(given: argparse.Namespace) -> Scenario:
@@ -216,7 +314,9 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
-            scenario = day(given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own)
+            scenario = day(
+                given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
+            )
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
@@ -234,7 +334,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     rate = jobs.rate_per_s * 3600
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     return (
-        f"{scenario.name}: {jobs.jobs} jobs over {span_h:.1f} h, {rate:.1f} an hour; service median {median:.0f} s,"
-        f" 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load {scenario.known().offered_load:.3f} on"
-        f" {len(scenario.slots)} slots (execution time only)"
+        f"{scenario.name}: {jobs.jobs} jobs over {span_h:.1f} h, {rate:.1f} an hour;"
+        f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
+        f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
     )

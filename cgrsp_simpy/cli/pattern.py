@@ -1,4 +1,6 @@
-"""The actions that every module has: run one policy, compare several, sweep parameters, draw the figures."""
+"""The actions that every module has: run one policy, compare several, sweep parameters,
+draw the figures.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,10 @@ __all__ = [
 class Module(NamedTuple):
     """What a module brings to its commands.
 
-    model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and what they name. seeds: number of
-    replications unless told. figures: the module that draws them. more: text and values, for JSON, that stand below the figures
-    of a run. beside: text below a comparison's table. drawn: what a run is given of the draws of its seed.
+    model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and
+    what they name. seeds: number of replications unless told. figures: the module that draws them.
+    more: text and values, for JSON, that stand below the figures of a run. beside: text below
+    a comparison's table. drawn: what a run is given of the draws of its seed.
     """
 
     model: type[Model[Any]]
@@ -68,7 +71,12 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policy", module.model.compared[0])
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help="figures; csv: a row a job")
+    parser.add_argument(
+        "--format",
+        choices=("table", "csv", "json"),
+        default="table",
+        help="figures; csv: a row a job",
+    )
     add_by(parser)
     add_watching(parser)
 
@@ -82,8 +90,10 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     parser.add_argument(
         "--precision",
         metavar="R",
-        help=f"add seeds until the 95 %% half width is at most R times the mean: 0.05 for {module.model.precise},"
-        f" or {module.model.precise}=0.1,...",
+        help=(
+            "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
+            f" {module.model.precise}, or {module.model.precise}=0.1,..."
+        ),
     )
 
 
@@ -93,14 +103,19 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
         "grid",
         nargs="+",
         metavar="NAME=V,V,...",
-        help="a parameter of the scenario, or of a policy (name:parameter), and its values; several mean the cross product",
+        help=(
+            "a parameter of the scenario, or of a policy (name:parameter), and its values;"
+            " several mean the cross product"
+        ),
     )
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
     add_study(parser, number=module.seeds)
 
 
-def _add_policies(parser: argparse.ArgumentParser, module: Module, option: str, default: str | None) -> None:
+def _add_policies(
+    parser: argparse.ArgumentParser, module: Module, option: str, default: str | None
+) -> None:
     """Add the option that names policies, under the module's own word as well."""
     model = module.model
     own = f"--{model.noun}{'s' * (default is None)}"
@@ -111,8 +126,11 @@ def _add_policies(parser: argparse.ArgumentParser, module: Module, option: str, 
         dest="policies" if several else "policy",
         default=default,
         metavar="P,P,..." if several else "P",
-        help=f"{', '.join(model.policies)}, with parameters as in name:parameter=2, or functions of a view"
-        f" (own.py:function); default: {','.join(model.compared) if several else default}",
+        help=(
+            f"{', '.join(model.policies)}, with parameters as in name:parameter=2,"
+            " or functions of a view (own.py:function); default:"
+            f" {','.join(model.compared) if several else default}"
+        ),
     )
 
 
@@ -121,13 +139,17 @@ def add_actions(actions: Any, module: Module, helps: Mapping[str, str]) -> None:
     for name, add in (("run", add_run), ("compare", add_compare), ("sweep", add_sweep)):
         add(actions.add_parser(name, help=helps[name], description=helps[name]), module)
     if module.figures:
-        drawn = actions.add_parser("figures", help="the figures: PNG, SVG, and the CSV of what is plotted")
+        drawn = actions.add_parser(
+            "figures", help="the figures: PNG, SVG, and the CSV of what is plotted"
+        )
         add_gallery(drawn, f"figures/{module.figures.split('.')[1]}")
 
 
 def carry_out(given: argparse.Namespace, module: Module) -> Answer:
     """What one of the actions answers."""
-    return {"run": run, "compare": compared, "sweep": swept, "figures": _figures}[given.action](given, module)
+    return {"run": run, "compare": compared, "sweep": swept, "figures": _figures}[given.action](
+        given, module
+    )
 
 
 def run(given: argparse.Namespace, module: Module) -> Answer:
@@ -137,7 +159,10 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
     drawn = module.drawn(scenario, given)
-    found = watch(given, lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener))
+    found = watch(
+        given,
+        lambda listener: scenario.simulation(policy, given.seed, drawn=drawn, listener=listener),
+    )
     draw(given, found)
     text, values = module.more(found, given)
     if given.by is not None:
@@ -173,7 +198,11 @@ def compared(
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
 ) -> Answer:
     """Compare policies. more: what is added to the study."""
-    workers, precision, scenario = workers_of(given), _precision(given.precision, module), module.scenario_of(given)
+    workers, precision, scenario = (
+        workers_of(given),
+        _precision(given.precision, module),
+        module.scenario_of(given),
+    )
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     check_work(given, scenario.jobs * len(policies) * len(seeds))
@@ -187,13 +216,18 @@ def compared(
 
 
 def _compared_by(study: Comparison, column: str) -> list[dict[str, Any]]:
-    """A row a value of a log's column and policy: the means over the seeds of what became of the jobs of that value."""
+    """A row a value of a log's column and policy: the means over the seeds of what became of the
+    jobs of that value.
+    """
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for policy in study.policies:
         for seed in study.seeds:
             for row in by_column(study.run(policy, seed), column):
                 found.setdefault((row["value"], policy), []).append(row)
-    return [{"by": column, "value": value, "policy": policy, **_means(rows)} for (value, policy), rows in sorted(found.items())]
+    return [
+        {"by": column, "value": value, "policy": policy, **_means(rows)}
+        for (value, policy), rows in sorted(found.items())
+    ]
 
 
 def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -203,7 +237,9 @@ def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
     """The policies that the options name, or those of the scenario."""
-    return list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
+    return (
+        list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
+    )
 
 
 def _precision(text: str | None, module: Module) -> dict[str, float] | None:
@@ -219,7 +255,10 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         try:
             wanted[figure] = float(width)
         except ValueError:
-            allowed = f"a number > 0, or figures and numbers, such as {module.model.tested[1 % len(module.model.tested)]}=0.1"
+            allowed = (
+                "a number > 0, or figures and numbers, such as"
+                f" {module.model.tested[1 % len(module.model.tested)]}=0.1"
+            )
             raise InputError(f"--precision(={text!r}) must be {allowed}") from None
     return wanted
 
@@ -261,4 +300,8 @@ def _value(text: str) -> Any:
 def _figures(given: argparse.Namespace, module: Module) -> Answer:
     drawn = import_module(module.figures)  # with matplotlib, for this action alone
     ids, executor = gallery_of(given, drawn.FIGURES)
-    return Answer("\n".join(map(str, drawn.draw_figures(given.out, ids, style=given.style, executor=executor))))
+    return Answer(
+        "\n".join(
+            map(str, drawn.draw_figures(given.out, ids, style=given.style, executor=executor))
+        )
+    )

@@ -18,6 +18,10 @@ def carry_out(given: argparse.Namespace) -> Answer:
     lines = []
     for name, factory in POLICIES.items():
         defaults = inspect.signature(factory).parameters.values()
-        parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)  # as one gives them: true, false
-        lines.append(f"{name:<10}  {SECTIONS[name]:<6}  {summary(factory.__doc__)}" + (f" [{parameters}]" if parameters else ""))
+        # as one gives them: true, false
+        parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)
+        lines.append(
+            f"{name:<10}  {SECTIONS[name]:<6}  {summary(factory.__doc__)}"
+            + (f" [{parameters}]" if parameters else "")
+        )
     return Answer("\n".join(["policy      section what it does [parameters]", *lines]))

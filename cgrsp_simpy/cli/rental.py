@@ -22,7 +22,8 @@ def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[tuple[Job,
         total=scenario.jobs,
         unit="job",
         delay=1,
-        disable=True if given.events or given.step else None,  # None: off when stderr is not a terminal
+        # None: off when stderr is not a terminal
+        disable=True if given.events or given.step else None,
         leave=False,
     )
 

@@ -1,4 +1,6 @@
-"""Compare policies at every point of a grid of scenario and policy parameters, on the same seeds."""
+"""Compare policies at every point of a grid of scenario and policy parameters, on
+the same seeds.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The sweep in the format asked for: over a file, a log, or days of the thesis, whose name is a parameter, too."""
+    """The sweep in the format asked for: over a file, a log, or days of the thesis, whose name is
+    a parameter, too.
+    """
     files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
     require(len(files) <= 1, "scenario files", files, "one")
-    given.grid, given.scenario = [text for text in given.grid if text not in files], files[0] if files else None
+    given.grid, given.scenario = (
+        [text for text in given.grid if text not in files],
+        files[0] if files else None,
+    )
     require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
     if not any(text.startswith("name=") for text in given.grid):
         return pattern.swept(given, RENTAL)
     named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
     require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
     grid, policies = pattern.grid_of(given.grid), pattern.policies_given(given, scenario_of(given))
-    own = {name: getattr(given, option) for name, option in OF_DAYS.items() if getattr(given, option) not in (None, False)}
-    return answer(sweep({**own, **grid}, policies, seeds_of(given), executor=workers_of(given), out=given.out), given)
+    own = {
+        name: getattr(given, option)
+        for name, option in OF_DAYS.items()
+        if getattr(given, option) not in (None, False)
+    }
+    return answer(
+        sweep(
+            {**own, **grid}, policies, seeds_of(given), executor=workers_of(given), out=given.out
+        ),
+        given,
+    )

@@ -26,27 +26,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table = actions.add_parser("table", help="one table")
     table.add_argument("id", metavar="N.M", help=", ".join(IDS))
     check = actions.add_parser(
-        "check", help=f"count the cells that agree; status 1 below {LEAST_SHARE_PCT:g} %% or above an rms z of {MOST_RMS_Z:g}"
+        "check",
+        help=(
+            f"count the cells that agree; status 1 below {LEAST_SHARE_PCT:g} %% or above an rms z"
+            f" of {MOST_RMS_Z:g}"
+        ),
     )
     for action, usual in ((tables, "as printed"), (table, "as printed"), (check, "100")):
-        action.add_argument("--seeds", type=int, metavar="N", help=f"replications of every table (default: {usual})")
-        action.add_argument("--long", action="store_true", help=f"{LONG} replications of every table")
-        action.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
-        action.add_argument("--out", metavar="DIR", help="keep results and report in DIR; the same command resumes there")
-    figures = actions.add_parser("figures", help="every figure: PNG, SVG, and the CSV of what is plotted")
+        action.add_argument(
+            "--seeds", type=int, metavar="N", help=f"replications of every table (default: {usual})"
+        )
+        action.add_argument(
+            "--long", action="store_true", help=f"{LONG} replications of every table"
+        )
+        action.add_argument(
+            "--workers", type=int, metavar="N", help="processes (default: one a core)"
+        )
+        action.add_argument(
+            "--out",
+            metavar="DIR",
+            help="keep results and report in DIR; the same command resumes there",
+        )
+    figures = actions.add_parser(
+        "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
+    )
     figure = actions.add_parser("figure", help="one figure")
     figure.add_argument(
-        "id", metavar="N.M", help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells"
+        "id",
+        metavar="N.M",
+        help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
     for action in (figures, figure):
-        action.add_argument("--out", default="figures", metavar="DIR", help="where to draw (default: %(default)s)")
         action.add_argument(
-            "--from", dest="runs", metavar="DIR", help="the runs of cgrsp thesis tables --out DIR (default: run them)"
+            "--out", default="figures", metavar="DIR", help="where to draw (default: %(default)s)"
         )
-        action.add_argument("--style", choices=("print", "lecture"), default="print", help="default: %(default)s")
-        action.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+        action.add_argument(
+            "--from",
+            dest="runs",
+            metavar="DIR",
+            help="the runs of cgrsp thesis tables --out DIR (default: run them)",
+        )
+        action.add_argument(
+            "--style", choices=("print", "lecture"), default="print", help="default: %(default)s"
+        )
+        action.add_argument(
+            "--workers", type=int, metavar="N", help="processes (default: one a core)"
+        )
     for action in (tables, table):
-        action.add_argument("--format", choices=("markdown", "html", "csv"), default="markdown", help="default: %(default)s")
+        action.add_argument(
+            "--format",
+            choices=("markdown", "html", "csv"),
+            default="markdown",
+            help="default: %(default)s",
+        )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -63,17 +95,22 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
-    report = make_report(ids, seeds or (100 if given.action == "check" else None), executor, given.out)
+    report = make_report(
+        ids, seeds or (100 if given.action == "check" else None), executor, given.out
+    )
     if given.out is not None:
         log.info("report.html, report.md and cells.csv are in %s", given.out)
     return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
 
 
 def _figures(given: argparse.Namespace, executor: int | None) -> Answer:
-    from cgrsp_simpy.thesis.figures import FIGURES, draw_figures  # matplotlib, for these commands alone
+    # matplotlib, for these commands alone
+    from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
 
     ids = tuple(FIGURES) if given.action == "figures" else (given.id,)
-    return Answer("\n".join(map(str, draw_figures(given.out, ids, given.runs, given.style, executor))))
+    return Answer(
+        "\n".join(map(str, draw_figures(given.out, ids, given.runs, given.style, executor)))
+    )
 
 
 def _formatted(report: Report, form: str) -> str:
@@ -85,9 +122,13 @@ def _formatted(report: Report, form: str) -> str:
 def _checked(report: Report) -> Answer:
     far = [each for each in report.cells if each.counted and each.verdict == DIFFERS]
     lines = [
-        f"Table {each.table}, {each.row}, {each.column}{', ' * bool(each.part)}{each.part}: published {each.printed},"
-        f" reproduced {each.ours} (n {each.n}), z {each.z:+.2f}; {each.note}"
+        f"Table {each.table}, {each.row}, {each.column}{', ' * bool(each.part)}{each.part}:"
+        f" published {each.printed}, reproduced {each.ours} (n {each.n}), z {each.z:+.2f};"
+        f" {each.note}"
         for each in far
     ]
     good = report.tally.share_pct >= LEAST_SHARE_PCT and report.tally.rms_z <= MOST_RMS_Z
-    return Answer("\n".join([*lines, report.summary(), "reproduced" if good else "not reproduced"]), 0 if good else 1)
+    return Answer(
+        "\n".join([*lines, report.summary(), "reproduced" if good else "not reproduced"]),
+        0 if good else 1,
+    )

@@ -15,9 +15,21 @@ from cgrsp_simpy.studies.store import verifying
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("directory", metavar="DIR", help="made by a command with --out, whose files still lie where they were")
-    parser.add_argument("--sample", type=int, default=5, metavar="N", help="tasks to run again (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)")
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        help="made by a command with --out, whose files still lie where they were",
+    )
+    parser.add_argument(
+        "--sample",
+        type=int,
+        default=5,
+        metavar="N",
+        help="tasks to run again (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)"
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -29,16 +41,27 @@ def carry_out(given: argparse.Namespace) -> Answer:
     with verifying(given.sample, given.seed) as found:
         command(again)
     if found.differing:
-        return Answer(f"{out}: task {found.differing[0]} came out otherwise ({len(found.differing)} of {len(found.tasks)})", 1)
+        return Answer(
+            (
+                f"{out}: task {found.differing[0]} came out otherwise ({len(found.differing)} of"
+                f" {len(found.tasks)})"
+            ),
+            1,
+        )
     return Answer(f"{out}: {len(found.tasks)} tasks run again, all as they are kept, to the bit")
 
 
 def _command(directory: Path) -> list[str]:
     """The words of the command that made a directory."""
     try:
-        words = shlex.split(json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["command"])
+        words = shlex.split(
+            json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["command"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{directory} is no results directory of a command") from None
     if not words or Path(words[0]).name not in ("cgrsp", "cgrsp.exe", "__main__.py"):
-        raise InputError(f"{directory} was made by a script: there, run the study within cgrsp_simpy.studies.store.verifying")
+        raise InputError(
+            f"{directory} was made by a script: there, run the study within"
+            " cgrsp_simpy.studies.store.verifying"
+        )
     return words[1:]

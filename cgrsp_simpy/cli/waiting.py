@@ -75,27 +75,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_own(actions: Any) -> None:
     """Add the module's own verbs."""
-    one = actions.add_parser("analyze", help="one policy by formula; without --servers at its cheapest number of machines")
+    one = actions.add_parser(
+        "analyze",
+        help="one policy by formula; without --servers at its cheapest number of machines",
+    )
     best = actions.add_parser(
         "optimize",
-        help="the best number of machines, or none (ajw: at least one): by formula, or on a log by simulation",
+        help=(
+            "the best number of machines, or none (ajw: at least one): by formula, or on a log"
+            " by simulation"
+        ),
     )
     run = actions.add_parser("simulate", help="one policy by simulation")
     for action in (one, run):
         action.add_argument("--policy", required=True, metavar="P", help=", ".join(POLICIES))
     names = ",".join(POLICIES)
-    best.add_argument("--policies", "--policy", default=names, metavar="P,P", help="default: %(default)s")
-    best.add_argument("--by", default="price", metavar="WHAT", help=f"{', '.join(OBJECTIVES)} (default: %(default)s)")
+    best.add_argument(
+        "--policies", "--policy", default=names, metavar="P,P", help="default: %(default)s"
+    )
+    best.add_argument(
+        "--by",
+        default="price",
+        metavar="WHAT",
+        help=f"{', '.join(OBJECTIVES)} (default: %(default)s)",
+    )
     for action in (one, best):
         add_model(action)
     one.add_argument("--servers", type=int, metavar="N", help="fixed machines")
     add_trace(best)
     add_case(run)
-    run.add_argument("--seed", type=int, default=0, metavar="N", help="of the first trial (default: 0)")
-    run.add_argument("--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)")
-    run.add_argument("--recursion", action="store_true", help="without events: the same figures, sooner")
+    run.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the first trial (default: 0)"
+    )
+    run.add_argument(
+        "--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)"
+    )
+    run.add_argument(
+        "--recursion", action="store_true", help="without events: the same figures, sooner"
+    )
     run.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    run.add_argument("--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV)")
+    run.add_argument(
+        "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV)"
+    )
     for action in (one, best, run):
         add_duration(action)
 
@@ -160,7 +181,10 @@ class _Beside(Comparison):
         """With a key "formula" of each policy."""
         found, formulas = super().as_dict(), self.formulas()
         rows = found["policies"].items()
-        return {**found, "policies": {name: {**row, "formula": formulas[name]} for name, row in rows}}
+        return {
+            **found,
+            "policies": {name: {**row, "formula": formulas[name]} for name, row in rows},
+        }
 
     def __str__(self) -> str:
         """With a table of both below, where there is a formula."""
@@ -204,7 +228,12 @@ def _optimize(given: argparse.Namespace) -> Answer:
     policies, own = policies_told(given.policies, given), formula_of(given)
     if given.trace is None:
         check_without_trace(given)
-        require(given.order == "fcfs", "--order", given.order, "fcfs without --trace: of another order there is no formula")
+        require(
+            given.order == "fcfs",
+            "--order",
+            given.order,
+            "fcfs without --trace: of another order there is no formula",
+        )
         rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
     else:
         case = case_of(given, source_of(given), 1)
@@ -226,13 +255,18 @@ def _best(given: argparse.Namespace, case: Case) -> dict[str, float]:
 def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:
     """A row a policy, with the opportunity cost beside the figures."""
     shown = {
-        name: {**{key: row[key] for key in SHOWN if key in row}, "opportunity": row["price"] * row["wait_s"] / 3600}
+        name: {
+            **{key: row[key] for key in SHOWN if key in row},
+            "opportunity": row["price"] * row["wait_s"] / 3600,
+        }
         for name, row in rows.items()
     }
     if given.format == "json":
         return Answer(json_text({"policies": shown}))
     if given.format == "csv":
-        return Answer(csv_text([{"policy": name, **row} for name, row in shown.items()]).rstrip("\n"))
+        return Answer(
+            csv_text([{"policy": name, **row} for name, row in shown.items()]).rstrip("\n")
+        )
     names = list(next(iter(shown.values())))
     lines = [[name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()]
     return Answer("\n".join(aligned([["policy", *names], *lines])))
@@ -249,10 +283,15 @@ def _simulate(given: argparse.Namespace) -> Answer:
         rows = [{"seed": each.seed, **row} for each in outcomes for row in each.rows()]
         write_whole(Path(given.keep), csv_text(rows).encode())
     if given.format == "json":
-        plain = {name: {"mean": each.mean, "ci95": [each.low, each.high]} for name, each in shown.items()}
+        plain = {
+            name: {"mean": each.mean, "ci95": [each.low, each.high]} for name, each in shown.items()
+        }
         return Answer(json_text(plain))
     if given.format == "csv":
-        rows = [{"figure": name, "mean": each.mean, "low": each.low, "high": each.high} for name, each in shown.items()]
+        rows = [
+            {"figure": name, "mean": each.mean, "low": each.low, "high": each.high}
+            for name, each in shown.items()
+        ]
         return Answer(csv_text(rows).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
 
@@ -274,7 +313,12 @@ def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Me
     every = {**found, "servers": Mean(servers, servers, servers, 1)}
     if given.duration is not None:
         hour = found["cost_per_h"]
-        every["cost"] = Mean(hour.mean * given.duration, hour.low * given.duration, hour.high * given.duration, hour.n)
+        every["cost"] = Mean(
+            hour.mean * given.duration,
+            hour.low * given.duration,
+            hour.high * given.duration,
+            hour.n,
+        )
     return {name: every[name] for name in SHOWN if name in every}
 
 

@@ -27,7 +27,8 @@ from cgrsp_simpy.waiting.policies import (
 log = logging.getLogger(__name__)
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline
-TRIALS, JOBS, FEW = 5, 100_000, 100  # replications; generated jobs, and those of a run that is watched
+# replications; generated jobs, and those of a run that is watched
+TRIALS, JOBS, FEW = 5, 100_000, 100
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 
@@ -67,14 +68,33 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a log of batch jobs in place of --rate and --service")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs, plain or gzipped")
     add_reading(group)
-    group.add_argument("--machine-cores", type=int, metavar="N", help=f"of a fixed machine (default: {MACHINE_CORES})")
-    group.add_argument("--machine-memory", type=float, metavar="GB", help="of a fixed machine (default: 4 GB a core)")
     group.add_argument(
-        "--prices", metavar="FILE", help="sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
+        "--machine-cores",
+        type=int,
+        metavar="N",
+        help=f"of a fixed machine (default: {MACHINE_CORES})",
     )
-    group.add_argument("--whole", action="store_true", help="each job takes a machine as a whole, whatever it needs")
     group.add_argument(
-        "--order", default="fcfs", metavar="NAME", help="fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)"
+        "--machine-memory",
+        type=float,
+        metavar="GB",
+        help="of a fixed machine (default: 4 GB a core)",
+    )
+    group.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)",
+    )
+    group.add_argument(
+        "--whole",
+        action="store_true",
+        help="each job takes a machine as a whole, whatever it needs",
+    )
+    group.add_argument(
+        "--order",
+        default="fcfs",
+        metavar="NAME",
+        help="fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)",
     )
 
 
@@ -84,9 +104,23 @@ def add_case(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--servers", type=int, metavar="N", help="fixed machines")
     add_trace(parser)
     group = parser.add_argument_group("simulation")
-    group.add_argument("--jobs", type=int, metavar="N", help=f"generated jobs (default: {JOBS}; of `run` {FEW})")
-    group.add_argument("--run-over", type=float, default=0.0, metavar="F", help="share of short jobs taken for long")
-    group.add_argument("--run-under", type=float, default=0.0, metavar="F", help="share of long jobs taken for short")
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help=f"generated jobs (default: {JOBS}; of `run` {FEW})"
+    )
+    group.add_argument(
+        "--run-over",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="share of short jobs taken for long",
+    )
+    group.add_argument(
+        "--run-under",
+        type=float,
+        default=0.0,
+        metavar="F",
+        help="share of long jobs taken for short",
+    )
     group.add_argument(
         "--work-conserving",
         action="store_true",
@@ -98,7 +132,9 @@ def add_trials(parser: argparse.ArgumentParser) -> None:
     """Add the module's own words for a study's options."""
     again, seeds = argparse.SUPPRESS, "the same as --seeds and --first-seed"
     parser.add_argument("--trials", dest="seeds", type=int, default=again, metavar="N", help=seeds)
-    parser.add_argument("--seed", dest="first_seed", type=int, default=again, metavar="N", help=seeds)
+    parser.add_argument(
+        "--seed", dest="first_seed", type=int, default=again, metavar="N", help=seeds
+    )
     parser.add_argument("--recursion", action="store_true", help="refuse a case that needs events")
 
 
@@ -173,7 +209,12 @@ def check_without_trace(given: argparse.Namespace) -> None:
     """The options that are for a log alone are left out."""
     for option in (*READING, "prices", "whole", "machine_cores", "machine_memory"):
         value = getattr(given, option)
-        require(value is None or value is False, f"--{option.replace('_', '-')}", value, "given with --trace")
+        require(
+            value is None or value is False,
+            f"--{option.replace('_', '-')}",
+            value,
+            "given with --trace",
+        )
 
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
@@ -181,7 +222,9 @@ def log_of(given: argparse.Namespace) -> ListedJobs:
     jobs = read_jobs(given.trace, given.trace_format, **reading_of(given)).jobs
     log.info("%s: %s", given.trace, describe(jobs))
     if not jobs.run_s.any():
-        raise InputError(f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s")
+        raise InputError(
+            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run for 0 s"
+        )
     return jobs
 
 

@@ -16,8 +16,13 @@ from cgrsp_simpy.model.files import write_whole
 
 __all__ = ["PICTURES", "add_watching", "check_watching", "draw", "watch"]
 
-# Suffix of a picture -> what is written into it in place of the date, so that the same run gives the same bytes.
-PICTURES: dict[str, dict[str, Any]] = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+# Suffix of a picture -> what is written into it in place of the date, so that the same run gives
+# the same bytes.
+PICTURES: dict[str, dict[str, Any]] = {
+    ".png": {},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
 FILMS = (".html", ".gif")
 Outcome = TypeVar("Outcome")
 
@@ -25,12 +30,24 @@ Outcome = TypeVar("Outcome")
 def add_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     listing = parser.add_mutually_exclusive_group()
-    listing.add_argument("--events", action="store_true", help="list every event before the figures")
     listing.add_argument(
-        "--step", action="store_true", help="the same with queue, places and future event list, waiting for Enter after each"
+        "--events", action="store_true", help="list every event before the figures"
     )
-    parser.add_argument("--gantt", metavar="FILE", help=f"draw who ran where and when into FILE ({', '.join(PICTURES)})")
-    parser.add_argument("--animate", metavar="FILE", help=f"set queue and places in motion in FILE ({', '.join(FILMS)})")
+    listing.add_argument(
+        "--step",
+        action="store_true",
+        help="the same with queue, places and future event list, waiting for Enter after each",
+    )
+    parser.add_argument(
+        "--gantt",
+        metavar="FILE",
+        help=f"draw who ran where and when into FILE ({', '.join(PICTURES)})",
+    )
+    parser.add_argument(
+        "--animate",
+        metavar="FILE",
+        help=f"set queue and places in motion in FILE ({', '.join(FILMS)})",
+    )
 
 
 def check_watching(given: argparse.Namespace) -> None:
@@ -38,11 +55,21 @@ def check_watching(given: argparse.Namespace) -> None:
     for option, suffixes in (("gantt", tuple(PICTURES)), ("animate", FILMS)):
         file = getattr(given, option)
         if file is not None:
-            require(_suffix(file) in suffixes, f"--{option}", file, f"a file that ends in {', '.join(suffixes)}")
+            require(
+                _suffix(file) in suffixes,
+                f"--{option}",
+                file,
+                f"a file that ends in {', '.join(suffixes)}",
+            )
 
 
-def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Paused[Outcome]]) -> Outcome:
-    """The outcome of a run, listed as the options say. set_up: the run with a listener, about to start."""
+def watch(
+    given: argparse.Namespace, set_up: Callable[[Listener | None], Paused[Outcome]]
+) -> Outcome:
+    """The outcome of a run, listed as the options say.
+
+    set_up: the run with a listener, about to start.
+    """
     if given.step:
         return _stepped(set_up)
     run = set_up(print if given.events else None)

@@ -1,14 +1,14 @@
 """Multi-GPU clusters: gang scheduling, placement on nodes, fragmentation and starvation.
 
-A `Setting` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is simulated, stepped through,
-compared and swept like the scenario of any module; a run leaves an `Outcome`. A scheduler is a name of
-SCHEDULERS, or any function of a `ClusterView`.
+A `Setting` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is simulated, stepped
+through, compared and swept like the scenario of any module; a run leaves an `Outcome`. A scheduler
+is a name of SCHEDULERS, or any function of a `ClusterView`.
 
     import cgrsp_simpy as cg
     print(cg.compare(cg.cluster.Setting(), ["fifo", "hps", "easy"], range(10)))
 
-Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic Multi-Objective Scheduling",
-cited as cluster-schedulers.txt.
+Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic Multi-Objective
+Scheduling", cited as cluster-schedulers.txt.
 """
 
 from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster, Jobs

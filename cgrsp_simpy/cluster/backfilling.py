@@ -1,10 +1,13 @@
-"""Backfilling by estimates: EASY, which protects the head of the queue, and conservative, which protects every job.
+"""Backfilling by estimates: EASY, which protects the head of the queue, and conservative, which
+protects every job.
 
-Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson (2001), IEEE Transactions on Parallel
-and Distributed Systems 12, 529-543. Both are for GPUs of one pool; that reservations look at nodes is ours.
+Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson (2001),
+IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Both are for GPUs of one pool;
+that reservations look at nodes is ours.
 
-Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY expects a job that has exceeded its estimate to
-end at once, conservative backfilling expects it to run for as long again (both ours), and what they promise can come later.
+Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY expects a job
+that has exceeded its estimate to end at once, conservative backfilling expects it to run for as
+long again (both ours), and what they promise can come later.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ __all__ = ["Conservative", "easy", "shadow"]
 
 @named("easy")
 def easy(view: ClusterView) -> Starts:
-    """By arrival; while the head does not fit, others may start if by their estimates they do not delay it.
+    """By arrival; while the head does not fit, others may start if by their estimates they
+    do not delay it.
 
     These end by the time at which the head can start, or leave it a place at that time.
     """
@@ -30,7 +34,8 @@ def easy(view: ClusterView) -> Starts:
 def _backfill(view: ClusterView, head: int, jobs: list[int]) -> Starts:
     """Start those of some jobs, which fit now, that do not delay the head."""
     start_s, free_then = shadow(view, head)
-    full, refused = set[int](), set[int]()  # widths that do not fit now; that would take the head's place
+    # widths that do not fit now; that would take the head's place
+    full, refused = set[int](), set[int]()
     for job in jobs:
         gpus, in_time = view.gpus[job], view.now_s + view.estimate_s[job] <= start_s
         if gpus in full or (gpus in refused and not in_time):
@@ -49,7 +54,8 @@ def _backfill(view: ClusterView, head: int, jobs: list[int]) -> Starts:
 
 
 def shadow(view: ClusterView, job: int) -> tuple[float, int]:
-    """When a waiting job could start if nothing else did, by the estimates, and what is free then, as in `Nodes`.
+    """When a waiting job could start if nothing else did, by the estimates, and what is free
+    then, as in `Nodes`.
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
@@ -63,12 +69,14 @@ def shadow(view: ClusterView, job: int) -> tuple[float, int]:
 
 
 class Conservative:
-    """Every job has a reservation from its arrival on, the earliest that delays none before it; it starts when its time has come.
+    """Every job has a reservation from its arrival on, the earliest that delays none before it;
+    it starts when its time has come.
 
-    When a job ends before its estimate, the reservations are compressed: in the order of their starts, each is given up and made
-    anew, at the earliest start that the others leave, which is never later. So no job starts later than by its first reservation
-    unless one exceeds its estimate; then all are made anew by arrival, and what was promised may come later. At one instant jobs
-    end before others arrive.
+    When a job ends before its estimate, the reservations are compressed: in the order of their
+    starts, each is given up and made anew, at the earliest start that the others leave, which
+    is never later. So no job starts later than by its first reservation unless one exceeds its
+    estimate; then all are made anew by arrival, and what was promised may come later. At one
+    instant jobs end before others arrive.
 
     Attributes
     ----------
@@ -117,8 +125,8 @@ class Conservative:
     def _compress(self, view: ClusterView) -> None:
         """Move each reservation to an earlier time if there is one.
 
-        By start, equal ones by arrival: what a reservation was waiting for has moved before it, so that each starts when a job
-        ends, which is when there is a decision.
+        By start, equal ones by arrival: what a reservation was waiting for has moved before it, so
+        that each starts when a job ends, which is when there is a decision.
         """
         for job, kept in sorted(self.reserved.items(), key=lambda item: (item[1].start_s, item[0])):
             self._profile.give(kept)

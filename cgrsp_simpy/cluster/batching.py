@@ -16,11 +16,13 @@ BATCHES = (3, 4, 5)  # jobs, by the authors' program
 
 
 def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0) -> Scheduler:
-    """Smart batch: the first job of the best batch of those that fit; without a batch, the best job by itself.
+    """Smart batch: the first job of the best batch of those that fit; without a batch, the best
+    job by itself.
 
-    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible if the sum of g is at most `capacity`
-    and its similarity, 1 / (1 + Var t + Var g), at least `least_similarity`; its score is efficiency x similarity, with
-    efficiency = sum of iterations / (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
+    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible
+    if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g), at
+    least `least_similarity`; its score is efficiency x similarity, with efficiency = sum of
+    iterations / (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
 
     Parameters
     ----------
@@ -29,8 +31,9 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     least_similarity : float
         The least similarity of a batch, 0 to 1.
     time_unit_s : float
-        Of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly any batch reaches
-        0.8 (the program itself does not look at the threshold: least_similarity=0); hours are ours.
+        Of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly any batch
+        reaches 0.8 (the program itself does not look at the threshold: least_similarity=0); hours
+        are ours.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)
@@ -49,7 +52,9 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     return schedule
 
 
-def best_batch(jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float) -> Ints | None:
+def best_batch(
+    jobs: Arrived, queue: Ints, capacity: int, least_similarity: float, time_unit_s: float
+) -> Ints | None:
     """The feasible batch of best score, or None."""
     family, iterations = known(jobs.family), known(jobs.iterations)
     by_family = queue[np.argsort(family[queue], kind="stable")]

@@ -1,4 +1,6 @@
-"""The data behind the figures of GPU clusters, from runs of our own: for each the rows that are plotted, and nothing else."""
+"""The data behind the figures of GPU clusters, from runs of our own: for each the rows that are
+plotted, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,8 @@ COURSE = ("fifo", "hps", "easy")
 GANTT = ("fifo", "hps", "easy")
 GANTT_H = 24.0
 BLOCK = ["job", "place", "low", "high", "from_s", "to_s"]  # of a bar
-WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}  # the paper's classes of GPUs, and the most of each
+# the paper's classes of GPUs, and the most of each
+WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
 QUANTILES = (5, 25, 50, 75, 95)
 SPAN_S = 4 * 3600.0  # over which a time course is averaged
 HPS = (300.0, 2.0, 1800.0)  # aging threshold, boost and longest wait, as by default
@@ -89,13 +92,20 @@ class Runs:
     @cached_property
     def compared(self) -> Comparison:
         """All schedulers at one load."""
-        return compare(Setting(Offered(jobs=self.jobs, load=LOAD)), tuple(SCHEDULERS), range(self.seeds), self.executor)
+        return compare(
+            Setting(Offered(jobs=self.jobs, load=LOAD)),
+            tuple(SCHEDULERS),
+            range(self.seeds),
+            self.executor,
+        )
 
     @cached_property
     def tabled(self) -> dict[float, Comparison]:
         """The paper's schedulers at each load; at LOAD the others as well."""
         others = [load for load in table.LOADS if load != LOAD]
-        found = table.studies(others, range(self.seeds), self.jobs, self.executor) | {LOAD: self.compared}
+        found = table.studies(others, range(self.seeds), self.jobs, self.executor) | {
+            LOAD: self.compared
+        }
         return {load: found[load] for load in table.LOADS}
 
     def outcome(self, scheduler: str) -> Outcome:
@@ -141,8 +151,18 @@ def waits(runs: Runs) -> list[Row]:
         width, wait_s = (np.concatenate(columns) for columns in zip(*own))
         for number, gpus in enumerate(WIDTHS):
             if len(chosen := wait_s[width == number]):
-                quantiles = dict(zip((f"p{q}_s" for q in QUANTILES), np.percentile(chosen, QUANTILES).tolist()))
-                rows.append({"scheduler": name, "gpus": gpus, "jobs": len(chosen), **quantiles, "longest_s": float(chosen.max())})
+                quantiles = dict(
+                    zip((f"p{q}_s" for q in QUANTILES), np.percentile(chosen, QUANTILES).tolist())
+                )
+                rows.append(
+                    {
+                        "scheduler": name,
+                        "gpus": gpus,
+                        "jobs": len(chosen),
+                        **quantiles,
+                        "longest_s": float(chosen.max()),
+                    }
+                )
     return rows
 
 
@@ -162,23 +182,37 @@ def course(runs: Runs) -> list[Row]:
         outcome, columns = runs.outcome(name), course_of(runs.outcome(name))
         time_s = columns["time_s"]
         edges_s = np.append(np.arange(0, time_s[-1], SPAN_S), time_s[-1])
-        means = [_means(time_s, columns[column], edges_s).tolist() for column in ("busy", "waiting", "fragmentation")]
+        means = [
+            _means(time_s, columns[column], edges_s).tolist()
+            for column in ("busy", "waiting", "fragmentation")
+        ]
         last_h = float(outcome.jobs.arrival_s[-1]) / 3600
-        for from_h, to_h, busy, waiting, fragmented in zip(edges_s[:-1] / 3600, edges_s[1:] / 3600, *means):
-            row = {"scheduler": name, "from_h": float(from_h), "to_h": float(to_h), "last_arrival_h": last_h}
+        for from_h, to_h, busy, waiting, fragmented in zip(
+            edges_s[:-1] / 3600, edges_s[1:] / 3600, *means
+        ):
+            row = {
+                "scheduler": name,
+                "from_h": float(from_h),
+                "to_h": float(to_h),
+                "last_arrival_h": last_h,
+            }
             row |= {"utilisation_pct": 100 * busy / outcome.cluster.gpus, "waiting": waiting}
             rows.append(row | {"fragmentation_pct": 100 * fragmented})
     return rows
 
 
 def _means(time_s: Floats, values: Floats, edges_s: Floats) -> Floats:
-    """Means, between the edges, of what holds from each time to the next, and is 0 before the first."""
+    """Means, between the edges, of what holds from each time to the next, and is 0
+    before the first.
+    """
     total = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(time_s))])
     return np.asarray(np.diff(np.interp(edges_s, time_s, total)) / np.diff(edges_s))
 
 
 def gantt(runs: Runs) -> list[Row]:
-    """Where jobs run in the day that begins halfway through the arrivals; a row a block of neighbouring GPUs on a node."""
+    """Where jobs run in the day that begins halfway through the arrivals; a row a block of
+    neighbouring GPUs on a node.
+    """
     rows = []
     for name in GANTT:
         outcome = runs.outcome(name)
@@ -186,8 +220,16 @@ def gantt(runs: Runs) -> list[Row]:
         first, sizes = np.cumsum([0, *outcome.cluster.sizes]).tolist(), outcome.cluster.sizes
         for job, node, low, high, from_s, to_s in bars(outcome.timeline)[BLOCK].tolist():
             if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h:
-                row = {"scheduler": name, "begin_h": begin_h, "job": job, "job_gpus": int(outcome.jobs.gpus[job])}
-                row |= {"gpu": first[node] + round(low * sizes[node]), "gpus": round((high - low) * sizes[node])}
+                row = {
+                    "scheduler": name,
+                    "begin_h": begin_h,
+                    "job": job,
+                    "job_gpus": int(outcome.jobs.gpus[job]),
+                }
+                row |= {
+                    "gpu": first[node] + round(low * sizes[node]),
+                    "gpus": round((high - low) * sizes[node]),
+                }
                 rows.append({**row, "start_h": from_s / 3600, "finish_h": to_s / 3600})
     return rows
 
@@ -196,14 +238,25 @@ def gantt(runs: Runs) -> list[Row]:
 
 
 def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, as of every figure
-    """Aging and score of jobs by what they have waited, in the authors' form and in the monotone one, ours."""
+    """Aging and score of jobs by what they have waited, in the authors' form and in the
+    monotone one, ours.
+    """
     wait_s = np.sort(np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf)))
     return [
-        {"form": form, "gpus": gpus, "time_s": time_s, "wait_s": wait, "aging": factor, "score": factor * fresh}
+        {
+            "form": form,
+            "gpus": gpus,
+            "time_s": time_s,
+            "wait_s": wait,
+            "aging": factor,
+            "score": factor * fresh,
+        }
         for form in FORMS
         for gpus, time_s in AGED
         for fresh in [1 / (1 + time_s / 3600) / (1 + gpus / 4)]
-        for wait, factor in zip(wait_s.tolist(), hps_aging(wait_s, *HPS, form == "monotone").tolist())
+        for wait, factor in zip(
+            wait_s.tolist(), hps_aging(wait_s, *HPS, form == "monotone").tolist()
+        )
     ]
 
 

@@ -1,4 +1,6 @@
-"""The figures of GPU clusters from runs of our own: of each the data as CSV, and the picture as PNG and SVG."""
+"""The figures of GPU clusters from runs of our own: of each the data as CSV, and the picture
+as PNG and SVG.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ def draw_figures(
     seeds: int = 10,
     jobs: int = 1000,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
 
     Parameters
     ----------
@@ -49,11 +52,14 @@ def draw_figures(
     Raises
     ------
     InputError
-        For an unknown figure or style, a number that is not allowed, or a file that cannot be written.
+        For an unknown figure or style, a number that is not allowed, or a file that cannot be
+        written.
     """
     ids = tuple(FIGURES) if ids is None else ids
     runs, intro = Runs(seeds, jobs, executor), _intro(seeds, jobs)
-    return write_gallery(folder, pictures(seeds, jobs), ids, runs, style, intro, "cgrsp cluster figures")
+    return write_gallery(
+        folder, pictures(seeds, jobs), ids, runs, style, intro, "cgrsp cluster figures"
+    )
 
 
 def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
@@ -89,7 +95,11 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.course,
             panels.course,
             findings.course,
-            f"{one}, means over 4 h.\nGrey line: last arrival. Fragmentation: free GPUs that the widest waiting job cannot use",
+            (
+                f"{one}, means over 4 h.\n"
+                "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
+                " job cannot use"
+            ),
             (6.3, 4.4),
         ),
         "gantt": Picture(
@@ -98,7 +108,11 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.gantt,
             panels.gantt,
             findings.gantt,
-            f"{one}.\nA day of it, a line a GPU; white is idle. The colour tells how many GPUs the job has:",
+            (
+                f"{one}.\n"
+                "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
+                " the job has:"
+            ),
             (6.3, 5.0),
         ),
         "aging": Picture(
@@ -117,7 +131,8 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             panels.table_two,
             findings.table_two,
             f"{every}, 95 % intervals.\n"
-            "Throughput and utilisation: from the first submission to the last. Hollow, on grey: published,\n"
+            "Throughput and utilisation: from the first submission to the last. Hollow, on grey:"
+            " published,\n"
             "at a load that is not printed; the variance, printed without a unit, as if in min²",
             (6.3, 4.6),
             _table_two,
@@ -128,8 +143,10 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.claims,
             panels.claims,
             findings.claims,
-            "dynamic (hps, pbs, sbs) minus static (fifo, sjf, shortest, shortest-gpu), paired by seed;\n"
-            f"{jobs} jobs, {seeds} seeds, 95 % intervals; throughput from the first submission to the last",
+            "dynamic (hps, pbs, sbs) minus static (fifo, sjf, shortest, shortest-gpu),"
+            " paired by seed;\n"
+            f"{jobs} jobs, {seeds} seeds, 95 % intervals; throughput from the first submission"
+            " to the last",
             (6.3, 4.2),
         ),
     }
@@ -138,27 +155,44 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
 def _intro(seeds: int, jobs: int) -> list[str]:
     return [
         "# Figures of GPU clusters, drawn from this package's runs",
-        "After “Reducing Fragmentation and Starvation in GPU Clusters through Dynamic Multi-Objective Scheduling”: its mix of"
-        f" jobs on 8 nodes of 8 GPUs, {jobs} jobs a run, {seeds} seeds. The paper prints neither how its jobs arrive nor the law"
-        " of durations within its classes; both are ours, and what is published belongs to other jobs. Nor does it say over what"
-        " time throughput and utilisation are measured; here it is from the first submission to the last, while jobs arrive."
-        " What stands after ± is half of a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static schedulers,"
-        " hps, pbs and sbs its dynamic ones, adaptive the one that it gave up; fifo-skip, easy, conservative and las are beside"
-        " them for comparison. Each picture has the CSV of what is plotted beside it. All of them: `cgrsp cluster"
-        " figures --out figures/cluster`.",
+        "After “Reducing Fragmentation and Starvation in GPU Clusters through Dynamic"
+        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {jobs} jobs a run,"
+        f" {seeds} seeds. The paper prints neither how its jobs arrive nor the law of durations"
+        " within its classes; both are ours, and what is published belongs to other jobs."
+        " Nor does it say over what time throughput and utilisation are measured; here it is from"
+        " the first submission to the last, while jobs arrive. What stands after ± is half of"
+        " a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static schedulers,"
+        " hps, pbs and sbs its dynamic ones, adaptive the one that it gave up; fifo-skip, easy,"
+        " conservative and las are beside them for comparison. Each picture has the CSV of what is"
+        " plotted beside it. All of them: `cgrsp cluster figures --out figures/cluster`.",
     ]
 
 
 def _metrics(rows: list[Row]) -> str:
     """Every scheduler's figures in Markdown."""
-    head = ("scheduler", "jobs/h", "utilisation, %", "starved", "mean wait, s", "variance of waits, min²", "fragmentation, %")
-    lines = [[row["scheduler"], *(f"{_told(row[name])} ± {_told(row[half(name)])}" for name in METRICS)] for row in rows]
+    head = (
+        "scheduler",
+        "jobs/h",
+        "utilisation, %",
+        "starved",
+        "mean wait, s",
+        "variance of waits, min²",
+        "fragmentation, %",
+    )
+    lines = [
+        [row["scheduler"], *(f"{_told(row[name])} ± {_told(row[half(name)])}" for name in METRICS)]
+        for row in rows
+    ]
     return markdown(head, 1, lines)
 
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown, and what follows from what is printed."""
-    head = ["scheduler", "load", *(cell for label, *_ in UNITS.values() for cell in (label, "published"))]
+    head = [
+        "scheduler",
+        "load",
+        *(cell for label, *_ in UNITS.values() for cell in (label, "published")),
+    ]
     lines = []
     for row in rows:
         if row["closest"] or (row["published_utilisation_pct"] is None and row["load"] == LOAD):
@@ -169,14 +203,22 @@ def _table_two(rows: list[Row]) -> str:
                 cells += ["" if printed is None else f"{printed:g}"]
             lines.append(cells)
     told = (
-        "Of each scheduler the load at which its utilisation is closest to the published one; where none is published,"
-        f" {LOAD:g}. The published variance has no unit."
+        "Of each scheduler the load at which its utilisation is closest to the published one;"
+        f" where none is published, {LOAD:g}. The published variance has no unit."
     )
-    return "\n\n".join([markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in implied())])
+    return "\n\n".join(
+        [markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in implied())]
+    )
 
 
 def _told(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return (
+        f"{value:,.0f}"
+        if abs(value) >= 100
+        else f"{value:.1f}"
+        if abs(value) >= 10
+        else f"{value:.2f}"
+    )
 
 
 FIGURES = pictures(10, 1000)

@@ -24,17 +24,24 @@ def metrics(rows: list[Row]) -> str:
     found = {row["scheduler"]: row for row in rows}
     units = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
     fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in units.items())
-    fifo, *others = sorted(rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"]))
-    least, most = (f"{row['throughput_per_h']:.2f} ({row['scheduler']})" for row in (others[0], others[-1]))
+    fifo, *others = sorted(
+        rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"])
+    )
+    least, most = (
+        f"{row['throughput_per_h']:.2f} ({row['scheduler']})" for row in (others[0], others[-1])
+    )
     return (
-        f"While jobs arrive, {fifo['throughput_per_h']:.2f} an hour are completed under fifo, {least} to {most} under the others."
-        f" Fewest jobs starve under {fewest}; the mean wait is shortest under {soonest}; waits vary least under {evenest},"
-        f" in place of {found['hps']['wait_variance_min2']:,.0f} min² under hps."
+        f"While jobs arrive, {fifo['throughput_per_h']:.2f} an hour are completed under fifo,"
+        f" {least} to {most} under the others. Fewest jobs starve under {fewest};"
+        f" the mean wait is shortest under {soonest}; waits vary least under {evenest}, in place of"
+        f" {found['hps']['wait_variance_min2']:,.0f} min² under hps."
     )
 
 
 def _least(rows: Sequence[Row], metric: str, unit: str = "") -> str:
-    """The scheduler of the least mean, and how many others cannot be told from it by their intervals."""
+    """The scheduler of the least mean, and how many others cannot be told from it by
+    their intervals.
+    """
     least, *others = sorted(rows, key=lambda row: float(row[metric]))
     high = least[metric] + least[half(metric)]
     near = sum(row[metric] - row[half(metric)] <= high for row in others)
@@ -61,7 +68,10 @@ def course(rows: list[Row]) -> str:
     for name in COURSE:
         own = [row for row in rows if row["scheduler"] == name]
         longest, later_h = max(row["waiting"] for row in own), own[-1]["to_h"] - last_h
-        parts.append(f"{name} lets up to {longest:.0f} jobs wait and ends {later_h:.0f} h after the last arrival")
+        parts.append(
+            f"{name} lets up to {longest:.0f} jobs wait and ends {later_h:.0f} h after"
+            " the last arrival"
+        )
     return f"{'; '.join(parts)}. (Means over four hours.)"
 
 
@@ -71,11 +81,21 @@ def gantt(rows: list[Row]) -> str:
     idle, wide = [], []
     for name in GANTT:
         own = [row for row in rows if row["scheduler"] == name]
-        starts, ends = (np.clip([row[end] for row in own], begin_h, begin_h + GANTT_H) for end in ("start_h", "finish_h"))
+        starts, ends = (
+            np.clip([row[end] for row in own], begin_h, begin_h + GANTT_H)
+            for end in ("start_h", "finish_h")
+        )
         gpu_h = (ends - starts) * [row["gpus"] for row in own]
-        idle.append(f"{100 - 100 * gpu_h.sum() / (PAPER_CLUSTER.gpus * GANTT_H):.0f} % under {name}")
-        wide.append(f"{100 * gpu_h[[row['job_gpus'] >= 16 for row in own]].sum() / gpu_h.sum():.0f} %")
-    return f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs have {', '.join(wide)}."
+        idle.append(
+            f"{100 - 100 * gpu_h.sum() / (PAPER_CLUSTER.gpus * GANTT_H):.0f} % under {name}"
+        )
+        wide.append(
+            f"{100 * gpu_h[[row['job_gpus'] >= 16 for row in own]].sum() / gpu_h.sum():.0f} %"
+        )
+    return (
+        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs have"
+        f" {', '.join(wide)}."
+    )
 
 
 def aging(rows: list[Row]) -> str:
@@ -84,8 +104,9 @@ def aging(rows: list[Row]) -> str:
     low = min(own, key=lambda row: float(row["aging"]))
     back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
     return (
-        f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to {low['aging']:.2f} of its score, behind"
-        f" jobs that have just come, and is back at all of it after {back['wait_s']:g} s; a monotone form, ours, never falls."
+        f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to"
+        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is back at all of"
+        f" it after {back['wait_s']:g} s; a monotone form, ours, never falls."
     )
 
 
@@ -94,12 +115,16 @@ def table_two(rows: list[Row]) -> str:
     parts = []
     for name in DYNAMIC:
         own = [row for row in rows if row["scheduler"] == name]
-        most, printed = max(own, key=lambda row: float(row["throughput_per_h"])), own[0]["published_throughput_per_h"]
+        most, printed = (
+            max(own, key=lambda row: float(row["throughput_per_h"])),
+            own[0]["published_throughput_per_h"],
+        )
         near = next(row for row in own if row["closest"])
         parts.append(
-            f"{name} is closest to its printed utilisation at load {near['load']:g} ({near['utilisation_pct']:.1f} %, printed"
-            f" {near['published_utilisation_pct']} %), with {near['throughput_per_h']:.1f} jobs per hour where {printed} are"
-            f" printed, and {most['throughput_per_h']:.1f} at most, at load {most['load']:g}"
+            f"{name} is closest to its printed utilisation at load {near['load']:g}"
+            f" ({near['utilisation_pct']:.1f} %, printed {near['published_utilisation_pct']} %),"
+            f" with {near['throughput_per_h']:.1f} jobs per hour where {printed} are printed,"
+            f" and {most['throughput_per_h']:.1f} at most, at load {most['load']:g}"
         )
     return f"{'; '.join(parts)}."
 
@@ -107,8 +132,8 @@ def table_two(rows: list[Row]) -> str:
 def claims(rows: list[Row]) -> str:
     """Whether “dynamic beats static” holds."""
     parts = [
-        f"{CLAIMED[figure]}: of the means of both groups it {verdict(rows, figure, 'mean')}; of the worst dynamic and the best"
-        f" static scheduler it {verdict(rows, figure, 'best')}"
+        f"{CLAIMED[figure]}: of the means of both groups it {verdict(rows, figure, 'mean')};"
+        f" of the worst dynamic and the best static scheduler it {verdict(rows, figure, 'best')}"
         for figure in CLAIMS
     ]
     return f"The claim that dynamic schedulers do better. {'. '.join(parts)}."

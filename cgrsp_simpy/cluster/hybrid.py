@@ -1,4 +1,6 @@
-"""Schedulers that weigh several things at once: HPS, and the adaptive one that the paper gave up (Sections III.D and V.A)."""
+"""Schedulers that weigh several things at once: HPS, and the adaptive one that the paper gave up
+(Sections III.D and V.A).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,17 @@ __all__ = ["adaptive", "hps", "hps_aging", "scores_of_queue"]
 
 
 def hps(
-    aging_threshold_s: float = 300.0, aging_boost: float = 2.0, max_wait_s: float = 1800.0, monotone: bool = False
+    aging_threshold_s: float = 300.0,
+    aging_boost: float = 2.0,
+    max_wait_s: float = 1800.0,
+    monotone: bool = False,
 ) -> Scheduler:
-    """Hybrid priority: the largest score first, score = Base x Aging x Penalty (Section V.A; formulas: authors' program).
+    """Hybrid priority: the largest score first, score = Base x Aging x Penalty (Section V.A;
+    formulas: authors' program).
 
-    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most the boost,
-    and nothing is kept for a job that does not fit: so no wait is bounded, although the paper says so
-    (tests: test_aging_does_not_bound_a_wait).
+    Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most
+    the boost, and nothing is kept for a job that does not fit: so no wait is bounded, although the
+    paper says so (tests: test_aging_does_not_bound_a_wait).
 
     Parameters
     ----------
@@ -43,7 +49,13 @@ def hps(
 
         def score(jobs: Ints) -> Floats:
             base = 1 / (1 + columns.estimate_s[jobs] / 3600)
-            aging = hps_aging(view.now_s - columns.arrival_s[jobs], aging_threshold_s, aging_boost, max_wait_s, monotone)
+            aging = hps_aging(
+                view.now_s - columns.arrival_s[jobs],
+                aging_threshold_s,
+                aging_boost,
+                max_wait_s,
+                monotone,
+            )
             return np.asarray(base * aging / (1 + columns.gpus[jobs] / 4))
 
         return start_by(view, lambda jobs: -score(jobs))
@@ -51,11 +63,14 @@ def hps(
     return schedule
 
 
-def hps_aging(wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool) -> Floats:
+def hps_aging(
+    wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
+) -> Floats:
     """How much a wait w raises a job: 1 up to the threshold, then boost x min(w / max_wait, 1).
 
-    Just past the threshold that is below 1 (0.33 by default), and a job falls back until w = max_wait / boost. The monotone form,
-    ours, rises from 1 at the threshold to boost at max_wait in a straight line.
+    Just past the threshold that is below 1 (0.33 by default), and a job falls back until
+    w = max_wait / boost. The monotone form, ours, rises from 1 at the threshold to boost at
+    max_wait in a straight line.
     """
     if monotone:
         return 1 + (boost - 1) * np.clip((wait_s - threshold_s) / (max_wait_s - threshold_s), 0, 1)
@@ -70,7 +85,8 @@ def adaptive(
     long_queue: int = 20,
     shift: float = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that failed: the largest weighted sum of three scores first (Section III.D).
+    """The multi-factor scheduler that failed: the largest weighted sum of three scores first
+    (Section III.D).
 
     The paper prints no formula: all numbers are ours.
 
@@ -79,12 +95,16 @@ def adaptive(
     efficiency, fairness, resources : float
         Weights of the `scores_of_queue`, >= 0.
     short_queue, long_queue : int
-        While more than `long_queue` jobs wait, efficiency counts `shift` times as much; while at most
-        `short_queue` wait, fairness does.
+        While more than `long_queue` jobs wait, efficiency counts `shift` times as much; while at
+        most `short_queue` wait, fairness does.
     shift : float
         At least 1.
     """
-    for name, weight in (("efficiency", efficiency), ("fairness", fairness), ("resources", resources)):
+    for name, weight in (
+        ("efficiency", efficiency),
+        ("fairness", fairness),
+        ("resources", resources),
+    ):
         check_number(name, weight, least=0)
     check_whole("short_queue", short_queue, least=0)
     check_whole("long_queue", long_queue, least=short_queue)
@@ -104,10 +124,12 @@ def adaptive(
 
 
 def scores_of_queue(view: ClusterView) -> Floats:
-    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue) to 1 (best); (3, waiting).
+    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue)
+    to 1 (best); (3, waiting).
 
-    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that leave little free on their nodes,
-    g (1 + left). What they weigh is the paper's (Section III.D), the formulas are ours.
+    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that leave
+    little free on their nodes, g (1 + left). What they weigh is the paper's (Section III.D), the
+    formulas are ours.
     """
     jobs, waiting = view.jobs, view.queue
     gpus = jobs.gpus[waiting]
@@ -119,7 +141,9 @@ def scores_of_queue(view: ClusterView) -> Floats:
 
 
 def _left(view: ClusterView, gpus: int) -> int:
-    """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the largest node has."""
+    """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the
+    largest node has.
+    """
     place = view.room(gpus)
     if place is None:
         return max(view.sizes)

@@ -1,4 +1,6 @@
-"""Jobs of a multi-GPU cluster, as columns, and the nodes that they run on (cluster-schedulers.txt Section IV.A)."""
+"""Jobs of a multi-GPU cluster, as columns, and the nodes that they run on (cluster-schedulers.txt
+Section IV.A).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class Cluster:
         return sum(self.sizes)
 
     def holds(self, gpus: int) -> bool:
-        """Whether a job of so many GPUs fits when nothing runs: on one node, or, if it is too wide for any, on whole nodes."""
+        """Whether a job of so many GPUs fits when nothing runs: on one node, or, if it is too wide
+        for any, on whole nodes.
+        """
         return gpus <= max(self.sizes) or gpus <= self.gpus
 
 
@@ -74,7 +78,8 @@ class Jobs:
     estimate_s : array
         What a scheduler is told of the duration, seconds, > 0.
     iterations : array or None
-        The work that is known before a job runs, > 0, for the efficiency of PBS and SBS; None: not told.
+        The work that is known before a job runs, > 0, for the efficiency of PBS and SBS; None: not
+        told.
     kind : array of int
         Index into KINDS.
     family, user : array of int or None
@@ -104,7 +109,11 @@ class Jobs:
     def __post_init__(self) -> None:
         for column in self.columns:
             whole = column in ("gpus", "kind", "family", "user")
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.int64 if whole else np.float64))
+            object.__setattr__(
+                self,
+                column,
+                np.array(getattr(self, column), dtype=np.int64 if whole else np.float64),
+            )
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
         for column in self.columns:
@@ -115,7 +124,12 @@ class Jobs:
         object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _check(self, column: str, values: npt.NDArray[Any]) -> None:
-        require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},), one a job")
+        require(
+            values.shape == (self.jobs,),
+            f"shape of {column}",
+            values.shape,
+            f"({self.jobs},), one a job",
+        )
         positive = column in ("gpus", "duration_s", "estimate_s", "iterations")
         bad = ~(np.isfinite(values) & (values > 0 if positive else values >= 0))
         for index in np.flatnonzero(bad)[:1]:
@@ -125,7 +139,11 @@ class Jobs:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns that are there."""
-        return tuple(column for column in COLUMNS if column not in MAY_LACK or getattr(self, column) is not None)
+        return tuple(
+            column
+            for column in COLUMNS
+            if column not in MAY_LACK or getattr(self, column) is not None
+        )
 
     @property
     def jobs(self) -> int:
@@ -134,7 +152,9 @@ class Jobs:
 
     @property
     def underestimated(self) -> int:
-        """Number of jobs that run longer than their estimate; for what backfilling makes of them, see `backfilling`."""
+        """Number of jobs that run longer than their estimate; for what backfilling makes of them,
+        see `backfilling`.
+        """
         return int((self.estimate_s < self.duration_s).sum())
 
     @property
@@ -143,7 +163,9 @@ class Jobs:
         return float(self.gpus @ self.duration_s)
 
     def load(self, cluster: Cluster) -> float:
-        """Offered load: work that arrives per second, from the first arrival to the last, over the GPUs there are."""
+        """Offered load: work that arrives per second, from the first arrival to the last, over
+        the GPUs there are.
+        """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         return self.gpu_seconds / (span_s * cluster.gpus) if span_s else float("inf")
 
@@ -151,7 +173,8 @@ class Jobs:
         """Raise InputError for a job that the cluster cannot run, even when it is empty."""
         for index in np.flatnonzero([not cluster.holds(int(gpus)) for gpus in self.gpus])[:1]:
             raise InputError(
-                f"job {index + 1} needs {self.gpus[index]} GPUs; the cluster has {cluster.gpus} on {len(cluster.sizes)} nodes"
+                f"job {index + 1} needs {self.gpus[index]} GPUs; the cluster has {cluster.gpus} on"
+                f" {len(cluster.sizes)} nodes"
             )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:

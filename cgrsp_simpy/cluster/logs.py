@@ -1,4 +1,6 @@
-"""Logs of clusters as jobs of a multi-GPU cluster, the cluster that a log tells of, and schedules as a log."""
+"""Logs of clusters as jobs of a multi-GPU cluster, the cluster that a log tells of, and
+schedules as a log.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +34,28 @@ def read_jobs(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> Jobs:
-    """The jobs (`jobs_of`) of a log that is read; the other arguments are those of `cgrsp_simpy.logs.read_log`."""
+    """The jobs (`jobs_of`) of a log that is read; the other arguments are those of
+    `cgrsp_simpy.logs.read_log`.
+    """
     check_bool("skip_wide", skip_wide)
-    return jobs_of(read_log(path, format, window=window, strict=strict, columns=columns), cluster, skip_wide=skip_wide)
+    return jobs_of(
+        read_log(path, format, window=window, strict=strict, columns=columns),
+        cluster,
+        skip_wide=skip_wide,
+    )
 
 
 def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False) -> Jobs:
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
-    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out; one that is too wide for the cluster
-    is refused, or left out with skip_wide. The estimate is the limit that was given, else the run time. Ours, for logs tell no
-    more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family is the application (swf), the
-    model without its batch size (philly), or all pods of equal demands (openb). What a log does not tell of its jobs (work,
-    family, user) is not made up from what happened to them: the column is None, and schedulers that look at it refuse the log.
-    The user is None unless the log tells two users apart at least.
+    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out;
+    one that is too wide for the cluster is refused, or left out with skip_wide. The estimate is
+    the limit that was given, else the run time. Ours, for logs tell no more: latency-sensitive pods
+    (qos LS of openb) are inference, all others training. The family is the application (swf), the
+    model without its batch size (philly), or all pods of equal demands (openb). What a log does not
+    tell of its jobs (work, family, user) is not made up from what happened to them: the column is
+    None, and schedulers that look at it refuse the log. The user is None unless the log tells two
+    users apart at least.
 
     Raises InputError with the file's name, and the line where there is one.
     """
@@ -53,13 +63,18 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     def too_wide(rows: Log) -> np.ndarray:
         return np.array([not cluster.holds(int(gpus)) for gpus in rows["gpus"]], dtype=bool)
 
-    reasons = {"no GPU": _without_gpu, **NO_TIME, **({"wider than the cluster": too_wide} if skip_wide else {})}
+    reasons = {
+        "no GPU": _without_gpu,
+        **NO_TIME,
+        **({"wider than the cluster": too_wide} if skip_wide else {}),
+    }
     found = found.usable("jobs of a cluster", NEEDED, reasons)
     if (wide := too_wide(found)).any():
         first = np.flatnonzero(wide)[np.argmin(found.line[wide])]
         raise InputError(
-            f"{found.path}: line {found.line[first]}: the job needs {found['gpus'][first]:.0f} GPUs;"
-            f" the cluster has {cluster.gpus} (skip_wide leaves such jobs out)"
+            f"{found.path}: line {found.line[first]}: the job needs"
+            f" {found['gpus'][first]:.0f} GPUs; the cluster has {cluster.gpus} (skip_wide leaves"
+            " such jobs out)"
         )
     duration_s, none = found["service_s"], ("",) * len(found)
     limit_s = found.get("limit_s", 0)
@@ -69,7 +84,12 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
         duration_s,
         np.where(limit_s > 0, limit_s, duration_s),
         _known(found, "known_work"),
-        np.array([INFERENCE if qos == "LS" and found.format == "openb" else TRAINING for qos in found.tags.get("qos", none)]),
+        np.array(
+            [
+                INFERENCE if qos == "LS" and found.format == "openb" else TRAINING
+                for qos in found.tags.get("qos", none)
+            ]
+        ),
         _numbered(_families(found), least=1),
         _numbered(found.tags.get("user", none), least=2),
         found.path.name,
@@ -94,20 +114,27 @@ def _families(found: Log) -> Sequence[str]:
     if found.format == "philly":
         return [job_type.partition(" (")[0] for job_type in tags["job_type"]]
     if found.format == "openb":
-        return [repr(demands) for demands in zip(found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"])]
+        return [
+            repr(demands)
+            for demands in zip(found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"])
+        ]
     return tags.get("application", tags.get("family", ("",) * len(found)))
 
 
 def _numbered(marks: Sequence[str], least: int) -> Ints | None:
-    """Whole numbers for marks, in the order in which they first occur; None if fewer than `least` are told."""
+    """Whole numbers for marks, in the order in which they first occur; None if fewer than
+    `least` are told.
+    """
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
-    return np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {""}) >= least else None
+    return (
+        np.array([numbers[mark] for mark in marks]) if len(numbers.keys() - {""}) >= least else None
+    )
 
 
 def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
     log.info(
-        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the run: %d, equal to it: %d;"
-        " not told: %s; offered load %.3g of %d GPUs",
+        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
+        " run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
         found.path,
         jobs.jobs,
         jobs.gpus.mean(),
@@ -124,11 +151,14 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
 
 
 def cluster_of(found: Log) -> Cluster | None:
-    """The cluster that the header of an SWF file tells: MaxProcs processors, spread evenly over MaxNodes nodes (else on one).
+    """The cluster that the header of an SWF file tells: MaxProcs processors, spread evenly over
+    MaxNodes nodes (else on one).
 
     None if it tells no processors.
     """
-    processors, nodes = (re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes"))
+    processors, nodes = (
+        re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes")
+    )
     total = int(processors[0]) if processors else 0
     if total == 0:
         return None
@@ -137,10 +167,12 @@ def cluster_of(found: Log) -> Cluster | None:
 
 
 def schedule_text(outcome: Outcome) -> str:
-    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds, GPUs as processors.
+    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds,
+    GPUs as processors.
 
-    The job number is the log's job_id where all are whole numbers that differ; else jobs are numbered from 1, and the comments
-    say which ids these are of. The status is 1 (completed), or 0 for a job that was ended at its limit.
+    The job number is the log's job_id where all are whole numbers that differ; else jobs are
+    numbered from 1, and the comments say which ids these are of. The status is 1 (completed), or 0
+    for a job that was ended at its limit.
     """
     jobs = outcome.jobs
     columns = {
@@ -156,11 +188,19 @@ def schedule_text(outcome: Outcome) -> str:
         if numbers is not None:
             columns[name] = _own_numbers(jobs, name, numbers)
     sizes = outcome.cluster.sizes
-    told = {"Computer": f"simulated, {outcome.scheduler}", "MaxNodes": len(sizes), "MaxProcs": outcome.cluster.gpus}
+    told = {
+        "Computer": f"simulated, {outcome.scheduler}",
+        "MaxNodes": len(sizes),
+        "MaxProcs": outcome.cluster.gpus,
+    }
     return swf_text(columns, jobs.tags.get("job_id", ()), told)
 
 
 def _own_numbers(jobs: Jobs, name: str, numbers: Ints) -> Ints:
     """The numbers that the log has, if it has such; else ours, from 1."""
     texts = jobs.tags.get(name, ())
-    return np.array([int(text or -1) for text in texts]) if texts and all((t or "0").isdecimal() for t in texts) else numbers + 1
+    return (
+        np.array([int(text or -1) for text in texts])
+        if texts and all((t or "0").isdecimal() for t in texts)
+        else numbers + 1
+    )

@@ -1,4 +1,6 @@
-"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures, tables by class of job, and time courses."""
+"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures, tables by class
+of job, and time courses.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,22 @@ from cgrsp_simpy.model.model import Metric
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.simulation import Outcome
 
-__all__ = ["GPU_CLASSES", "METRICS", "STARVED_S", "by", "by_class", "course", "fragmentation", "jain", "metrics"]
+__all__ = [
+    "GPU_CLASSES",
+    "METRICS",
+    "STARVED_S",
+    "by",
+    "by_class",
+    "course",
+    "fragmentation",
+    "jain",
+    "metrics",
+]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
-GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}  # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
+# the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
+GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}
 MINUTE_S, HOUR_S = 60.0, 3600.0
 
 METRICS = {
@@ -60,8 +73,8 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
     outcome : Outcome
         The run.
     horizon_s : float, optional
-        Of success_pct, seconds on the clock of the arrivals; the last arrival unless given (ours, the
-        paper gives none).
+        Of success_pct, seconds on the clock of the arrivals; the last arrival unless given (ours,
+        the paper gives none).
 
     Returns
     -------
@@ -69,11 +82,11 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         The figures by name; labels and units stand in METRICS.
 
         throughput_per_h, utilisation_pct
-            Measured while jobs arrive, from the first submission to the last, both included, of length L:
-            jobs that complete by then over L, and GPU-seconds in use by then over GPUs times L. NaN if all
-            arrive at one time. What comes after, the drain, tells how long the last job is, not how fast
-            jobs are served: over the makespan a scheduler that leaves wide jobs to the end seems slow even
-            if it completes most.
+            Measured while jobs arrive, from the first submission to the last, both included, of
+            length L: jobs that complete by then over L, and GPU-seconds in use by then over GPUs
+            times L. NaN if all arrive at one time. What comes after, the drain, tells how long the
+            last job is, not how fast jobs are served: over the makespan a scheduler that leaves
+            wide jobs to the end seems slow even if it completes most.
         makespan_s
             From the first arrival to the last completion.
         wait_s, jct_s
@@ -85,8 +98,8 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         starved, starved_pct
             Jobs that wait over 1800 s.
         jain
-            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not of waits, which can
-            all be 0.
+            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not of waits,
+            which can all be 0.
         bounded_slowdown
             Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
         success_pct
@@ -94,12 +107,12 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         fragmentation_pct
             Mean of `fragmentation` over the time in which jobs wait; 0 if none ever does.
         node_fragmentation_pct
-            Share of that time in which the largest waiting job fits nowhere although as many GPUs are free
-            as it needs (Section II.B: free GPUs are spread over nodes).
+            Share of that time in which the largest waiting job fits nowhere although as many GPUs
+            are free as it needs (Section II.B: free GPUs are spread over nodes).
         consolidation_pct, moves
-            Share of that second time in which moving running jobs to other nodes would make room, and how
-            many jobs, on average over the time in which it would (`consolidation.moves`; ours); 0 if there
-            is no such time.
+            Share of that second time in which moving running jobs to other nodes would make room,
+            and how many jobs, on average over the time in which it would (`consolidation.moves`;
+            ours); 0 if there is no such time.
         killed
             Jobs that were ended at their limit.
 
@@ -132,7 +145,9 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
         "wait_variance_s2": variance_s2,
         "wait_variance_min2": variance_s2 / MINUTE_S**2,
         "jain": jain((wait_s + run_s) / run_s),
-        "bounded_slowdown": float(np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, SHORT_S)).mean()),
+        "bounded_slowdown": float(
+            np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, SHORT_S)).mean()
+        ),
         "success_pct": 100 * float(np.mean(outcome.finish_s <= horizon_s)),
         "fragmentation_pct": fragmented,
         "node_fragmentation_pct": spread,
@@ -143,12 +158,16 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
 
 
 def _while_jobs_arrive(outcome: Outcome) -> tuple[float, float]:
-    """Jobs completed per hour, and GPUs in use in percent, from the first submission to the last."""
+    """Jobs completed per hour, and GPUs in use in percent, from the first
+    submission to the last.
+    """
     jobs, last_s = outcome.jobs, outcome.jobs.arrival_s[-1]
     length_s = float(last_s - jobs.arrival_s[0])
     if length_s == 0:
         return nan, nan
-    used_gpu_s = float(jobs.gpus @ (np.minimum(outcome.finish_s, last_s) - np.minimum(outcome.start_s, last_s)))
+    used_gpu_s = float(
+        jobs.gpus @ (np.minimum(outcome.finish_s, last_s) - np.minimum(outcome.start_s, last_s))
+    )
     completed = int((outcome.finish_s <= last_s).sum())
     return completed / length_s * HOUR_S, 100 * used_gpu_s / (outcome.cluster.gpus * length_s)
 
@@ -164,26 +183,43 @@ def by_class(outcome: Outcome) -> list[dict[str, str | float]]:
     Returns
     -------
     list of dict
-        A row for each class that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct; means in
-        seconds.
+        A row for each class that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct;
+        means in seconds.
     """
     width = np.searchsorted(list(GPU_CLASSES.values()), outcome.jobs.gpus)
     rows: list[dict[str, str | float]] = []
-    for kind, names, index in (("kind", KINDS, outcome.jobs.kind), ("GPUs", tuple(GPU_CLASSES), width)):
+    for kind, names, index in (
+        ("kind", KINDS, outcome.jobs.kind),
+        ("GPUs", tuple(GPU_CLASSES), width),
+    ):
         for number, name in enumerate(names):
             if (chosen := index == number).any():
-                rows.append({"by": kind, "value": name, "jobs": int(chosen.sum()), **_waits(outcome, chosen)})
+                rows.append(
+                    {
+                        "by": kind,
+                        "value": name,
+                        "jobs": int(chosen.sum()),
+                        **_waits(outcome, chosen),
+                    }
+                )
     return rows
 
 
 def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
-    """What became of the jobs of each value of a log's column: by, value, jobs, gpu_hours, and waits as in `by_class`.
+    """What became of the jobs of each value of a log's column: by, value, jobs, gpu_hours, and
+    waits as in `by_class`.
 
     Raises InputError for a column that the log does not have.
     """
     gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
     return [
-        {"by": tag, "value": value, "jobs": int(chosen.sum()), "gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
+        {
+            "by": tag,
+            "value": value,
+            "jobs": int(chosen.sum()),
+            "gpu_hours": float(gpu_h[chosen].sum()),
+            **_waits(outcome, chosen),
+        }
         for value, chosen in outcome.jobs.tags.groups(tag).items()
     ]
 
@@ -221,8 +257,8 @@ def jain(values: Floats) -> float:
 def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
     """Share of the free GPUs that a job cannot use.
 
-    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes that
-    are all free.
+    Usable are those of nodes with room for the job and, for one wider than any node, those of nodes
+    that are all free.
 
     Parameters
     ----------
@@ -238,8 +274,8 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
 
     References
     ----------
-    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use; the
-    share of the free ones, and one job instead of a mean over tasks, are ours.
+    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
+    the share of the free ones, and one job instead of a mean over tasks, are ours.
     """
     total = int(free.sum())
     needed = np.full(len(sizes), gpus) if gpus <= sizes.max() else sizes
@@ -265,14 +301,17 @@ def course(outcome: Outcome) -> dict[str, Floats]:
         unplaced
             1 if this job fits nowhere although as many GPUs are free as it needs, else 0.
         moves
-            Running jobs that are moved to make room for it when it is unplaced (`consolidation.moves`); 0
-            if it is not, or if that does not help.
+            Running jobs that are moved to make room for it when it is unplaced
+            (`consolidation.moves`); 0 if it is not, or if that does not help.
     """
     jobs, sizes, nodes = outcome.jobs, np.array(outcome.cluster.sizes), Nodes(outcome.cluster.sizes)
     events = (jobs.arrival_s, outcome.start_s, outcome.finish_s)
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     arrived, started, finished = moment.reshape(3, -1)
-    change, waiting = _changes(outcome.places, started, finished, len(time_s)), _steps(arrived, started, len(time_s))
+    change, waiting = (
+        _changes(outcome.places, started, finished, len(time_s)),
+        _steps(arrived, started, len(time_s)),
+    )
     seen = _largest(jobs.gpus, arrived, started, len(time_s))
     free, busy = sizes.copy(), np.zeros(len(time_s))
     held: list[list[int]] = [[] for _ in sizes]  # GPUs of the jobs that run on one node
@@ -286,13 +325,24 @@ def course(outcome: Outcome) -> dict[str, Floats]:
         busy[now] = sizes.sum() - free.sum()
         if largest:
             share[now] = fragmentation(free, sizes, largest)
-            unplaced[now] = free.sum() >= largest and not nodes.fits(nodes.packed(free.tolist()), largest)
+            unplaced[now] = free.sum() >= largest and not nodes.fits(
+                nodes.packed(free.tolist()), largest
+            )
         if unplaced[now]:
             moved[now] = moves(free.tolist(), nodes, held, largest) or 0
-    return {"time_s": time_s, "waiting": waiting, "busy": busy, "fragmentation": share, "unplaced": unplaced, "moves": moved}
+    return {
+        "time_s": time_s,
+        "waiting": waiting,
+        "busy": busy,
+        "fragmentation": share,
+        "unplaced": unplaced,
+        "moves": moved,
+    }
 
 
-def _changes(places: Sequence[Place], started: Ints, finished: Ints, times: int) -> list[list[tuple[Place, int]]]:
+def _changes(
+    places: Sequence[Place], started: Ints, finished: Ints, times: int
+) -> list[list[tuple[Place, int]]]:
     """Places that are taken (-1) and given back (1), at each time; those given back first."""
     change: list[list[tuple[Place, int]]] = [[] for _ in range(times)]
     for place, finish in zip(places, finished.tolist()):
@@ -303,7 +353,9 @@ def _changes(places: Sequence[Place], started: Ints, finished: Ints, times: int)
 
 
 def _steps(ups: Ints, downs: Ints, times: int) -> Floats:
-    return np.cumsum(np.bincount(ups, minlength=times) - np.bincount(downs, minlength=times)).astype(float)
+    return np.cumsum(
+        np.bincount(ups, minlength=times) - np.bincount(downs, minlength=times)
+    ).astype(float)
 
 
 def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
@@ -322,12 +374,18 @@ def _largest(gpus: Ints, arrived: Ints, started: Ints, times: int) -> list[int]:
 
 
 def _fragmented(columns: dict[str, Floats]) -> tuple[float, float, float, float]:
-    """Means over time: fragmentation and unplaced while jobs wait, moves > 0 while unplaced (percent), and moves while > 0."""
+    """Means over time: fragmentation and unplaced while jobs wait, moves > 0 while unplaced
+    (percent), and moves while > 0.
+    """
     length_s = np.diff(columns["time_s"])
-    waiting, share, unplaced, moved = (columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves"))
+    waiting, share, unplaced, moved = (
+        columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves")
+    )
 
     def mean(values: npt.NDArray[Any], when: npt.NDArray[Any]) -> float:
-        return float(np.average(values, weights=length_s * when)) if (length_s * when).any() else 0.0
+        return (
+            float(np.average(values, weights=length_s * when)) if (length_s * when).any() else 0.0
+        )
 
     fragmented, spread, mendable = (
         100 * mean(share, waiting > 0),

@@ -1,4 +1,5 @@
-"""Jobs of the paper's mix (cluster-schedulers.txt Section IV.A), and what the mix says of the jobs per hour that are possible.
+"""Jobs of the paper's mix (cluster-schedulers.txt Section IV.A), and what the mix says of the jobs
+per hour that are possible.
 
 The paper gives three lists of shares and no more. Everything else is ours and stated at `Mix`.
 """
@@ -13,7 +14,14 @@ from cgrsp_simpy.cluster.jobs import KINDS, Cluster, Floats, Jobs
 from cgrsp_simpy.model.checks import check_number, check_shares, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Mix", "generate", "least_gpu_hours", "least_of_any_law", "mean_gpu_hours", "most_jobs_per_hour"]
+__all__ = [
+    "Mix",
+    "generate",
+    "least_gpu_hours",
+    "least_of_any_law",
+    "mean_gpu_hours",
+    "most_jobs_per_hour",
+]
 
 HOUR_S = 3600.0
 SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
@@ -22,13 +30,14 @@ SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per 
 
 @dataclass(frozen=True)
 class Mix:
-    """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt Section IV.A).
+    """Shares of kinds, GPUs and durations; the defaults are the paper's (cluster-schedulers.txt
+    Section IV.A).
 
-    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform within
-    each class, and kind, GPUs and duration are independent. Families of a kind, and users, have shares in
-    proportion to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per second on one GPU
-    (log-uniform, drawn by the seed); a job's iterations are this rate times its duration times its
-    GPUs^0.9.
+    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform
+    within each class, and kind, GPUs and duration are independent. Families of a kind, and users,
+    have shares in proportion to 1, 1/2, 1/3 and so on. A family does 0.1 to 10 iterations per
+    second on one GPU (log-uniform, drawn by the seed); a job's iterations are this rate times its
+    duration times its GPUs^0.9.
 
     Parameters
     ----------
@@ -45,7 +54,8 @@ class Mix:
     shortest_s, longest_s : float
         Where the first class of durations begins, and the last ends, seconds.
     overestimate : float
-        An estimate is the duration times a uniform number from 1 to 1 + overestimate [1]_; 0: users know.
+        An estimate is the duration times a uniform number from 1 to 1 + overestimate [1]_; 0: users
+        know.
     families : int
         Model families of each kind.
     users : int
@@ -54,7 +64,8 @@ class Mix:
     Raises
     ------
     InputError
-        For shares that do not sum to 1, or that are not one a class, and for limits that do not rise.
+        For shares that do not sum to 1, or that are not one a class, and for limits that do not
+        rise.
 
     References
     ----------
@@ -83,7 +94,12 @@ class Mix:
             require(len(shares) == number, name, shares, f"{number} shares, one a class")
             check_shares(name, shares)
         for widths in self.gpus:
-            require(len(entries_of("gpus of a class", widths, "a list")) > 0, "gpus of a class", widths, "at least one width")
+            require(
+                len(entries_of("gpus of a class", widths, "a list")) > 0,
+                "gpus of a class",
+                widths,
+                "at least one width",
+            )
             for width in widths:
                 check_whole("gpus of a class", width, least=1)
         check_number("shortest_s", self.shortest_s, above=0)
@@ -101,7 +117,11 @@ class Mix:
     @property
     def width_shares(self) -> tuple[tuple[int, ...], Floats]:
         """Each width, and its share of the jobs."""
-        pairs = [(width, share / len(widths)) for widths, share in zip(self.gpus, self.gpu_shares) for width in widths]
+        pairs = [
+            (width, share / len(widths))
+            for widths, share in zip(self.gpus, self.gpu_shares)
+            for width in widths
+        ]
         return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
 
     def check_fit(self, cluster: Cluster) -> None:
@@ -112,28 +132,38 @@ class Mix:
 
 
 def least_gpu_hours(mix: Mix) -> float:
-    """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at the lower ends of their classes.
+    """The mean job has at least so many GPU-hours, whatever the laws within the classes: all at
+    the lower ends of their classes.
 
-    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the paper's mix; its first class of durations
-    begins at 0.
+    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the paper's mix;
+    its first class of durations begins at 0.
     """
     gpus = sum(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
-    return gpus * sum(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares)) / HOUR_S
+    return (
+        gpus
+        * sum(share * low_s for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares))
+        / HOUR_S
+    )
 
 
 def least_of_any_law(mix: Mix) -> float:
-    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other: 1.10 of the paper's mix.
+    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other: 1.10 of
+    the paper's mix.
 
     The least is where the widest jobs are the shortest (rearrangement inequality).
     """
     by_width = sorted((min(widths), share) for widths, share in zip(mix.gpus, mix.gpu_shares))
     by_length = sorted(zip((0.0, *mix.limits_s), mix.duration_shares), reverse=True)
     (gpus, width_ends), (low_s, length_ends) = (
-        (np.array([value for value, _ in pairs]), np.cumsum([share for _, share in pairs])) for pairs in (by_width, by_length)
+        (np.array([value for value, _ in pairs]), np.cumsum([share for _, share in pairs]))
+        for pairs in (by_width, by_length)
     )
     edges = np.unique(np.concatenate([[0.0], width_ends, length_ends]))
     middles = (edges[1:] + edges[:-1]) / 2
-    width, length = (np.minimum(np.searchsorted(ends, middles), len(ends) - 1) for ends in (width_ends, length_ends))
+    width, length = (
+        np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
+        for ends in (width_ends, length_ends)
+    )
     return float(np.diff(edges) @ (gpus[width] * low_s[length])) / HOUR_S
 
 
@@ -141,12 +171,14 @@ def mean_gpu_hours(mix: Mix) -> float:
     """GPU-hours of the mean job, of the law: mean GPUs x mean duration."""
     widths, shares = mix.width_shares
     edges_s = np.array(mix.edges_s)
-    means_s = np.diff(edges_s) / np.diff(np.log(edges_s))  # of a log-uniform law: (b - a) / ln(b / a)
+    # of a log-uniform law: (b - a) / ln(b / a)
+    means_s = np.diff(edges_s) / np.diff(np.log(edges_s))
     return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
 
 
 def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
-    """Jobs per hour that a cluster can complete at most at a utilisation (0 to 1), in the long run and whatever the scheduler.
+    """Jobs per hour that a cluster can complete at most at a utilisation (0 to 1), in the long run
+    and whatever the scheduler.
 
     Holds if GPUs and duration of a job are independent.
     """
@@ -157,8 +189,8 @@ def most_jobs_per_hour(mix: Mix, cluster: Cluster, utilisation: float) -> float:
 def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
     """Jobs of a mix; each quantity has its own stream of random numbers.
 
-    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which the law,
-    not the sample, offers the load.
+    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which
+    the law, not the sample, offers the load.
 
     Parameters
     ----------
@@ -189,11 +221,17 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     duration_s = _durations(mix, stream(seed, "durations").random(jobs))
     estimate_s = duration_s * (1 + mix.overestimate * stream(seed, "estimates").random(jobs))
     kind = stream(seed, "kinds").choice(len(KINDS), jobs, p=mix.kind_shares)
-    family = kind * mix.families + stream(seed, "families").choice(mix.families, jobs, p=_harmonic(mix.families))
-    rate = np.exp(stream(seed, "rates").uniform(np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families))
+    family = kind * mix.families + stream(seed, "families").choice(
+        mix.families, jobs, p=_harmonic(mix.families)
+    )
+    rate = np.exp(
+        stream(seed, "rates").uniform(np.log(SLOWEST), np.log(FASTEST), len(KINDS) * mix.families)
+    )
     iterations = rate[family] * duration_s * gpus**SCALING
     user = stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users))
-    return Jobs(arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}")
+    return Jobs(
+        arrival_s, gpus, duration_s, estimate_s, iterations, kind, family, user, f"mix seed {seed}"
+    )
 
 
 def _durations(mix: Mix, uniform: Floats) -> Floats:

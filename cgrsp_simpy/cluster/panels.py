@@ -15,7 +15,20 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator, MultipleLocator, NullFormatter
 
-from cgrsp_simpy.cluster.figure_data import AGED, COURSE, FORMS, GANTT, GANTT_H, HPS, METRICS, UNITS, WAITS, WIDTHS, Row, half
+from cgrsp_simpy.cluster.figure_data import (
+    AGED,
+    COURSE,
+    FORMS,
+    GANTT,
+    GANTT_H,
+    HPS,
+    METRICS,
+    UNITS,
+    WAITS,
+    WIDTHS,
+    Row,
+    half,
+)
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
@@ -23,9 +36,21 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, hollow, told
 from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["HOLDS", "WIDTH_COLOURS", "aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
+__all__ = [
+    "HOLDS",
+    "WIDTH_COLOURS",
+    "aging",
+    "claims",
+    "course",
+    "gantt",
+    "metrics",
+    "table_two",
+    "waits",
+]
 
-WIDTH_COLOURS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(WIDTHS)))]
+WIDTH_COLOURS = [
+    to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(WIDTHS)))
+]
 HOLDS = {
     "yes": ("#0B4F9C", "o", "dynamic is better"),
     "open": ("#7F7F7F", "s", "no difference shown"),
@@ -46,7 +71,14 @@ def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, column
         "handlelength": 2.6,
         "columnspacing": 1.4,
     }
-    canvas.legend(handles=list(handles), title=note, alignment="left", fontsize="small", title_fontsize="small", **place)
+    canvas.legend(
+        handles=list(handles),
+        title=note,
+        alignment="left",
+        fontsize="small",
+        title_fontsize="small",
+        **place,
+    )
 
 
 def _own(rows: Sequence[Row], name: str) -> list[Row]:
@@ -58,9 +90,13 @@ def _own(rows: Sequence[Row], name: str) -> list[Row]:
 
 def metrics(canvas: Canvas, rows: list[Row], note: str) -> None:
     """A panel a metric: bars, or points where the axis is logarithmic."""
-    for ax, (metric, (label, unit, logarithmic)) in zip(canvas.subplots(2, 3, sharey=True).flat, METRICS.items()):
+    for ax, (metric, (label, unit, logarithmic)) in zip(
+        canvas.subplots(2, 3, sharey=True).flat, METRICS.items()
+    ):
         names = [row["scheduler"] for row in rows]
-        values, halves = (np.array([row[column] for row in rows]) * unit for column in (metric, half(metric)))
+        values, halves = (
+            np.array([row[column] for row in rows]) * unit for column in (metric, half(metric))
+        )
         if logarithmic:
             _points(ax, names, values, halves)
         else:
@@ -75,7 +111,12 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
     for place, (name, value, spread) in enumerate(zip(names, values, np.nan_to_num(halves))):
         ax.plot([value], [place], "o", color=LOOKS[name].colour)
         marks.intervals(ax, [value], [place], x_half=[spread], colour=LOOKS[name].colour)
-        aside: dict[str, Any] = {"xytext": (7, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+        aside: dict[str, Any] = {
+            "xytext": (7, 0),
+            "textcoords": "offset points",
+            "va": "center",
+            "fontsize": "small",
+        }
         ax.annotate(told(value), (value + spread, place), **aside)
     if len(known := values[values > 0]):
         ax.set(xscale="log", xlim=(known.min() / 5, known.max() * 8))
@@ -85,23 +126,51 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
 
 
 def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: of each class of GPUs the middle half, the middle nine tenths and the median."""
+    """A panel a scheduler: of each class of GPUs the middle half, the middle nine tenths
+    and the median.
+    """
     axes = canvas.subplots(2, 3, sharex=True, sharey=True)
     for ax, name in zip(axes.flat, WAITS):
         for row in _own(rows, name):
             _box(ax, list(WIDTHS).index(row["gpus"]), row, LOOKS[name].colour)
-        ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], linestyle="--", linewidth=0.8 * rcParams["lines.linewidth"], zorder=0)
+        ax.axvline(
+            STARVED_S / 60,
+            color=HOLDS["no"][0],
+            linestyle="--",
+            linewidth=0.8 * rcParams["lines.linewidth"],
+            zorder=0,
+        )
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
         ax.grid(axis="x", color="0.9", zorder=0)
-    axes[0, 0].set(yticks=range(len(WIDTHS)), yticklabels=list(WIDTHS), ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
+    axes[0, 0].set(
+        yticks=range(len(WIDTHS)),
+        yticklabels=list(WIDTHS),
+        ylim=(len(WIDTHS) - 0.5, -0.5),
+        xlim=(-0.3, 4e4),
+    )
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
     canvas.supylabel("GPUs of the job", fontsize="medium")
     grey, thick = "0.45", rcParams["lines.linewidth"]
-    handles: list[Line2D | Patch] = [Patch(color=grey, label="middle half"), Line2D([], [], color=grey, label="5 to 95 %")]
-    handles.append(Line2D([], [], color="black", marker="|", linestyle="none", markeredgewidth=1.6 * thick, label="median"))
-    handles.append(Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"))
+    handles: list[Line2D | Patch] = [
+        Patch(color=grey, label="middle half"),
+        Line2D([], [], color=grey, label="5 to 95 %"),
+    ]
+    handles.append(
+        Line2D(
+            [],
+            [],
+            color="black",
+            marker="|",
+            linestyle="none",
+            markeredgewidth=1.6 * thick,
+            label="median",
+        )
+    )
+    handles.append(
+        Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on")
+    )
     _legend(canvas, handles, note)
 
 
@@ -109,18 +178,36 @@ def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
     low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
     ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
     ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    ax.vlines(middle, place - 0.36, place + 0.36, color="black", linewidth=1.6 * rcParams["lines.linewidth"], zorder=3)
+    ax.vlines(
+        middle,
+        place - 0.36,
+        place + 0.36,
+        color="black",
+        linewidth=1.6 * rcParams["lines.linewidth"],
+        zorder=3,
+    )
 
 
 def course(canvas: Canvas, rows: list[Row], note: str) -> None:
     """Utilisation, queue and fragmentation, one below the other."""
-    labels = {"utilisation_pct": "utilisation\n(%)", "waiting": "waiting\n(jobs)", "fragmentation_pct": "fragmentation\n(%)"}
+    labels = {
+        "utilisation_pct": "utilisation\n(%)",
+        "waiting": "waiting\n(jobs)",
+        "fragmentation_pct": "fragmentation\n(%)",
+    }
     axes = canvas.subplots(len(labels), 1, sharex=True)
     for ax, (column, label) in zip(axes, labels.items()):
         for name in COURSE:
             own, look = _own(rows, name), LOOKS[name]
-            edges_h, values = [own[0]["from_h"], *(row["to_h"] for row in own)], [row[column] for row in own]
-            style: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "drawstyle": "steps-post"}
+            edges_h, values = (
+                [own[0]["from_h"], *(row["to_h"] for row in own)],
+                [row[column] for row in own],
+            )
+            style: dict[str, Any] = {
+                "color": look.colour,
+                "linestyle": look.line,
+                "drawstyle": "steps-post",
+            }
             ax.plot(edges_h, [*values, values[-1]], label=name, **style)
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         ax.set_ylabel(label)
@@ -131,20 +218,35 @@ def course(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: each GPU a line, each job blocks in the colour of its GPUs; idle is white."""
+    """A panel a scheduler: each GPU a line, each job blocks in the colour of its GPUs;
+    idle is white.
+    """
     edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
     axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
     for ax, name in zip(axes, GANTT):
         for row in _own(rows, name):
-            corner, size = (row["start_h"], row["gpu"]), (row["finish_h"] - row["start_h"], row["gpus"])
+            corner, size = (
+                (row["start_h"], row["gpu"]),
+                (row["finish_h"] - row["start_h"], row["gpus"]),
+            )
             colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
-            ax.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor="white", linewidth=0.3))
-        ax.hlines(edges[1:-1], rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H, color="black", linewidth=0.5)
+            ax.add_patch(
+                Rectangle(corner, *size, facecolor=colour, edgecolor="white", linewidth=0.3)
+            )
+        ax.hlines(
+            edges[1:-1],
+            rows[0]["begin_h"],
+            rows[0]["begin_h"] + GANTT_H,
+            color="black",
+            linewidth=0.5,
+        )
         ax.set_title(name, loc="left", fontsize="medium")
         ax.xaxis.set_major_locator(MultipleLocator(6))
         ax.tick_params(axis="y", length=0)
     axes[0].set(xlim=(rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H), ylim=(edges[-1], 0))
-    axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, [f"node {node}" for node in range(1, len(edges))])
+    axes[0].set_yticks(
+        (edges[:-1] + edges[1:]) / 2, [f"node {node}" for node in range(1, len(edges))]
+    )
     axes[len(axes) // 2].set_xlabel("time (h)")
     handles = [Patch(facecolor=colour, label=name) for name, colour in zip(WIDTHS, WIDTH_COLOURS)]
     _legend(canvas, handles, note, len(WIDTHS))
@@ -166,9 +268,15 @@ def aging(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_xticks([*range(0, 41, 10), 5])
         for at_s in (HPS[0], HPS[2]):
             ax.axvline(at_s / 60, **FAINT)
-    handles = [Line2D([], [], color="black", linestyle=line, label=FORMS[form]) for form, line in AGING_LINES.items()]
+    handles = [
+        Line2D([], [], color="black", linestyle=line, label=FORMS[form])
+        for form, line in AGING_LINES.items()
+    ]
     names = [f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min" for gpus, time_s in AGED]
-    handles += [Line2D([], [], color=colour, label=name) for name, colour in zip(names, AGED_COLOURS.values())]
+    handles += [
+        Line2D([], [], color=colour, label=name)
+        for name, colour in zip(names, AGED_COLOURS.values())
+    ]
     _legend(canvas, handles, note, 3)
 
 
@@ -176,7 +284,9 @@ def aging(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a figure: reproduced over loads, and in a band of their own the published values, whose load is not printed."""
+    """A panel a figure: reproduced over loads, and in a band of their own the published values,
+    whose load is not printed.
+    """
     axes = canvas.subplots(2, 3, sharex=True)
     loads = sorted({row["load"] for row in rows})
     band = loads[-1] + np.array([0.07, 0.43])
@@ -184,7 +294,9 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax, (figure, (label, unit, logarithmic)) in zip(axes.flat, UNITS.items()):
         for at, name in zip(places, PUBLISHED):
             own, look = _own(rows, name), LOOKS[name]
-            values, halves = (np.array([row[column] for row in own]) * unit for column in (figure, half(figure)))
+            values, halves = (
+                np.array([row[column] for row in own]) * unit for column in (figure, half(figure))
+            )
             ax.plot(loads, values, linestyle=cast(Any, look.line), label=name, **dots(look))
             marks.intervals(ax, loads, values, y_half=halves, colour=f"{look.colour}80", caps=False)
             published = PUBLISHED[name].get(figure, nan)  # the variance as if it were in min²
@@ -204,7 +316,9 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def claims(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A column a figure: dynamic minus static over loads, of the means above, of the worst dynamic and the best static below."""
+    """A column a figure: dynamic minus static over loads, of the means above, of the worst dynamic
+    and the best static below.
+    """
     figures = list(dict.fromkeys(row["figure"] for row in rows))
     axes = canvas.subplots(2, len(figures), sharex=True)
     for column, figure in zip(axes.T, figures):
@@ -212,10 +326,15 @@ def claims(canvas: Canvas, rows: list[Row], note: str) -> None:
             _differences(ax, [row for row in rows if row["figure"] == figure], kind)
         label, _, unit = UNITS[figure][0].partition(" (")
         column[0].set_title(f"{label}\n({unit}", loc="left", fontsize="small")
-    for ax, label in zip(axes[:, 0], ("mean dynamic −\nmean static", "worst dynamic −\nbest static")):
+    for ax, label in zip(
+        axes[:, 0], ("mean dynamic −\nmean static", "worst dynamic −\nbest static")
+    ):
         ax.set_ylabel(label)
     canvas.supxlabel("offered load", fontsize="medium")
-    handles = [Line2D([], [], linestyle="none", color=colour, marker=mark, label=text) for colour, mark, text in HOLDS.values()]
+    handles = [
+        Line2D([], [], linestyle="none", color=colour, marker=mark, label=text)
+        for colour, mark, text in HOLDS.values()
+    ]
     _legend(canvas, handles, note)
 
 

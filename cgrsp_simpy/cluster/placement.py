@@ -1,4 +1,6 @@
-"""Where a job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and the rest on one."""
+"""Where a job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and
+the rest on one.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,25 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["PLACEMENTS", "Held", "Nodes", "Place", "Placement", "best_fit", "first_fit", "pack", "spread"]
+__all__ = [
+    "PLACEMENTS",
+    "Held",
+    "Nodes",
+    "Place",
+    "Placement",
+    "best_fit",
+    "first_fit",
+    "pack",
+    "spread",
+]
 
 Place = Sequence[tuple[int, int]]
 """Nodes, and how many GPUs are taken of each."""
 
 Placement = Callable[[int, int], float]
-"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of least key is taken."""
+"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of those of
+least key is taken.
+"""
 
 
 def first_fit(size: int, free: int) -> float:  # noqa: ARG001
@@ -35,11 +49,19 @@ def spread(size: int, free: int) -> float:
     return -free / size
 
 
-PLACEMENTS: dict[str, Placement] = {"first": first_fit, "best": best_fit, "pack": pack, "spread": spread}
+PLACEMENTS: dict[str, Placement] = {
+    "first": first_fit,
+    "best": best_fit,
+    "pack": pack,
+    "spread": spread,
+}
 
 
 class Held(NamedTuple):
-    """A place as `Nodes` adds and takes it away. whole: the bits of nodes held as a whole. rest: the others."""
+    """A place as `Nodes` adds and takes it away.
+
+    whole: the bits of nodes held as a whole. rest: the others.
+    """
 
     whole: int
     rest: Place
@@ -48,8 +70,9 @@ class Held(NamedTuple):
 class Nodes:
     """The nodes of a cluster, and what is free on them: one whole number, with a bit a GPU.
 
-    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one & other` is what is free in both; where
-    nodes with k GPUs free are takes a few operations on such numbers, however the GPUs are shared out among nodes.
+    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one & other` is
+    what is free in both; where nodes with k GPUs free are takes a few operations on such numbers,
+    however the GPUs are shared out among nodes.
 
     all: when nothing runs. widest: GPUs of the largest node.
     """
@@ -65,7 +88,8 @@ class Nodes:
             for size in sorted(set(self.sizes), reverse=True)
         ]
         self.all = self.packed(self.sizes)
-        self.held = lru_cache(maxsize=1024)(self._held)  # a place, as it is taken and given; reservations are moved often
+        # a place, as it is taken and given; reservations are moved often
+        self.held = lru_cache(maxsize=1024)(self._held)
 
     def packed(self, counts: Sequence[int]) -> int:
         """What is free, by the GPUs that are free on each node."""
@@ -129,7 +153,9 @@ class Nodes:
         return self._wide(free, gpus) if self.fits(free, gpus) else None
 
     def _wide(self, free: int, gpus: int) -> Place:
-        """Empty nodes, the largest first, while they are not too large; the rest as a job of its own."""
+        """Empty nodes, the largest first, while they are not too large; the rest as a
+        job of its own.
+        """
         place, taken = [], 0
         for size, empty in self._empty(free):
             while empty and size <= gpus:
@@ -171,7 +197,9 @@ class Nodes:
         return min(found)[1] if found else None
 
     def _least(self, free: int, nodes: int, gpus: int) -> tuple[int, int]:
-        """Of nodes with so many GPUs free or more, the number that is least, and the first node with it."""
+        """Of nodes with so many GPUs free or more, the number that is least, and the
+        first node with it.
+        """
         lacking = ~(free >> gpus * self._nodes) & self._columns(nodes)
         more, node = divmod((lacking & -lacking).bit_length() - 1, self._nodes)
         return gpus + more, node

@@ -20,19 +20,21 @@ def pbs(
     medium_s: float = 3600.0,
     tolerance: float = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: of the jobs that fit, the most efficient if it stands out, else by the next rule that finds one.
+    """Predictive backfill: of the jobs that fit, the most efficient if it stands out, else by the
+    next rule that finds one.
 
-    Efficiency is iterations / (g t). The rules after it: the shortest of those with at most `small_gpus`; the fewest GPUs of
-    those below `medium_s`; the shortest (Section V.B; numbers: authors' program).
+    Efficiency is iterations / (g t). The rules after it: the shortest of those with at most
+    `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest (Section V.B; numbers:
+    authors' program).
 
     Parameters
     ----------
     mode : str
-        When the best stands out. "program": its efficiency exceeds `threshold`, as in the authors' program;
-        "text": it is at least `threshold` above the next best, as a share.
+        When the best stands out. "program": its efficiency exceeds `threshold`, as in the authors'
+        program; "text": it is at least `threshold` above the next best, as a share.
     pairs : bool
-        First start the best pairs, see `best_pair`; the authors' program has such a function but never calls
-        it.
+        First start the best pairs, see `best_pair`; the authors' program has such a function but
+        never calls it.
     threshold : float
         See mode.
     small_gpus : int
@@ -77,17 +79,25 @@ def pbs(
 
 
 def best_pair(view: ClusterView, tolerance: float) -> tuple[int, int] | None:
-    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2 t2); None if no pair will do.
+    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2
+    t2); None if no pair will do.
 
-    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x max(t1, t2) (Section V.B; tolerance: ours).
+    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x max(t1, t2)
+    (Section V.B; tolerance: ours).
     """
     room = max(view.idle())
     fits = fitting(view)
     fits = fits[view.jobs.gpus[fits] < room]
-    gpus, time_s, work = view.jobs.gpus[fits], view.jobs.estimate_s[fits], known(view.jobs.iterations)[fits]
+    gpus, time_s, work = (
+        view.jobs.gpus[fits],
+        view.jobs.estimate_s[fits],
+        known(view.jobs.iterations)[fits],
+    )
     first, second = np.triu_indices(len(fits), 1)
     longer_s = np.maximum(time_s[first], time_s[second])
-    will_do = (gpus[first] + gpus[second] <= room) & (np.abs(time_s[first] - time_s[second]) <= tolerance * longer_s)
+    will_do = (gpus[first] + gpus[second] <= room) & (
+        np.abs(time_s[first] - time_s[second]) <= tolerance * longer_s
+    )
     if not will_do.any():
         return None
     first, second, gpu_s = first[will_do], second[will_do], gpus * time_s

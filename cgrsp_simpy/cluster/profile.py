@@ -23,7 +23,8 @@ class Reservation(NamedTuple):
 class Profile:
     """Free GPUs by time; a new profile is that of an empty cluster.
 
-    starts_s: when each step begins. free: what is free in each, as in `Nodes`. The last step lasts for ever.
+    starts_s: when each step begins. free: what is free in each, as in `Nodes`. The last step
+    lasts for ever.
     """
 
     def __init__(self, now_s: float, nodes: Nodes) -> None:
@@ -61,9 +62,11 @@ class Profile:
         return step
 
     def earliest(self, gpus: int, time_s: float, before_s: float = inf) -> Reservation | None:
-        """The earliest start before a time from which so many GPUs are free for so long; None if there is none.
+        """The earliest start before a time from which so many GPUs are free for so long; None
+        if there is none.
 
-        A job can only become able to start where a step begins. free: in all of the steps from `first` up to `over`.
+        A job can only become able to start where a step begins. free: in all of the steps from
+        `first` up to `over`.
         """
         first, over, free = 0, 0, self.nodes.all
         while first < len(self.starts_s) and self.starts_s[first] < before_s:
@@ -80,7 +83,9 @@ class Profile:
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """The first of the steps before `over` from which there is room in all of them, and what is free in all."""
+        """The first of the steps before `over` from which there is room in all of them, and what
+        is free in all.
+        """
         first, free = over, self.nodes.all
         while first and self.nodes.fits(left := free & self.free[first - 1], gpus):
             first, free = first - 1, left

@@ -1,4 +1,6 @@
-"""The schedulers by name: who starts next, as functions of a view; and schedulers from text such as "hps:monotone=true"."""
+"""The schedulers by name: who starts next, as functions of a view; and schedulers from text such as
+"hps:monotone=true".
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from cgrsp_simpy.model.parameters import chosen
 
 __all__ = ["COMPARED", "SCHEDULERS", "fifo", "make_scheduler"]
 
-# Factories; those of schedulers without parameters give the one that there is, but for schedulers that remember.
+# Factories; those of schedulers without parameters give the one that there is, but for schedulers
+# that remember.
 SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
     "fifo": lambda: fifo,
     "fifo-skip": lambda: fifo_skip,
@@ -39,7 +42,8 @@ def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
     Parameters
     ----------
     scheduler : str or callable
-        "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed through.
+        "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed
+        through.
 
     Returns
     -------

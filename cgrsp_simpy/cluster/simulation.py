@@ -1,4 +1,6 @@
-"""Jobs of a cluster on the engine: a node is a pool of GPUs, a job claims all its GPUs at once, a scheduler is a policy."""
+"""Jobs of a cluster on the engine: a node is a pool of GPUs, a job claims all its GPUs at once,
+a scheduler is a policy.
+"""
 
 from __future__ import annotations
 
@@ -89,13 +91,26 @@ class Outcome:
         return metrics(self)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a job: what it asked for, when it ran, seconds, its GPUs by node as "node:GPUs", and a log's own columns."""
+        """One dict a job: what it asked for, when it ran, seconds, its GPUs by node as "node:GPUs",
+        and a log's own columns.
+        """
         jobs = self.jobs
-        columns = (jobs.arrival_s, jobs.gpus, jobs.duration_s, jobs.estimate_s, self.start_s, self.finish_s)
+        columns = (
+            jobs.arrival_s,
+            jobs.gpus,
+            jobs.duration_s,
+            jobs.estimate_s,
+            self.start_s,
+            self.finish_s,
+        )
         names = ("arrival_s", "gpus", "duration_s", "estimate_s", "start_s", "finish_s")
         rows = zip(zip(*(column.tolist() for column in columns)), self.places)
         told = [
-            {"job": number, **dict(zip(names, row)), "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place)}
+            {
+                "job": number,
+                **dict(zip(names, row)),
+                "nodes": " ".join(f"{node}:{gpus}" for node, gpus in place),
+            }
             for number, (row, place) in enumerate(rows)
         ]
         return [{**row, **jobs.tags.of(number, row)} for number, row in enumerate(told)]
@@ -106,23 +121,42 @@ class Outcome:
 
     @property
     def timeline(self) -> Timeline:
-        """The run as nodes and jobs, which it is drawn from; the kinds of the jobs are those of the paper."""
+        """The run as nodes and jobs, which it is drawn from; the kinds of the jobs are
+        those of the paper.
+        """
         visits = np.empty(self.jobs.jobs, VISIT)
-        columns = (np.arange(self.jobs.jobs), self.jobs.arrival_s, self.start_s, self.finish_s, np.nan)
+        columns = (
+            np.arange(self.jobs.jobs),
+            self.jobs.arrival_s,
+            self.start_s,
+            self.finish_s,
+            np.nan,
+        )
         for name, column in zip(VISIT.names or (), columns):
             visits[name] = column
         kinds = {job: KINDS[kind] for job, kind in enumerate(self.jobs.kind.tolist())}
         nodes = tuple(f"{node}  {gpus_told(size)}" for node, size in enumerate(self.cluster.sizes))
-        return Timeline("node", nodes, self.cluster.sizes, self.claims, visits, kinds=kinds, policy=self.scheduler)
+        return Timeline(
+            "node",
+            nodes,
+            self.cluster.sizes,
+            self.claims,
+            visits,
+            kinds=kinds,
+            policy=self.scheduler,
+        )
 
 
 class Simulation:
-    """A run that has been set up, with its source of arrivals about to start, and has not been let go.
+    """A run that has been set up, with its source of arrivals about to start, and has
+    not been let go.
 
     The run works on a copy of the scheduler, so that one with memory is fresh for every run.
     """
 
-    def __init__(self, setting: Setting, scheduler: Scheduler, jobs: Jobs, listener: Listener | None) -> None:
+    def __init__(
+        self, setting: Setting, scheduler: Scheduler, jobs: Jobs, listener: Listener | None
+    ) -> None:
         self.jobs, self.cluster, self.scheduler = jobs, setting.cluster, scheduler
         self.killed = (jobs.duration_s > jobs.estimate_s) & setting.kill_at_limit
         env = self.env = simpy.Environment()
@@ -139,7 +173,9 @@ class Simulation:
         """What the run leaves, once nothing is left to happen."""
         self.engine.check_done()
         name, places = policy_name(self.scheduler), tuple(self.places)
-        return Outcome(self.jobs, self.cluster, name, self.start_s, self.finish_s, places, self.killed)
+        return Outcome(
+            self.jobs, self.cluster, name, self.start_s, self.finish_s, places, self.killed
+        )
 
     def source(self) -> Process:
         """Start the process of each job when it arrives."""
@@ -160,5 +196,9 @@ class Simulation:
         yield env.timeout(time_s, ("finish", job))
         self.finish_s[job] = env.now
         if engine.listener:
-            engine.tell("finish", claim, f"{time_s:.2f} s of execution{', killed at its limit' if self.killed[job] else ''}")
+            engine.tell(
+                "finish",
+                claim,
+                f"{time_s:.2f} s of execution{', killed at its limit' if self.killed[job] else ''}",
+            )
         engine.release(claim)

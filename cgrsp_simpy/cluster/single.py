@@ -1,4 +1,5 @@
-"""Schedulers of one objective, and how an order of the waiting jobs is carried out (cluster-schedulers.txt Section III.B).
+"""Schedulers of one objective, and how an order of the waiting jobs is carried out
+(cluster-schedulers.txt Section III.B).
 
 A job's time t is its estimate, g its GPUs. Equal jobs go by arrival.
 """
@@ -31,7 +32,9 @@ Named = TypeVar("Named", bound=Scheduler)
 
 
 def named(name: str, *needs: str) -> Callable[[Named], Named]:
-    """Give a scheduler the name under which it is reported, and the columns that it needs of those that jobs may lack."""
+    """Give a scheduler the name under which it is reported, and the columns that it needs of those
+    that jobs may lack.
+    """
 
     def give(scheduler: Named) -> Named:
         scheduler.__name__, scheduler.needs = name, needs  # type: ignore[attr-defined]
@@ -54,7 +57,10 @@ def start_in_order(view: ClusterView, jobs: Iterable[int]) -> Starts:
 
 
 def start_by(view: ClusterView, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, those of least key first. key: of jobs (their indices), an array of their shape."""
+    """Start the waiting jobs that fit, those of least key first.
+
+    key: of jobs (their indices), an array of their shape.
+    """
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
@@ -93,7 +99,9 @@ def sjf(view: ClusterView) -> Starts:
 
 @named("shortest")
 def shortest(view: ClusterView) -> Starts:
-    """Least time first, by t: nothing is preempted, so that the remaining time of a waiting job is all of it."""
+    """Least time first, by t: nothing is preempted, so that the remaining time of a waiting
+    job is all of it.
+    """
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
 
 
@@ -104,10 +112,11 @@ def shortest_gpu(view: ClusterView) -> Starts:
 
 
 class LeastAttained:
-    """Least attained service without preemption: first the jobs of the user who has received fewest GPU-seconds so far.
+    """Least attained service without preemption: first the jobs of the user who has received fewest
+    GPU-seconds so far.
 
-    What has been received is that of jobs that run, up to now, and of jobs that have ended, whose duration
-    is known by then.
+    What has been received is that of jobs that run, up to now, and of jobs that have ended, whose
+    duration is known by then.
 
     References
     ----------
@@ -125,7 +134,9 @@ class LeastAttained:
         """Decide."""
         user = known(view.jobs.user)
         by_user = self._received(view, user)
-        for job, place in start_by(view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()])):
+        for job, place in start_by(
+            view, lambda jobs: np.array([by_user[of] for of in user[jobs].tolist()])
+        ):
             self._since_s[job] = view.now_s
             yield job, place
 

@@ -13,7 +13,14 @@ from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, Simulation
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_bool,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
 from cgrsp_simpy.model.model import Model
 
 __all__ = ["Offered", "Setting", "simulate"]
@@ -54,7 +61,8 @@ class Offered:
     def __post_init__(self) -> None:
         require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
         check_whole("jobs", self.jobs, least=1)
-        check_number("load", self.load, least=1e-6)  # below, the clock runs so long that it cannot tell one job's end
+        # below, the clock runs so long that it cannot tell one job's end
+        check_number("load", self.load, least=1e-6)
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,8 @@ class Setting(Model[Outcome]):
     cluster : Cluster
         The nodes and their GPUs.
     placement : str or callable
-        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a node, GPUs free on
-        it) -> key; of the nodes with room the first of those of least key is taken.
+        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a node, GPUs free
+        on it) -> key; of the nodes with room the first of those of least key is taken.
     kill_at_limit : bool
         End a job that has run for its estimate, as Slurm does.
 
@@ -101,7 +109,9 @@ class Setting(Model[Outcome]):
     noun = "scheduler"
 
     def __post_init__(self) -> None:
-        require(isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs")
+        require(
+            isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs"
+        )
         require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
@@ -179,7 +189,9 @@ class Setting(Model[Outcome]):
         return Simulation(self, policy, jobs, listener)
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters: its own, and load, jobs and mix where the jobs are of a mix."""
+        """The setting with other parameters: its own, and load, jobs and mix where the
+        jobs are of a mix.
+        """
         own = {name: value for name, value in parameters.items() if name in ("load", "jobs", "mix")}
         changed = self
         if own and isinstance(self.source, Offered):
@@ -214,7 +226,8 @@ def simulate(
     Raises
     ------
     InputError
-        For a job that the cluster cannot run, or a column that the scheduler needs and the jobs lack.
+        For a job that the cluster cannot run, or a column that the scheduler needs and the jobs
+        lack.
     PolicyError
         If the scheduler answers what cannot be carried out, or leaves jobs waiting for ever.
     """

@@ -1,4 +1,6 @@
-"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock; and how the engine keeps it true."""
+"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock; and how
+the engine keeps it true.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,22 @@ from cgrsp_simpy.cluster.placement import Held, Nodes, Place, Placement
 from cgrsp_simpy.engine.claims import Claim, Part
 from cgrsp_simpy.model.policy import PlaceError
 
-__all__ = ["Arrived", "ClusterState", "ClusterView", "Running", "Scheduler", "Starts", "gpus_told", "rows"]
+__all__ = [
+    "Arrived",
+    "ClusterState",
+    "ClusterView",
+    "Running",
+    "Scheduler",
+    "Starts",
+    "gpus_told",
+    "rows",
+]
 
 
 Row = tuple[float, int, float, float, int, int, int]
-"""What is known of a job when it arrives: the columns of `Arrived` up to user; of those that are lacking 0."""
+"""What is known of a job when it arrives: the columns of `Arrived` up to user; of those that
+are lacking 0.
+"""
 
 
 class Arrived(NamedTuple):
@@ -54,14 +67,18 @@ class Columns:
         self.rows: list[Row] = []
         self.ended: list[tuple[int, float]] = []
         self._there = [name in names or name == "run_s" for name in Arrived._fields]
-        self._values = [np.zeros(64, kind) for kind in ("f8", "i8", "f8", "f8", "i8", "i8", "i8", "f8")]
+        self._values = [
+            np.zeros(64, kind) for kind in ("f8", "i8", "f8", "f8", "i8", "i8", "i8", "f8")
+        ]
         self._read = 0
 
     def arrived(self) -> Arrived:
         """The columns, as long as there are jobs that have arrived."""
         start, self._read = self._read, self._read + len(self.rows)
         while self._read > len(self._values[0]):
-            self._values = [np.concatenate((values, np.zeros_like(values))) for values in self._values]
+            self._values = [
+                np.concatenate((values, np.zeros_like(values))) for values in self._values
+            ]
         for values, new in zip(self._values, zip(*self.rows)):
             values[start : self._read] = new
         self._values[-1][start : self._read] = nan
@@ -69,7 +86,10 @@ class Columns:
             self._values[-1][job] = run_s
         self.rows.clear()
         self.ended.clear()
-        columns: list[Any] = [values[: self._read] if there else None for values, there in zip(self._values, self._there)]
+        columns: list[Any] = [
+            values[: self._read] if there else None
+            for values, there in zip(self._values, self._there)
+        ]
         return Arrived(*columns)
 
 
@@ -155,7 +175,12 @@ class ClusterView:
 
     def fitting(self) -> list[int]:
         """The jobs that wait and fit now, each by itself, oldest first."""
-        return sorted(job for gpus, jobs in self._by_width.items() if jobs and self.nodes.fits(self.free, gpus) for job in jobs)
+        return sorted(
+            job
+            for gpus, jobs in self._by_width.items()
+            if jobs and self.nodes.fits(self.free, gpus)
+            for job in jobs
+        )
 
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
@@ -209,7 +234,9 @@ class ClusterState:
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self.waiting)} waiting, {self.seen.free.bit_count()} of {self._gpus} GPUs idle"
+        return (
+            f"{len(self.waiting)} waiting, {self.seen.free.bit_count()} of {self._gpus} GPUs idle"
+        )
 
     def describe(self, job: int) -> str:
         """What a listing says of a job when it arrives."""
@@ -226,7 +253,9 @@ class ClusterState:
         place, view = _checked(chosen), self.seen
         for node, gpus in place:
             if not 0 <= node < len(view.sizes):
-                raise PlaceError(f"node {node}, which is none of the {len(view.sizes)} of the cluster")
+                raise PlaceError(
+                    f"node {node}, which is none of the {len(view.sizes)} of the cluster"
+                )
             if gpus > (idle := view.nodes.count(view.free, node)):
                 raise PlaceError(claim.places[node].lacks(idle, gpus))
         if (total := sum(gpus for _, gpus in place)) != view.gpus[claim.job]:
@@ -262,7 +291,7 @@ Starts = Iterator[tuple[int, Place]]
 Scheduler = Callable[[ClusterView], Iterable[tuple[int, Place]] | None]
 """A function of a ClusterView that answers with pairs (job, place).
 
-If it yields them one by one, the view shows what each has left. One that looks at columns that jobs may lack
-names them in its attribute `needs`; one that keeps a book of reservations, and so is to hear of every arrival
-also while no GPU is idle, has the attribute `hears_all = True`.
+If it yields them one by one, the view shows what each has left. One that looks at columns that jobs
+may lack names them in its attribute `needs`; one that keeps a book of reservations, and so is to
+hear of every arrival also while no GPU is idle, has the attribute `hears_all = True`.
 """

@@ -30,21 +30,28 @@ def anneal(
     cold: float = 0.0001,
     start: str = "heft",
 ) -> Found:
-    """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or two units change places.
+    """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or
+    two units change places.
 
-    order: in which the nodes run, "heft", that of HEFT's plan, or one of `run_order`. start: "heft", its placement, which in the
-    order "heft" no answer is worse than; or "random", each unit on one of the GPUs that have the memory, as whales start.
-    hot, cold: first and last temperature, as multiples of the best makespan so far; geometric in between, by the share of the
-    budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order, start and
-    temperatures are ours. Raises InputError for another order or start, or a temperature that is not above 0.
+    order: in which the nodes run, "heft", that of HEFT's plan, or one of `run_order`. start:
+    "heft", its placement, which in the order "heft" no answer is worse than; or "random", each unit
+    on one of the GPUs that have the memory, as whales start.
+    hot, cold: first and last temperature, as multiples of the best makespan so far; geometric
+    in between, by the share of the budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi
+    (1983), Science 220, 671-680; moves, order, start and temperatures are ours. Raises InputError
+    for another order or start, or a temperature that is not above 0.
     """
     check_one_of("order", order, ("heft", *ORDERS))
     check_one_of("start", start, STARTS)
     check_number("hot", hot, above=0)
     check_number("cold", cold, above=0)
     plan, generator = heft(problem), stream(seed, "dag annealing")
-    search = Search(problem, budget, "annealing", plan.order if order == "heft" else run_order(problem, order))
-    now = _of_units(problem, plan.gpu) if start == "heft" else random_units(problem, 1, generator)[0]
+    search = Search(
+        problem, budget, "annealing", plan.order if order == "heft" else run_order(problem, order)
+    )
+    now = (
+        _of_units(problem, plan.gpu) if start == "heft" else random_units(problem, 1, generator)[0]
+    )
     now_s = float(search.evaluate(now[None])[0])
     hosts = [np.flatnonzero(fits) for fits in problem.fits]
     movable = np.flatnonzero(problem.fits.sum(axis=1) > 1)
@@ -65,12 +72,20 @@ def _of_units(problem: Problem, gpu: Ints) -> Ints:
 
 
 def _neighbour(now: Ints, movable: Ints, hosts: Sequence[Ints], generator: Generator) -> Ints:
-    """A plan in which two units have changed places, or one, drawn from those that can, has moved."""
+    """A plan in which two units have changed places, or one, drawn from those that
+    can, has moved.
+    """
     new = now.copy()
     one, other = movable[generator.integers(len(movable), size=2)]
-    if generator.random() < SWAP and now[one] != now[other] and now[other] in hosts[one] and now[one] in hosts[other]:
+    if (
+        generator.random() < SWAP
+        and now[one] != now[other]
+        and now[other] in hosts[one]
+        and now[one] in hosts[other]
+    ):
         new[one], new[other] = now[other], now[one]
     else:
         drawn = hosts[one][generator.integers(len(hosts[one]) - 1)]
-        new[one] = drawn if drawn != now[one] else hosts[one][-1]  # each of the others is equally likely
+        # each of the others is equally likely
+        new[one] = drawn if drawn != now[one] else hosts[one][-1]
     return new

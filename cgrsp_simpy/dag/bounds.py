@@ -18,7 +18,9 @@ def lower_bound_s(problem: Problem) -> float:
 
 
 def critical_path_s(problem: Problem) -> float:
-    """Length of the longest path with each node on the fastest GPU that has the memory, and no transfers; seconds."""
+    """Length of the longest path with each node on the fastest GPU that has the memory, and no
+    transfers; seconds.
+    """
     graph = problem.graph
     time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
     finish_s = np.zeros(graph.nodes)
@@ -30,8 +32,9 @@ def critical_path_s(problem: Problem) -> float:
 def capacity_s(problem: Problem) -> float:
     """What the GPUs need if they are never idle, seconds.
 
-    In the reading "exclusive" all work over the speed of all GPUs, or the longest unit on its fastest GPU. In "shared", where
-    nodes run side by side at full speed, memory x time of all nodes over the memory of all GPUs.
+    In the reading "exclusive" all work over the speed of all GPUs, or the longest unit on its
+    fastest GPU. In "shared", where nodes run side by side at full speed, memory x time of all nodes
+    over the memory of all GPUs.
     """
     graph, platform = problem.graph, problem.platform
     if problem.reading == "shared":

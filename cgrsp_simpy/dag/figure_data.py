@@ -1,4 +1,6 @@
-"""The data behind the figures of DAGs, from runs of our own: for each the rows that are plotted, and nothing else."""
+"""The data behind the figures of DAGs, from runs of our own: for each the rows that are plotted,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -56,34 +58,49 @@ SIZES = {
     "medium": (2000, "medium"),
     "large": (5000, "large"),
 }  # nodes and law, of each of the paper's classes
-# Parameter -> values; the paper's, but for episodes, of which it has 100 to 3000, and iterations, which it has up to 300.
+# Parameter -> values; the paper's, but for episodes, of which it has 100 to 3000, and iterations,
+# which it has up to 300.
 SENSITIVITY = {
     "episodes": ("1", "2", "5", "10"),
     "gamma": ("0.90", "0.93", "0.95", "0.97", "0.99"),
     "b": ("0.5", "1.0", "1.5", "2.0"),
     "iterations": ("5", "10", "25", "50"),
 }
-ABLATED = {"worl-rtgs": "full", "ddqn": "without WOA", "woa": "without RL", "random-search": "without both"}
-PRINTED_LOSS = {"ddqn": (121.5, 137.0), "woa": (314.2, 394.3)}  # percent, of three sizes of graphs, worl-rtgs.txt Section 5.4
-# Search -> its text, to which the order is added. Annealing here starts as whales do, not from HEFT's plan; ddqn, which takes
-# about a minute a graph, is left out.
-ORDERED = {name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")} | {"annealing": "annealing:start=random,"}
+ABLATED = {
+    "worl-rtgs": "full",
+    "ddqn": "without WOA",
+    "woa": "without RL",
+    "random-search": "without both",
+}
+# percent, of three sizes of graphs, worl-rtgs.txt Section 5.4
+PRINTED_LOSS = {"ddqn": (121.5, 137.0), "woa": (314.2, 394.3)}
+# Search -> its text, to which the order is added. Annealing here starts as whales do, not from
+# HEFT's plan; ddqn, which takes about a minute a graph, is left out.
+ORDERED = {name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")} | {
+    "annealing": "annealing:start=random,"
+}
 
 
 class Runs:
-    """Runs that figures share, each made once. graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
+    """Runs that figures share, each made once.
 
-    setting, budget: of the comparisons; small: of the many searches of the sensitivity, a third of the nodes and half of the
-    evaluations.
+    graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
+
+    setting, budget: of the comparisons; small: of the many searches of the sensitivity, a third of
+    the nodes and half of the evaluations.
     """
 
-    def __init__(self, graphs: int, nodes: int, evaluations: int, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self, graphs: int, nodes: int, evaluations: int, executor: Executor | int | None = None
+    ) -> None:
         check_whole("graphs", graphs, least=2)
         check_whole("nodes", nodes, least=24)  # a third of them must allow a degree of 3
         self.graphs, self.executor = graphs, executor
         self.budget = Budget(evaluations=evaluations)
         self.setting = Setting(f"er:n={nodes}", budget=self.budget)
-        self.small = Setting(f"er:n={nodes // 3}", budget=Budget(evaluations=(evaluations + 1) // 2))
+        self.small = Setting(
+            f"er:n={nodes // 3}", budget=Budget(evaluations=(evaluations + 1) // 2)
+        )
 
     @cached_property
     def compared(self) -> Comparison:
@@ -98,13 +115,21 @@ Rows = Callable[[Runs], list[Row]]
 
 
 def _step() -> Problem:
-    """A training step of four pipeline stages and four micro-batches, on two servers of two GPUs."""
+    """A training step of four pipeline stages and four micro-batches, on two
+    servers of two GPUs.
+    """
     return Problem(training_graph(8, 4, 4), Servers(4, 2, tflops=(19.5,)).platform())
 
 
 def gantt(runs: Runs) -> list[Row]:
-    """Of each node when and where it runs, and of each transfer between GPUs when the data leave and arrive."""
-    return [row for name in DRAWN for row in schedule_rows(simulate(_step(), find(_step(), name, runs.budget).plan), name)]
+    """Of each node when and where it runs, and of each transfer between GPUs when the data
+    leave and arrive.
+    """
+    return [
+        row
+        for name in DRAWN
+        for row in schedule_rows(simulate(_step(), find(_step(), name, runs.budget).plan), name)
+    ]
 
 
 def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
@@ -125,14 +150,28 @@ def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
     ]
     for (before, after), arrival_s in zip(graph.edges.tolist(), schedule.arrivals_s().tolist()):
         if gpu[before] != gpu[after]:
-            names, places = f"{graph.names[before]} to {graph.names[after]}", {"gpu": gpu[before], "to_gpu": gpu[after]}
+            names, places = (
+                f"{graph.names[before]} to {graph.names[after]}",
+                {"gpu": gpu[before], "to_gpu": gpu[after]},
+            )
             left_s = float(schedule.finish_s[before])
-            rows.append({"scheduler": name, "what": "transfer", "name": names, **places, "start_s": left_s, "end_s": arrival_s})
+            rows.append(
+                {
+                    "scheduler": name,
+                    "what": "transfer",
+                    "name": names,
+                    **places,
+                    "start_s": left_s,
+                    "end_s": arrival_s,
+                }
+            )
     return rows
 
 
 def placement(runs: Runs) -> list[Row]:
-    """A small graph: where each node is drawn (its level, and its place on it), where HEFT puts it, and its edges."""
+    """A small graph: where each node is drawn (its level, and its place on it), where HEFT puts
+    it, and its edges.
+    """
     problem = Setting("er:n=18,degree=1.5", Servers(4, 2)).draw()
     graph, gpu = problem.graph, find(problem, "heft", runs.budget).plan.gpu.tolist()
     level, across = _levels(graph)
@@ -140,19 +179,31 @@ def placement(runs: Runs) -> list[Row]:
         {"what": "node", "name": name, "x": x, "y": y, "gpu": on, "to": ""}
         for name, x, y, on in zip(graph.names, level.tolist(), across.tolist(), gpu)
     ]
-    edges = [(graph.names[before], graph.names[after], gpu[before]) for before, after in graph.edges.tolist()]
-    return rows + [{"what": "edge", "name": one, "x": "", "y": "", "gpu": on, "to": other} for one, other, on in edges]
+    edges = [
+        (graph.names[before], graph.names[after], gpu[before])
+        for before, after in graph.edges.tolist()
+    ]
+    return rows + [
+        {"what": "edge", "name": one, "x": "", "y": "", "gpu": on, "to": other}
+        for one, other, on in edges
+    ]
 
 
 def _levels(graph: Graph) -> tuple[Ints, Floats]:
-    """Level of each node, one more than the last of its predecessors, and its place on it, near the mean of theirs."""
+    """Level of each node, one more than the last of its predecessors, and its place on it, near
+    the mean of theirs.
+    """
     level, across = np.zeros(graph.nodes, dtype=np.int64), np.zeros(graph.nodes)
     for node in graph.order.tolist():
         level[node] = 1 + level[graph.predecessors[node]].max(initial=-1)
     for number in range(level.max() + 1):
         nodes = np.flatnonzero(level == number)
-        wish = [across[graph.predecessors[node]].mean() if number else node for node in nodes.tolist()]
-        across[nodes[np.argsort(wish, kind="stable")]] = np.arange(len(nodes)) - (len(nodes) - 1) / 2 + 0.25 * (number % 2)
+        wish = [
+            across[graph.predecessors[node]].mean() if number else node for node in nodes.tolist()
+        ]
+        across[nodes[np.argsort(wish, kind="stable")]] = (
+            np.arange(len(nodes)) - (len(nodes) - 1) / 2 + 0.25 * (number % 2)
+        )
     return level, across
 
 
@@ -167,7 +218,9 @@ def _history(graph: tuple[Setting, str, int]) -> tuple[tuple[int, float, float],
 def convergence(runs: Runs) -> list[Row]:
     """Best makespan over HEFT's, by evaluations: median and quartiles over the first graphs."""
     graphs = min(runs.graphs, COURSES)
-    heft_s = np.array([find(runs.setting.draw(seed), "heft", runs.budget).makespan_s for seed in range(graphs)])
+    heft_s = np.array(
+        [find(runs.setting.draw(seed), "heft", runs.budget).makespan_s for seed in range(graphs)]
+    )
     tasks = [(runs.setting, name, seed) for name in SEARCHES for seed in range(graphs)]
     done = dict(as_they_come(_history, dict(enumerate(tasks)), runs.executor))
     histories = {(name, seed): done[number] for number, (*_, name, seed) in enumerate(tasks)}
@@ -175,10 +228,15 @@ def convergence(runs: Runs) -> list[Row]:
     grid = np.unique(np.geomspace(1, runs.budget.evaluations, 40).astype(int))
     rows: list[Row] = []
     for name in SEARCHES:
-        best = np.array([_best_at(histories[name, seed], grid) / heft_s[seed] for seed in range(graphs)])
+        best = np.array(
+            [_best_at(histories[name, seed], grid) / heft_s[seed] for seed in range(graphs)]
+        )
         low, middle, high = np.quantile(best, (0.25, 0.5, 0.75), axis=0)
         columns = zip(grid.tolist(), middle.tolist(), low.tolist(), high.tolist())
-        rows += [{"scheduler": name, "evaluations": at, "over_heft": m, "p25": p25, "p75": p75} for at, m, p25, p75 in columns]
+        rows += [
+            {"scheduler": name, "evaluations": at, "over_heft": m, "p25": p25, "p75": p75}
+            for at, m, p25, p75 in columns
+        ]
     return rows
 
 
@@ -189,7 +247,9 @@ def _best_at(history: Sequence[tuple[int, float, float]], grid: np.ndarray) -> n
 
 
 def sensitivity(runs: Runs) -> list[Row]:
-    """Makespans of WORL-RTGS by value of each parameter over their mean on the same graph, with Friedman's p-value."""
+    """Makespans of WORL-RTGS by value of each parameter over their mean on the same graph, with
+    Friedman's p-value.
+    """
     rows: list[Row] = []
     for parameter, values in SENSITIVITY.items():
         names = [f"worl-rtgs:{parameter}={value}" for value in values]
@@ -197,7 +257,13 @@ def sensitivity(runs: Runs) -> list[Row]:
         table = np.array([study.values(name, "makespan_s") for name in names]).T
         ranks, relative = rank_test(table), table / table.mean(axis=1, keepdims=True)
         rows += [
-            {"parameter": parameter, "value": value, "seed": seed, "relative": float(relative[seed, place]), "p": ranks.p}
+            {
+                "parameter": parameter,
+                "value": value,
+                "seed": seed,
+                "relative": float(relative[seed, place]),
+                "p": ranks.p,
+            }
             | {"rank": float(ranks.mean[place]), "critical_difference": ranks.critical_difference}
             for place, value in enumerate(values)
             for seed in range(runs.graphs)
@@ -209,14 +275,23 @@ def ranks(runs: Runs) -> list[Row]:
     """Mean rank of each scheduler over the graphs, and the difference that counts."""
     found, names = rank_study(runs.compared), runs.compared.policies
     return [
-        {"scheduler": name, "rank": rank, "critical_difference": found.critical_difference, "p": found.p}
+        {
+            "scheduler": name,
+            "rank": rank,
+            "critical_difference": found.critical_difference,
+            "p": found.p,
+        }
         for name, rank in zip(names, found.mean.tolist())
     ]
 
 
 def order(runs: Runs) -> list[Row]:
-    """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's own placement, and what searches find."""
-    texts = {(name, order): f"{text}order={order}" for name, text in ORDERED.items() for order in ORDERS}
+    """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's own
+    placement, and what searches find.
+    """
+    texts = {
+        (name, order): f"{text}order={order}" for name, text in ORDERED.items() for order in ORDERS
+    }
     study = compare(runs.setting, ["heft", *texts.values()], range(runs.graphs), runs.executor)
     heft_s = study.values("heft", "makespan_s")
     found = {("heft", order): _heft_placed_s(runs, order) for order in ORDERS}
@@ -231,11 +306,15 @@ def order(runs: Runs) -> list[Row]:
 def _heft_placed_s(runs: Runs, order: str) -> list[float]:
     """Makespans of HEFT's placement, of each graph, when its nodes run in another order."""
     problems = [runs.setting.draw(seed) for seed in range(runs.graphs)]
-    return [float(makespans(each, heft(each).gpu[None], run_order(each, order))[0]) for each in problems]
+    return [
+        float(makespans(each, heft(each).gpu[None], run_order(each, order))[0]) for each in problems
+    ]
 
 
 def ablation(runs: Runs) -> list[Row]:
-    """What WORL-RTGS loses without whales, learning, or both: increase of the makespan on the same graph, percent."""
+    """What WORL-RTGS loses without whales, learning, or both: increase of the makespan on the same
+    graph, percent.
+    """
     full = np.array(runs.compared.values("worl-rtgs", "makespan_s"))
     rows: list[Row] = []
     for name, variant in ABLATED.items():
@@ -244,7 +323,12 @@ def ablation(runs: Runs) -> list[Row]:
         of_variant = {"makespan_s": float(values.mean()), "sd_s": float(values.std(ddof=1))}
         half = increase.half_width if name != "worl-rtgs" else 0.0
         low, high = PRINTED_LOSS.get(name, ("", ""))
-        own = {"increase_pct": increase.mean, "half_width_pct": half, "published_low_pct": low, "published_high_pct": high}
+        own = {
+            "increase_pct": increase.mean,
+            "half_width_pct": half,
+            "published_low_pct": low,
+            "published_high_pct": high,
+        }
         rows.append({"variant": variant, "scheduler": name, **of_variant, **own})
     return rows
 
@@ -258,7 +342,10 @@ def scatter(runs: Runs) -> list[Row]:
     for kind, concentration in CONCENTRATIONS.items():
         found = correlate(runs.setting.draw(), 500, 0, concentration)
         own = {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
-        rows += [own | {"spd_s": spd, "ftg_s": ftg} for spd, ftg in zip(found.spd_s.tolist(), found.ftg_s.tolist())]
+        rows += [
+            own | {"spd_s": spd, "ftg_s": ftg}
+            for spd, ftg in zip(found.spd_s.tolist(), found.ftg_s.tolist())
+        ]
     return rows
 
 
@@ -269,9 +356,16 @@ def _coefficients(concentration: float | None, task: tuple[Setting, int]) -> tup
 
 
 def coefficients(runs: Runs) -> list[Row]:
-    """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans (as Tables 1 to 3)."""
+    """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans (as
+    Tables 1 to 3).
+    """
     settings = [
-        (Setting(f"er:n={nodes},degree={degree},times={law}", Servers(gpus), state), size, degree, gpus)
+        (
+            Setting(f"er:n={nodes},degree={degree},times={law}", Servers(gpus), state),
+            size,
+            degree,
+            gpus,
+        )
         for size, (nodes, law) in SIZES.items()
         for degree in (1, 3)
         for gpus in (10, 50, 200)
@@ -282,6 +376,12 @@ def coefficients(runs: Runs) -> list[Row]:
         tasks = {place: (setting, 0) for place, (setting, *_) in enumerate(settings)}
         found = dict(as_they_come(partial(_coefficients, concentration), tasks, runs.executor))
         for place, (setting, size, degree, gpus) in enumerate(settings):
-            own = {"plans": kind, "size": size, "degree": degree, "gpus": gpus, "state": setting.state}
+            own = {
+                "plans": kind,
+                "size": size,
+                "degree": degree,
+                "gpus": gpus,
+                "state": setting.state,
+            }
             rows.append(own | dict(zip(("pearson", "spearman"), found[place])))
     return rows

@@ -1,4 +1,6 @@
-"""The figures of DAGs from runs of our own: of each the data as CSV, and the picture as PNG and SVG."""
+"""The figures of DAGs from runs of our own: of each the data as CSV, and the picture
+as PNG and SVG.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,29 @@ def draw_figures(
     nodes: int = 300,
     evaluations: int = 1000,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
 
-    style: "print" or "lecture". executor: as of `as_they_come`. graphs: how many, of seeds from 0; nodes: of each.
-    evaluations: of plans, by each search.
+    style: "print" or "lecture". executor: as of `as_they_come`. graphs: how many, of seeds from 0;
+    nodes: of each. evaluations: of plans, by each search.
 
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
+    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that
+    cannot be written.
     """
     ids = tuple(FIGURES) if ids is None else ids
     runs, intro = Runs(graphs, nodes, evaluations, executor), _intro(graphs, nodes, evaluations)
-    return write_gallery(folder, _pictures(graphs, nodes, evaluations), ids, runs, style, intro, "cgrsp dag figures")
+    return write_gallery(
+        folder, _pictures(graphs, nodes, evaluations), ids, runs, style, intro, "cgrsp dag figures"
+    )
 
 
 def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
     own = f"{graphs} Erdős–Rényi graphs of {nodes} nodes, mean degree 3, on 10 GPUs"
     searched = f"{own};\n{evaluations:,} plans evaluated by each search"
-    small = f"{graphs} graphs of {nodes // 3} nodes, {(evaluations + 1) // 2:,} plans evaluated by each search"
+    small = (
+        f"{graphs} graphs of {nodes // 3} nodes, {(evaluations + 1) // 2:,} plans evaluated"
+        " by each search"
+    )
     return {
         "gantt": Picture(
             "dag_gantt",
@@ -57,7 +66,10 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.placement,
             panels.placement,
             findings.placement,
-            "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds; edges lead to the right",
+            (
+                "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds;"
+                " edges lead to the right"
+            ),
             (6.3, 3.2),
         ),
         "convergence": Picture(
@@ -66,7 +78,10 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.convergence,
             panels.convergence,
             findings.convergence,
-            f"{own}; {min(graphs, data.COURSES)} of them here.\nLines: medians; areas: the middle half",
+            (
+                f"{own}; {min(graphs, data.COURSES)} of them here.\n"
+                "Lines: medians; areas: the middle half"
+            ),
             (6.3, 3.6),
         ),
         "order": Picture(
@@ -79,7 +94,13 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             (6.3, 3.6),
         ),
         "ranks": Picture(
-            "dag_ranks", "Who is best: critical differences", data.ranks, panels.ranks, findings.ranks, searched, (6.3, 3.4)
+            "dag_ranks",
+            "Who is best: critical differences",
+            data.ranks,
+            panels.ranks,
+            findings.ranks,
+            searched,
+            (6.3, 3.4),
         ),
         "ablation": Picture(
             "dag_ablation",
@@ -106,7 +127,8 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.scatter,
             panels.scatter,
             findings.scatter,
-            f"500 pairs of random plans of {nodes} nodes on 10 GPUs. Even: each GPU equally likely;\n"
+            f"500 pairs of random plans of {nodes} nodes on 10 GPUs. Even: each GPU equally"
+            " likely;\n"
             "uneven: with probabilities from a Dirichlet law of parameter 1, drawn for each plan",
             (6.3, 3.2),
         ),
@@ -125,14 +147,17 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
 def _intro(graphs: int, nodes: int, evaluations: int) -> list[str]:
     return [
         "# Figures of DAGs, drawn from this package's graphs and runs",
-        "After “Efficient Scheduling for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Metaheuristic"
-        f" Optimization”: {graphs} Erdős–Rényi graphs of {nodes} nodes with the paper's law of times, on 10 GPUs of three speeds;"
-        f" every search evaluates {evaluations:,} plans. The paper's 10 whales move 300 times, and for each of these 3,000 plans"
-        " its agent learns for 1,000 episodes, three million in all, too long for here: WORL-RTGS and DDQN learn for one a plan."
-        " So no figure here repeats the paper's budget. Random search at equal evaluations is the control; HEFT, CPOP, annealing,"
-        " which begins with HEFT's plan, and the other rules are beside it for comparison; the five learning baselines of the"
-        " paper are not described enough to be rebuilt. Each picture has the CSV of what is plotted beside it. All of"
-        " them: `cgrsp dag figures --out figures/dag`.",
+        "After “Efficient Scheduling for GPU-Based Neural Network Training via Hybrid"
+        f" Reinforcement Learning and Metaheuristic Optimization”: {graphs} Erdős–Rényi"
+        f" graphs of {nodes} nodes with the paper's law of times, on 10 GPUs of three speeds;"
+        f" every search evaluates {evaluations:,} plans. The paper's 10 whales move 300 times,"
+        " and for each of these 3,000 plans its agent learns for 1,000 episodes, three million"
+        " in all, too long for here: WORL-RTGS and DDQN learn for one a plan. So no figure"
+        " here repeats the paper's budget. Random search at equal evaluations is the control;"
+        " HEFT, CPOP, annealing, which begins with HEFT's plan, and the other rules are beside"
+        " it for comparison; the five learning baselines of the paper are not described enough"
+        " to be rebuilt. Each picture has the CSV of what is plotted beside it. All of them:"
+        " `cgrsp dag figures --out figures/dag`.",
     ]
 
 
@@ -140,7 +165,13 @@ def _ablation(rows: list[Row]) -> str:
     """Makespans in Markdown."""
     head = ("variant", "scheduler", "mean makespan, s", "standard deviation, s", "increase, %")
     lines = [
-        [row["variant"], row["scheduler"], f"{row['makespan_s']:.2f}", f"{row['sd_s']:.2f}", f"{row['increase_pct']:.1f}"]
+        [
+            row["variant"],
+            row["scheduler"],
+            f"{row['makespan_s']:.2f}",
+            f"{row['sd_s']:.2f}",
+            f"{row['increase_pct']:.1f}",
+        ]
         for row in rows
     ]
     return markdown(head, 2, lines)

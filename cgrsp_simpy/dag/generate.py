@@ -1,4 +1,6 @@
-"""Graphs that are drawn at random, and the star of the paper's proof (worl-rtgs.txt Sections 3.3, 4.2 and 5.6)."""
+"""Graphs that are drawn at random, and the star of the paper's proof (worl-rtgs.txt
+Sections 3.3, 4.2 and 5.6).
+"""
 
 from __future__ import annotations
 
@@ -31,17 +33,21 @@ def erdos_renyi(
     memory_mb: tuple[int, int] = (500, 4000),
     per_unit: int = 1,
 ) -> Graph:
-    """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with the same chance, independently.
+    """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with the same
+    chance, independently.
 
-    degree: mean number of edges a node, which is the mean in-degree and the mean out-degree; 1, 3 or 100 in the paper. The
-    number of edges is drawn too: degree is its mean over graphs. It is at most (nodes - 1) / 2, that of all pairs.
+    degree: mean number of edges a node, which is the mean in-degree and the mean out-degree; 1, 3
+    or 100 in the paper. The number of edges is drawn too: degree is its mean over graphs. It is at
+    most (nodes - 1) / 2, that of all pairs.
 
-    times: the normal law of the nodes' times, a name of TIMES_S or (mean, standard deviation) in seconds. Ours: these are times
-    on a GPU of 1 TFLOPS, so that the work in 10^12 operations is the same number; and times below LEAST_S are drawn again, which
-    lifts the mean of "short" from 2 to 2.06 s and leaves the others as they are.
+    times: the normal law of the nodes' times, a name of TIMES_S or (mean, standard deviation) in
+    seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
+    the same number; and times below LEAST_S are drawn again, which lifts the mean of "short" from 2
+    to 2.06 s and leaves the others as they are.
 
-    Ours, for the paper prints none: data of an edge in gigabytes and memory of a node in whole megabytes are uniform between the
-    two bounds given; per_unit nodes that are next to each other in the random order are a computational unit.
+    Ours, for the paper prints none: data of an edge in gigabytes and memory of a node in whole
+    megabytes are uniform between the two bounds given; per_unit nodes that are next to each other
+    in the random order are a computational unit.
 
     Raises InputError for a number that is not allowed.
     """
@@ -49,7 +55,12 @@ def erdos_renyi(
     check_whole("per_unit", per_unit, least=1)
     check_whole("seed", seed, least=0)
     check_number("degree", degree, least=0)
-    require(degree <= (nodes - 1) / 2, "degree", degree, f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes")
+    require(
+        degree <= (nodes - 1) / 2,
+        "degree",
+        degree,
+        f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes",
+    )
     mean_s, sd_s = _time_law(times)
     for name, bounds in (("data_gb", data_gb), ("memory_mb", memory_mb)):
         _check_bounds(name, bounds)
@@ -67,7 +78,8 @@ def erdos_renyi(
 
 
 def star(nodes: int) -> Graph:
-    """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last, of no work; no data (Section 4.2).
+    """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last, of no work;
+    no data (Section 4.2).
 
     No node needs memory (ours). Raises InputError for fewer than two nodes.
     """
@@ -107,14 +119,15 @@ def _check_bounds(name: str, bounds: tuple[float, float]) -> None:
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
     """A random order of the nodes, and edges that all lead forward in it, shape (edges, 2).
 
-    Drawing their number and then that many different pairs is the same as asking of each pair whether it is an edge, but takes
-    memory for the edges alone.
+    Drawing their number and then that many different pairs is the same as asking of each pair
+    whether it is an edge, but takes memory for the edges alone.
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
     number = generator.binomial(pairs, min(1.0, 2 * degree / max(nodes - 1, 1)))
     pair = generator.choice(pairs, number, replace=False, shuffle=False)
-    first = np.arange(nodes) * (np.arange(nodes) - 1) // 2  # pairs (0, later), (1, later) and so on are numbered from here
+    # pairs (0, later), (1, later) and so on are numbered from here
+    first = np.arange(nodes) * (np.arange(nodes) - 1) // 2
     later = np.searchsorted(first, pair, side="right") - 1
     return label, label[np.column_stack((pair - first[later], later))]
 

@@ -1,4 +1,6 @@
-"""Directed acyclic graphs: nodes with work and memory, edges with data (worl-rtgs.txt Section 3.1)."""
+"""Directed acyclic graphs: nodes with work and memory, edges with data
+(worl-rtgs.txt Section 3.1).
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,15 @@ Ints = npt.NDArray[np.int64]
 class Graph:
     """A training graph, or another workflow.
 
-    work_tflop: of each node, 10^12 floating-point operations >= 0, shape (nodes,). memory_mb: what a node holds of its GPU while
-    it runs, whole megabytes >= 0. edges: (predecessor, successor) by node number from 0, shape (edges, 2). data_gb: sent along
-    each edge, gigabytes >= 0. unit: computational unit of each node, whole numbers; nodes of a unit share a GPU. Every node is a
-    unit of its own unless given. names: of the nodes, for people; their numbers unless given.
+    work_tflop: of each node, 10^12 floating-point operations >= 0, shape (nodes,). memory_mb: what
+    a node holds of its GPU while it runs, whole megabytes >= 0. edges: (predecessor, successor)
+    by node number from 0, shape (edges, 2). data_gb: sent along each edge, gigabytes >= 0. unit:
+    computational unit of each node, whole numbers; nodes of a unit share a GPU. Every node is
+    a unit of its own unless given. names: of the nodes, for people; their numbers unless given.
     tags: of nodes of a log, its own ids and all other columns, as texts.
 
-    Raises InputError for an empty graph, a number that is none or negative, an edge to a node that is not there, an edge that is
-    there twice, and a cycle, which is named.
+    Raises InputError for an empty graph, a number that is none or negative, an edge to a node that
+    is not there, an edge that is there twice, and a cycle, which is named.
     """
 
     work_tflop: Floats = field(repr=False)
@@ -49,7 +52,9 @@ class Graph:
         require(self.work_tflop.ndim == 1, "shape of work_tflop", self.work_tflop.shape, "(nodes,)")
         require(self.nodes > 0, "nodes of the graph", self.nodes, "at least one")
         names = self.names or tuple(str(node) for node in range(self.nodes))
-        require(len(names) == self.nodes, "number of names", len(names), f"{self.nodes}, one a node")
+        require(
+            len(names) == self.nodes, "number of names", len(names), f"{self.nodes}, one a node"
+        )
         object.__setattr__(self, "names", tuple(names))
         edges = np.array(self.edges)
         require(edges.shape in ((0,), (len(edges), 2)), "shape of edges", edges.shape, "(edges, 2)")
@@ -58,7 +63,9 @@ class Graph:
             object.__setattr__(self, column, self._whole(column))
         with np.errstate(invalid="ignore"):  # what is no number is told below
             object.__setattr__(self, "edges", edges.reshape(-1, 2).astype(np.int64))
-        object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1].astype(np.int64))
+        object.__setattr__(
+            self, "unit", np.unique(self.unit, return_inverse=True)[1].astype(np.int64)
+        )
         self._check_edges(edges)
         _ = self.order  # names a cycle
 
@@ -66,31 +73,61 @@ class Graph:
         if column == "unit" and not len(self.unit):
             return np.arange(self.nodes)
         values = np.array(getattr(self, column), dtype=np.float64)
-        require(values.shape == (self.nodes,), f"shape of {column}", values.shape, f"({self.nodes},), one a node")
-        for node in np.flatnonzero(~((values == np.floor(values)) & (values >= 0) & (values < 2**53)))[:1]:
-            require(False, f"{column} of node {self.names[node]}", values[node].item(), "a whole number >= 0")
+        require(
+            values.shape == (self.nodes,),
+            f"shape of {column}",
+            values.shape,
+            f"({self.nodes},), one a node",
+        )
+        for node in np.flatnonzero(
+            ~((values == np.floor(values)) & (values >= 0) & (values < 2**53))
+        )[:1]:
+            require(
+                False,
+                f"{column} of node {self.names[node]}",
+                values[node].item(),
+                "a whole number >= 0",
+            )
         return values.astype(np.int64)
 
     def _check_numbers(self) -> None:
         for node in np.flatnonzero(~(np.isfinite(self.work_tflop) & (self.work_tflop >= 0)))[:1]:
-            require(False, f"work_tflop of node {self.names[node]}", self.work_tflop[node].item(), "a number >= 0")
+            require(
+                False,
+                f"work_tflop of node {self.names[node]}",
+                self.work_tflop[node].item(),
+                "a number >= 0",
+            )
         require(
-            self.data_gb.shape == (len(self.edges),), "shape of data_gb", self.data_gb.shape, f"({len(self.edges)},), one an edge"
+            self.data_gb.shape == (len(self.edges),),
+            "shape of data_gb",
+            self.data_gb.shape,
+            f"({len(self.edges)},), one an edge",
         )
         for edge in np.flatnonzero(~(np.isfinite(self.data_gb) & (self.data_gb >= 0)))[:1]:
             require(False, f"data_gb of edge {edge}", self.data_gb[edge].item(), "a number >= 0")
 
     def _check_edges(self, given: npt.NDArray[Any]) -> None:
         known = (
-            (given == self.edges) & (self.edges >= 0) & (self.edges < self.nodes) if len(given) else np.empty((0, 2), dtype=bool)
+            (given == self.edges) & (self.edges >= 0) & (self.edges < self.nodes)
+            if len(given)
+            else np.empty((0, 2), dtype=bool)
         )
         for edge, end in np.argwhere(~known)[:1].tolist():
             node, (one, other) = given[edge, end].item(), given[edge].tolist()
-            raise InputError(f"edge {edge} ({one} to {other}): there is no node {node} (allowed: 0 to {self.nodes - 1})")
-        pairs, first, times = np.unique(self.edges @ [self.nodes, 1], return_index=True, return_counts=True)
+            raise InputError(
+                f"edge {edge} ({one} to {other}): there is no node {node} (allowed:"
+                f" 0 to {self.nodes - 1})"
+            )
+        pairs, first, times = np.unique(
+            self.edges @ [self.nodes, 1], return_index=True, return_counts=True
+        )
         for place in np.flatnonzero(times > 1)[:1]:
             start, end = (self.names[node] for node in divmod(int(pairs[place]), self.nodes))
-            raise InputError(f"the edge {start} to {end} is there {times[place]} times (first as edge {first[place]})")
+            raise InputError(
+                f"the edge {start} to {end} is there {times[place]} times (first as edge"
+                f" {first[place]})"
+            )
 
     @property
     def nodes(self) -> int:
@@ -130,11 +167,16 @@ class Graph:
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:
         """Predecessor and edge of all data that each node receives, as lists, for loops."""
-        return [list(zip(nodes.tolist(), edges.tolist())) for nodes, edges in zip(self.predecessors, self.edges_in)]
+        return [
+            list(zip(nodes.tolist(), edges.tolist()))
+            for nodes, edges in zip(self.predecessors, self.edges_in)
+        ]
 
     def _edges_of(self, end: int) -> tuple[Ints, ...]:
         by_node = np.argsort(self.edges[:, end], kind="stable")
-        return tuple(np.split(by_node, np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes))))
+        return tuple(
+            np.split(by_node, np.searchsorted(self.edges[by_node, end], np.arange(1, self.nodes)))
+        )
 
     def _ends(self, end: int) -> tuple[Ints, ...]:
         edges = self.edges_in if end == 0 else self.edges_out
@@ -142,7 +184,10 @@ class Graph:
 
     @cached_property
     def order(self) -> Ints:
-        """The nodes in topological order; of those that are ready, the first by number. Shape (nodes,)."""
+        """The nodes in topological order; of those that are ready, the first by number.
+
+        Shape (nodes,).
+        """
         missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
         ready = [node for node, number in enumerate(missing) if number == 0]
         heapify(ready)
@@ -154,12 +199,16 @@ class Graph:
                 if missing[after] == 0:
                     heappush(ready, after)
         if len(answer) < self.nodes:
-            raise InputError(f"the graph has a cycle: {' to '.join(self.names[node] for node in self._cycle())}")
+            raise InputError(
+                f"the graph has a cycle: {' to '.join(self.names[node] for node in self._cycle())}"
+            )
         return np.array(answer)
 
     def _cycle(self) -> list[int]:
         try:
-            TopologicalSorter({node: before.tolist() for node, before in enumerate(self.predecessors)}).prepare()
+            TopologicalSorter(
+                {node: before.tolist() for node, before in enumerate(self.predecessors)}
+            ).prepare()
         except CycleError as error:
             return list(error.args[1])
         raise AssertionError("no cycle")

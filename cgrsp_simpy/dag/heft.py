@@ -1,4 +1,7 @@
-"""HEFT and CPOP: list scheduling by ranks. Source: Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274."""
+"""HEFT and CPOP: list scheduling by ranks.
+
+Source: Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,23 @@ from cgrsp_simpy.dag.listing import Draft, by_priority
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.model.checks import check_one_of
 
-__all__ = ["ORDERS", "cpop", "critical_path", "downward_rank_s", "heft", "run_order", "upward_rank_s"]
+__all__ = [
+    "ORDERS",
+    "cpop",
+    "critical_path",
+    "downward_rank_s",
+    "heft",
+    "run_order",
+    "upward_rank_s",
+]
 
 ORDERS = ("graph", "rank")
 
 
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
-    """Heterogeneous earliest finish time: by upward rank, each node where it ends earliest, also in gaps."""
+    """Heterogeneous earliest finish time: by upward rank, each node where it ends
+    earliest, also in gaps.
+    """
     draft = Draft(problem, insertion=True)
     for node in _by_rank(problem):
         draft.place(node)
@@ -25,8 +38,9 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
 def run_order(problem: Problem, order: str) -> Ints | None:
     """The order in which a search runs its plans, as of `Plan`.
 
-    order: "graph", the topological order of the graph, of nodes that are ready the first by number, as in the authors' program;
-    or "rank", by upward rank, the order in which HEFT places the nodes. Raises InputError for another.
+    order: "graph", the topological order of the graph, of nodes that are ready the first by number,
+    as in the authors' program; or "rank", by upward rank, the order in which HEFT places the nodes.
+    Raises InputError for another.
     """
     check_one_of("order", order, ORDERS)
     return np.array(_by_rank(problem)) if order == "rank" else None
@@ -38,9 +52,11 @@ def _by_rank(problem: Problem) -> list[int]:
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Critical path on a processor: by the sum of both ranks, critical nodes on one GPU, others where they end earliest.
+    """Critical path on a processor: by the sum of both ranks, critical nodes on one GPU, others
+    where they end earliest.
 
-    The GPU is the one with the memory for most of the critical nodes (ours), and of these the one that runs them all soonest.
+    The GPU is the one with the memory for most of the critical nodes (ours), and of these the one
+    that runs them all soonest.
     """
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
@@ -52,7 +68,9 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 
 
 def upward_rank_s(problem: Problem) -> Floats:
-    """Mean length of the longest path from each node to the end, itself included, seconds, shape (nodes,)."""
+    """Mean length of the longest path from each node to the end, itself included, seconds,
+    shape (nodes,).
+    """
     graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
     rank_s = np.zeros(graph.nodes)
     for node in graph.order[::-1].tolist():
@@ -62,7 +80,9 @@ def upward_rank_s(problem: Problem) -> Floats:
 
 
 def downward_rank_s(problem: Problem) -> Floats:
-    """Mean length of the longest path from an entry to each node, itself excluded, seconds, shape (nodes,)."""
+    """Mean length of the longest path from an entry to each node, itself excluded, seconds,
+    shape (nodes,).
+    """
     graph, (time_s, moved_s) = problem.graph, _mean_costs_s(problem)
     rank_s = np.zeros(graph.nodes)
     for node in graph.order.tolist():
@@ -74,7 +94,8 @@ def downward_rank_s(problem: Problem) -> Floats:
 def critical_path(problem: Problem) -> list[int]:
     """The nodes of the longest path by mean costs, in its order."""
     graph, rank_s, moved_s = problem.graph, upward_rank_s(problem), _mean_costs_s(problem)[1]
-    path = [int(np.argmax(rank_s))]  # no node has a higher rank than what comes before it, so this is an entry
+    # no node has a higher rank than what comes before it, so this is an entry
+    path = [int(np.argmax(rank_s))]
     while len(after := graph.successors[path[-1]]):
         path.append(int(after[np.argmax(moved_s[graph.edges_out[path[-1]]] + rank_s[after])]))
     return path
@@ -83,9 +104,10 @@ def critical_path(problem: Problem) -> list[int]:
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
     """Mean time of each node, over the GPUs with the memory, and of each edge's data.
 
-    Data take the mean latency between two GPUs, and what they take at the mean bandwidth (Equations 3 and 4 of
-    HEFT's source). The source has all processors connected, memory enough and no units: missing connections do not
-    count, in a unit data do not move, and an edge without data has no transfer (ours).
+    Data take the mean latency between two GPUs, and what they take at the mean bandwidth (Equations
+    3 and 4 of HEFT's source). The source has all processors connected, memory enough and no units:
+    missing connections do not count, in a unit data do not move, and an edge without data has no
+    transfer (ours).
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)

@@ -1,6 +1,8 @@
-"""The agent that builds plans from hopes: a double deep Q-network (worl-rtgs.txt Section 4.3.4, Algorithm 1).
+"""The agent that builds plans from hopes: a double deep Q-network (worl-rtgs.txt Section 4.3.4,
+Algorithm 1).
 
-Wherever nodes share a unit, the unit takes the place of a node in the paper's words, with the work of its nodes (ours).
+Wherever nodes share a unit, the unit takes the place of a node in the paper's words, with the work
+of its nodes (ours).
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ __all__ = ["TRAINING", "Agent", "Training", "Turns", "ddqn", "double_q"]
 class Training:
     """How the agent learns. gamma: discount of the next rewards, printed; all others are ours.
 
-    epsilon: share of the choices that are random while it explores. updates: mini-batches after each episode, or after those of
-    all whales; the paper draws one a node. batch: transitions in each. buffer: episodes that are remembered, with all their
-    transitions. sync_every: updates from one copy of the network to the target network to the next.
+    epsilon: share of the choices that are random while it explores. updates: mini-batches after
+    each episode, or after those of all whales; the paper draws one a node. batch: transitions in
+    each. buffer: episodes that are remembered, with all their transitions. sync_every: updates from
+    one copy of the network to the target network to the next.
     """
 
     gamma: float = 0.97
@@ -49,14 +52,17 @@ TRAINING = Training()
 
 
 class Turns:
-    """In which order plans are built, that of the units' first nodes in topological order, and how the load of a GPU is foretold.
+    """In which order plans are built, that of the units' first nodes in topological order, and how
+    the load of a GPU is foretold.
 
-    unit: of each turn, shape (units,). first: the first node of each unit. time_s: of all nodes of a unit on each GPU, seconds,
-    shape (units, gpus). mean_s: the load of each GPU, seconds, if all ended together: work over speed of all (ours).
+    unit: of each turn, shape (units,). first: the first node of each unit. time_s: of all nodes of
+    a unit on each GPU, seconds, shape (units, gpus). mean_s: the load of each GPU, seconds, if all
+    ended together: work over speed of all (ours).
 
-    part: by what the load of a GPU with a unit is divided before it is compared with the unit's hope. 1 in the authors' program:
-    a part of the load is compared with a hope for the whole, so that GPUs are filled one after the other, each to about twice its
-    hope. If paced (ours), the share of all work that is then placed: so the load is foretold to grow as it has so far.
+    part: by what the load of a GPU with a unit is divided before it is compared with the unit's
+    hope. 1 in the authors' program: a part of the load is compared with a hope for the whole,
+    so that GPUs are filled one after the other, each to about twice its hope. If paced (ours),
+    the share of all work that is then placed: so the load is foretold to grow as it has so far.
     """
 
     def __init__(self, problem: Problem, paced: bool = False) -> None:
@@ -75,11 +81,13 @@ class Turns:
 
 
 class Agent:
-    """A network that tells what each GPU is worth for the unit whose turn it is, and learns from what it tried.
+    """A network that tells what each GPU is worth for the unit whose turn it is, and learns
+    from what it tried.
 
-    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed; scaled to about 1, lest the
-    seconds outweigh all else (ours). Reward: -|hope - load of the GPU with the unit|, scaled likewise; the minus sign is lost in
-    print. GPUs without the memory are never chosen. deviations: LoD of each episode explored, seconds.
+    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed; scaled
+    to about 1, lest the seconds outweigh all else (ours). Reward: -|hope - load of the GPU with
+    the unit|, scaled likewise; the minus sign is lost in print. GPUs without the memory are never
+    chosen. deviations: LoD of each episode explored, seconds.
     """
 
     def __init__(self, turns: Turns, seed: int = 0, training: Training = TRAINING) -> None:
@@ -90,15 +98,21 @@ class Agent:
         self._time, self._part = turns.time_s[turns.unit] / self._scale_s, turns.part[turns.unit]
         self._fits = turns.problem.fits[turns.unit]
         self._random = stream(seed, "exploration")
-        self.online, self.target = (Network((2 * units + gpus + 1, *HIDDEN, gpus), stream(seed, "network")) for _ in range(2))
+        self.online, self.target = (
+            Network((2 * units + gpus + 1, *HIDDEN, gpus), stream(seed, "network"))
+            for _ in range(2)
+        )
         self._adam = Adam(self.online.flat, training.learning_rate)
-        self._hopes = np.empty((training.buffer, units))  # the buffer: a row an episode, in it a column a turn
-        self._loads = np.empty((training.buffer, units + 1, gpus))  # before each turn, and after the last
+        # the buffer: a row an episode, in it a column a turn
+        self._hopes = np.empty((training.buffer, units))
+        # before each turn, and after the last
+        self._loads = np.empty((training.buffer, units + 1, gpus))
         self._chosen = np.empty((training.buffer, units), dtype=np.int64)
         self.deviations: list[float] = []
 
     def explore(self, hopes: Floats) -> Ints:
-        """Episodes side by side, one for each row of hopes, which are remembered; answers their plans.
+        """Episodes side by side, one for each row of hopes, which are remembered; answers
+        their plans.
 
         hopes: seconds, shape (plans, units), as the answer.
         """
@@ -111,12 +125,17 @@ class Agent:
         return self._by_unit(chosen)
 
     def learn(self) -> None:
-        """Updates from what is remembered. That they come between episodes, and not at each turn of one, is ours."""
+        """Updates from what is remembered.
+
+        That they come between episodes, and not at each turn of one, is ours.
+        """
         for _ in range(self.training.updates):
             self._update()
 
     def plan(self, hopes: Floats) -> Ints:
-        """Plans by the network as it is, shape (plans, units): always the GPU of most worth (Algorithm 1, line 18)."""
+        """Plans by the network as it is, shape (plans, units): always the GPU of most worth
+        (Algorithm 1, line 18).
+        """
         return self._by_unit(self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1])
 
     def _by_unit(self, chosen: Ints) -> Ints:
@@ -125,7 +144,9 @@ class Agent:
         return answer
 
     def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
-        """Loads before each turn and after the last, shape (plans, units + 1, gpus), and GPUs chosen, (plans, units)."""
+        """Loads before each turn and after the last, shape (plans, units + 1, gpus), and GPUs
+        chosen, (plans, units).
+        """
         plans, units = hopes.shape
         loads, rows = np.zeros((plans, units + 1, self._time.shape[1])), np.arange(plans)
         chosen = random_units(self.turns.problem, plans, self._random)[:, self.turns.unit]
@@ -149,24 +170,34 @@ class Agent:
 
     def _update(self) -> None:
         """A mini-batch (Algorithm 1, lines 12 to 17)."""
-        row = self._random.integers(min(len(self.deviations), self.training.buffer), size=self.training.batch)
+        row = self._random.integers(
+            min(len(self.deviations), self.training.buffer), size=self.training.batch
+        )
         turn = self._random.integers(len(self._works), size=self.training.batch)
         constant, on = self._constant(self._hopes[row]), self._chosen[row, turn]
-        state, after = (np.hstack((self._moving(at, self._loads[row, at]), constant)) for at in (turn, turn + 1))
+        state, after = (
+            np.hstack((self._moving(at, self._loads[row, at]), constant)) for at in (turn, turn + 1)
+        )
         reward = -np.abs(self._hopes[row, turn] - self._loads[row, turn + 1, on] / self._part[turn])
         last = turn + 1 == len(self._works)
         allowed = self._fits[np.where(last, turn, turn + 1)]
-        goal = double_q(reward, self.training.gamma * ~last, np.where(allowed, self.online(after), -np.inf), self.target(after))
+        goal = double_q(
+            reward,
+            self.training.gamma * ~last,
+            np.where(allowed, self.online(after), -np.inf),
+            self.target(after),
+        )
         self._adam.step(self.online.gradient(state, on, goal))
         if self._adam.steps % self.training.sync_every == 0:
             self.target.flat[:] = self.online.flat
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Goals: the reward and gamma times what the target network says of the action that the online network holds best.
+    """Goals: the reward and gamma times what the target network says of the action that the online
+    network holds best.
 
-    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths in the next state, shape (rows, actions).
-    Source: worl-rtgs.txt Section 4.3.4, the equation of y.
+    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths in the next
+    state, shape (rows, actions). Source: worl-rtgs.txt Section 4.3.4, the equation of y.
     """
     best = online.argmax(axis=1)
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
@@ -182,13 +213,18 @@ def ddqn(
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
-    """The agent alone, all units hoping for the mean load: the plans of successive episodes, until the budget is spent (ours).
+    """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
+    the budget is spent (ours).
 
-    episodes: after so many (printed) the agent learns no more, and goes on with random choices among its own. paced: see `Turns`.
-    order: in which the nodes run, as of `run_order`; the agent does not see it.
+    episodes: after so many (printed) the agent learns no more, and goes on with random choices
+    among its own. paced: see `Turns`. order: in which the nodes run, as of `run_order`; the agent
+    does not see it.
     """
     check_whole("episodes", episodes, least=1)
-    search, turns = Search(problem, budget, "ddqn", run_order(problem, order)), Turns(problem, paced)
+    search, turns = (
+        Search(problem, budget, "ddqn", run_order(problem, order)),
+        Turns(problem, paced),
+    )
     agent = Agent(turns, seed, training)
     hopes = np.full((1, problem.graph.units), turns.mean_s)
     while not search.over:

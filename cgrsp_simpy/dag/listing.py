@@ -1,7 +1,9 @@
-"""Schedulers that build one plan, node by node: random, round robin, min-min and list scheduling by work.
+"""Schedulers that build one plan, node by node: random, round robin, min-min and list
+scheduling by work.
 
-All know the whole graph. Where data cannot go, a node would end never, so that any other GPU is better; but they do not look
-ahead, and on a platform in parts, what comes later may have nowhere to go: then the plan's makespan is infinite.
+All know the whole graph. Where data cannot go, a node would end never, so that any other GPU is
+better; but they do not look ahead, and on a platform in parts, what comes later may have nowhere to
+go: then the plan's makespan is infinite.
 """
 
 from __future__ import annotations
@@ -21,27 +23,34 @@ __all__ = ["Draft", "by_priority", "by_work", "min_min", "random_plan", "round_r
 
 
 class Draft:
-    """A plan being made: nodes are placed one after the other, each after its predecessors, and start as early as they can.
+    """A plan being made: nodes are placed one after the other, each after its predecessors, and
+    start as early as they can.
 
-    In the reading "exclusive", after what is on the GPU already; with insertion, also in the first gap that is long enough. In
-    "shared" as soon as the data are there: that nodes may then have to wait for memory is not foreseen, and where it is scarce,
-    too much goes to the fastest GPUs. A unit goes where its first node goes. Ours but for the insertion (Topcuoglu, Hariri and
-    Wu 2002).
+    In the reading "exclusive", after what is on the GPU already; with insertion, also in the first
+    gap that is long enough. In "shared" as soon as the data are there: that nodes may then have to
+    wait for memory is not foreseen, and where it is scarce, too much goes to the fastest GPUs. A
+    unit goes where its first node goes. Ours but for the insertion (Topcuoglu, Hariri and Wu 2002).
     """
 
     def __init__(self, problem: Problem, insertion: bool = False) -> None:
         self.problem, self.insertion = problem, insertion
-        self.allowed = problem.fits.copy()  # where a unit may go: once a node of it is placed, there alone
+        # where a unit may go: once a node of it is placed, there alone
+        self.allowed = problem.fits.copy()
         self.gpu = np.zeros(problem.graph.nodes, dtype=np.int64)
         self.start_s, self.finish_s = np.zeros((2, problem.graph.nodes))
-        self.runs: list[list[tuple[float, float]]] = [[] for _ in range(problem.platform.gpus)]  # (start, finish), by time
+        # (start, finish), by time
+        self.runs: list[list[tuple[float, float]]] = [[] for _ in range(problem.platform.gpus)]
         self.free_s = np.zeros(problem.platform.gpus)  # when the last of them ends
 
     def ready_s(self, node: int) -> Floats:
-        """When the data of a node, whose predecessors are placed, would be on each GPU (Equation 1), shape (gpus,)."""
+        """When the data of a node, whose predecessors are placed, would be on each GPU (Equation
+        1), shape (gpus,).
+        """
         graph, every = self.problem.graph, np.arange(self.problem.platform.gpus)
         before = graph.predecessors[node]
-        moved_s = self.problem.transfer_s(graph.data_in_gb[node][:, None], self.gpu[before, None], every)
+        moved_s = self.problem.transfer_s(
+            graph.data_in_gb[node][:, None], self.gpu[before, None], every
+        )
         return np.asarray((self.finish_s[before, None] + moved_s).max(axis=0, initial=0.0))
 
     def starts_s(self, node: int) -> Floats:
@@ -51,10 +60,14 @@ class Draft:
             return ready_s
         if not self.insertion:
             return np.maximum(ready_s, self.free_s)
-        return np.array(list(map(_first_gap, self.runs, ready_s.tolist(), self.problem.time_s[node].tolist())))
+        return np.array(
+            list(map(_first_gap, self.runs, ready_s.tolist(), self.problem.time_s[node].tolist()))
+        )
 
     def place(self, node: int, wish: int | None = None) -> None:
-        """Place a node on the GPU that is wished for if it may and can run there; else where it ends earliest."""
+        """Place a node on the GPU that is wished for if it may and can run there; else where
+        it ends earliest.
+        """
         starts_s, allowed = self.starts_s(node), self.allowed[self.problem.graph.unit[node]]
         ends_s = starts_s + self.problem.time_s[node]
         if wish is None or not (allowed[wish] and np.isfinite(ends_s[wish])):
@@ -66,9 +79,12 @@ class Draft:
         self.free_s[wish] = max(self.free_s[wish], ends_s[wish])
 
     def plan(self, scheduler: str) -> Plan:
-        """The plan, in order of start: carried out in the reading "exclusive", no node starts later than here."""
+        """The plan, in order of start: carried out in the reading "exclusive", no node starts
+        later than here.
+        """
         place = np.argsort(self.problem.graph.order)
-        return Plan(self.gpu, np.lexsort((place, self.finish_s, self.start_s)), scheduler)  # what takes no time, first
+        # what takes no time, first
+        return Plan(self.gpu, np.lexsort((place, self.finish_s, self.start_s)), scheduler)
 
 
 def _first_gap(runs: Sequence[tuple[float, float]], ready_s: float, time_s: float) -> float:
@@ -81,10 +97,14 @@ def _first_gap(runs: Sequence[tuple[float, float]], ready_s: float, time_s: floa
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:
-    """The nodes in topological order; of those that are ready, the one of highest priority, of equals the first."""
+    """The nodes in topological order; of those that are ready, the one of highest priority, of
+    equals the first.
+    """
     place = np.argsort(graph.order).tolist()
     missing = [len(before) for before in graph.predecessors]
-    ready = [(-priority[node], place[node], node) for node in range(graph.nodes) if not missing[node]]
+    ready = [
+        (-priority[node], place[node], node) for node in range(graph.nodes) if not missing[node]
+    ]
     heapify(ready)
     answer: list[int] = []
     while ready:
@@ -97,7 +117,9 @@ def by_priority(graph: Graph, priority: Floats) -> list[int]:
 
 
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
-    """Each unit on one of the GPUs that have the memory, all equally likely, by the stream "random plan"."""
+    """Each unit on one of the GPUs that have the memory, all equally likely, by the stream
+    "random plan".
+    """
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
 
@@ -114,7 +136,9 @@ def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one s
 
 
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """List scheduling: of the nodes that are ready, the one of most work next, where it ends earliest."""
+    """List scheduling: of the nodes that are ready, the one of most work next, where it
+    ends earliest.
+    """
     draft = Draft(problem)
     for node in by_priority(problem.graph, problem.graph.work_tflop):
         draft.place(node)
@@ -124,15 +148,22 @@ def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Of the nodes that are ready, the one that can end earliest next, where it does.
 
-    Source: Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks; here, over those that are ready.
+    Source: Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks; here, over
+    those that are ready.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]
     ready = [node for node in graph.order.tolist() if not missing[node]]
     ready_s = np.zeros((graph.nodes, problem.platform.gpus))
     while ready:
-        starts_s = ready_s[ready] if problem.reading == "shared" else np.maximum(ready_s[ready], draft.free_s)
-        ends_s = np.where(draft.allowed[graph.unit[ready]], starts_s + problem.time_s[ready], np.inf)
+        starts_s = (
+            ready_s[ready]
+            if problem.reading == "shared"
+            else np.maximum(ready_s[ready], draft.free_s)
+        )
+        ends_s = np.where(
+            draft.allowed[graph.unit[ready]], starts_s + problem.time_s[ready], np.inf
+        )
         draft.place(node := ready.pop(int(ends_s.min(axis=1).argmin())))
         for after in graph.successors[node].tolist():
             missing[after] -= 1

@@ -1,6 +1,8 @@
-"""Logs of workflows as graphs: WfFormat of the WfCommons, and batch tasks of Alibaba's cluster trace of 2018.
+"""Logs of workflows as graphs: WfFormat of the WfCommons, and batch tasks of Alibaba's cluster
+trace of 2018.
 
-Ours: a second of a log is a second on a GPU of 1 TFLOPS, so that the work in 10^12 operations is the same number.
+Ours: a second of a log is a second on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
+the same number.
 """
 
 from __future__ import annotations
@@ -28,16 +30,23 @@ BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6
 
 
 def read_wfformat(path: str | Path) -> Graph:
-    """Read a workflow in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6 (`cgrsp_simpy.logs.wfformat`).
+    """Read a workflow in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6
+    (`cgrsp_simpy.logs.wfformat`).
 
-    A node is a task. Work is the run time; data of an edge are the files that its start writes and its end reads; memory is
-    rounded up to megabytes. Raises InputError with the file's name, for a cycle, too.
+    A node is a task. Work is the run time; data of an edge are the files that its start writes
+    and its end reads; memory is rounded up to megabytes. Raises InputError with the file's name,
+    for a cycle, too.
     """
     found = read_log(path, "wfformat")
     with faults_of(found.path):
         graph = Graph(
             work_tflop=found["service_s"],
-            memory_mb=np.array([ceil(memory_gb * BYTES_PER_GB / BYTES_PER_MB) for memory_gb in found["memory_gb"].tolist()]),
+            memory_mb=np.array(
+                [
+                    ceil(memory_gb * BYTES_PER_GB / BYTES_PER_MB)
+                    for memory_gb in found["memory_gb"].tolist()
+                ]
+            ),
             edges=np.array([(start, end) for start, end, _ in found.edges]),
             data_gb=np.array([data_gb for _, _, data_gb in found.edges]),
             names=found.tags["job_id"],
@@ -49,25 +58,37 @@ def read_wfformat(path: str | Path) -> Graph:
 
 
 @overload
-def read_alibaba(path: str | Path, job: None = None, *, strict: bool = False) -> dict[str, Graph]: ...
+def read_alibaba(
+    path: str | Path, job: None = None, *, strict: bool = False
+) -> dict[str, Graph]: ...
 @overload
 def read_alibaba(path: str | Path, job: str, *, strict: bool = False) -> Graph: ...
-def read_alibaba(path: str | Path, job: str | None = None, *, strict: bool = False) -> dict[str, Graph] | Graph:
-    """Read batch_task.csv of Alibaba's cluster-trace-v2018: a graph a job by its name, or that of the one job that is given.
+def read_alibaba(
+    path: str | Path, job: str | None = None, *, strict: bool = False
+) -> dict[str, Graph] | Graph:
+    """Read batch_task.csv of Alibaba's cluster-trace-v2018: a graph a job by its name, or that of
+    the one job that is given.
 
-    A node is a task. Its name tells what it waits for: M5_3_4 is task 5 and starts after 3 and 4; names without a number after
-    their letters, such as task_xyz, wait for nothing. Work is end_time - start_time in seconds, whatever the status and the
-    number of instances, which run side by side. Data and memory are 0: the trace tells no data, and memory only as a share of the
+    A node is a task. Its name tells what it waits for: M5_3_4 is task 5 and starts after 3 and 4;
+    names without a number after their letters, such as task_xyz, wait for nothing. Work is
+    end_time - start_time in seconds, whatever the status and the number of instances, which run
+    side by side. Data and memory are 0: the trace tells no data, and memory only as a share of the
     largest machine.
 
-    A job is left out as a whole, with a logged warning, if one of its rows is bad or has a time outside the trace (0), or if it
-    names a task that is not there, has two tasks of a number or a cycle. strict: such a file is refused, as a fault of the one
-    job that is given always is.
+    A job is left out as a whole, with a logged warning, if one of its rows is bad or has a time
+    outside the trace (0), or if it names a task that is not there, has two tasks of a number or
+    a cycle. strict: such a file is refused, as a fault of the one job that is given always is.
 
-    Raises InputError with the file's name, and the line where there is one: for such a fault, no usable job, an unknown job.
+    Raises InputError with the file's name, and the line where there is one: for such a fault,
+    no usable job, an unknown job.
     """
     check_bool("strict", strict)
-    found = read_log(path, "alibaba", strict=strict or job is not None, where=None if job is None else ("job_name", job))
+    found = read_log(
+        path,
+        "alibaba",
+        strict=strict or job is not None,
+        where=None if job is None else ("job_name", job),
+    )
     spoiled = {fault.group for fault in found.report.bad}
     faults: list[Fault] = []
     with faults_of(found.path):
@@ -76,15 +97,25 @@ def read_alibaba(path: str | Path, job: str | None = None, *, strict: bool = Fal
         if bad and job is not None:
             raise InputError(listed(bad))
         if bad:
-            note(log, found.path, strict, f"{len(bad)} fault{'s' * (len(bad) > 1)}: {listed(bad)}", "jobs left out")
+            note(
+                log,
+                found.path,
+                strict,
+                f"{len(bad)} fault{'s' * (len(bad) > 1)}: {listed(bad)}",
+                "jobs left out",
+            )
         if not graphs:
             raise InputError(f"no usable job (faults: {len(bad)})")
-    log.info("%s: %d jobs read; jobs with faults: %d", found.path, len(graphs), len(spoiled) + len(bad))
+    log.info(
+        "%s: %d jobs read; jobs with faults: %d", found.path, len(graphs), len(spoiled) + len(bad)
+    )
     return graphs if job is None else graphs[job]
 
 
 def _graphs(found: Log, spoiled: set[str], faults: list[Fault]) -> Iterator[tuple[str, Graph]]:
-    """The graph of each job of which all rows are good; what is wrong with others goes to the faults."""
+    """The graph of each job of which all rows are good; what is wrong with others goes
+    to the faults.
+    """
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(found.tags["job_name"]):
         rows.setdefault(name, []).append(row)

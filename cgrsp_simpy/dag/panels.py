@@ -22,10 +22,21 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import dots, told
 from cgrsp_simpy.plots.style import LOOKS
 
-__all__ = ["ablation", "coefficients", "convergence", "gantt", "order", "placement", "ranks", "scatter", "sensitivity"]
+__all__ = [
+    "ablation",
+    "coefficients",
+    "convergence",
+    "gantt",
+    "order",
+    "placement",
+    "ranks",
+    "scatter",
+    "sensitivity",
+]
 
 ORDER_NAMES = {"heft": "HEFT's placement", "annealing": "annealing,\nrandom start"}
-KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}  # of the nodes of a training step
+# of the nodes of a training step
+KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}
 GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
 DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
@@ -36,8 +47,20 @@ FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, columns: int = 4) -> None:
     """A legend above all panels, with a note as its title."""
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "frameon": False, "columnspacing": 1.4}
-    canvas.legend(handles=list(handles), title=note, alignment="left", fontsize="small", title_fontsize="small", **place)
+    place: dict[str, Any] = {
+        "loc": "outside upper left",
+        "ncols": columns,
+        "frameon": False,
+        "columnspacing": 1.4,
+    }
+    canvas.legend(
+        handles=list(handles),
+        title=note,
+        alignment="left",
+        fontsize="small",
+        title_fontsize="small",
+        **place,
+    )
 
 
 def _kind(name: str) -> str:
@@ -45,19 +68,34 @@ def _kind(name: str) -> str:
 
 
 def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: a line a GPU, idle ones too; nodes as boxes, transfers as lines from GPU to GPU."""
+    """A panel a scheduler: a line a GPU, idle ones too; nodes as boxes, transfers as lines
+    from GPU to GPU.
+    """
     axes = canvas.subplots(len(DRAWN), 1, sharex=True)
-    gpus = range(1 + max(row["gpu"] for row in rows))  # round-robin, which is drawn, uses all of them
+    # round-robin, which is drawn, uses all of them
+    gpus = range(1 + max(row["gpu"] for row in rows))
     for ax, name in zip(axes, DRAWN):
         own = [row for row in rows if row["scheduler"] == name]
         for row in own:
             if row["what"] == "node":
                 length_s = row["end_s"] - row["start_s"]
                 ax.barh(
-                    row["gpu"], length_s, 0.62, row["start_s"], color=KINDS[_kind(row["name"])], edgecolor="white", linewidth=0.4
+                    row["gpu"],
+                    length_s,
+                    0.62,
+                    row["start_s"],
+                    color=KINDS[_kind(row["name"])],
+                    edgecolor="white",
+                    linewidth=0.4,
                 )
             else:
-                ax.plot([row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]], color="0.35", linewidth=0.5, zorder=3)
+                ax.plot(
+                    [row["start_s"], row["end_s"]],
+                    [row["gpu"], row["to_gpu"]],
+                    color="0.35",
+                    linewidth=0.5,
+                    zorder=3,
+                )
         end_s = max(row["end_s"] for row in own)
         used = {row["gpu"] for row in own}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
@@ -65,8 +103,14 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_title(f"{name}, {told(end_s)} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     seen_s = 1e-3 * max(row["end_s"] for row in rows)
-    there = {_kind(row["name"]) for row in rows if row["what"] == "node" and row["end_s"] - row["start_s"] > seen_s}
-    handles: list[Line2D | Patch] = [Patch(color=colour, label=kind) for kind, colour in KINDS.items() if kind in there]
+    there = {
+        _kind(row["name"])
+        for row in rows
+        if row["what"] == "node" and row["end_s"] - row["start_s"] > seen_s
+    }
+    handles: list[Line2D | Patch] = [
+        Patch(color=colour, label=kind) for kind, colour in KINDS.items() if kind in there
+    ]
     _legend(canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note)
 
 
@@ -78,18 +122,35 @@ def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
         if row["what"] == "edge":
             one, other = nodes[row["name"]], nodes[row["to"]]
             same = one["gpu"] == other["gpu"]
-            style: dict[str, Any] = {"color": "0.4", "linestyle": "-"} if same else {"color": "#D55E00", "linestyle": (0, (3, 2))}
-            ax.plot([one["x"], other["x"]], [one["y"], other["y"]], linewidth=0.9, zorder=1, **style)
+            style: dict[str, Any] = (
+                {"color": "0.4", "linestyle": "-"}
+                if same
+                else {"color": "#D55E00", "linestyle": (0, (3, 2))}
+            )
+            ax.plot(
+                [one["x"], other["x"]], [one["y"], other["y"]], linewidth=0.9, zorder=1, **style
+            )
     for row in nodes.values():
-        place, colour, size = (row["x"], row["y"]), GPUS[row["gpu"]], 3.4 * rcParams["lines.markersize"]
+        place, colour, size = (
+            (row["x"], row["y"]),
+            GPUS[row["gpu"]],
+            3.4 * rcParams["lines.markersize"],
+        )
         ax.plot(*place, "o", color=colour, markeredgecolor="0.3", markersize=size)
-        ax.annotate(row["name"], place, ha="center", va="center", fontsize="small", color=_on(colour))
+        ax.annotate(
+            row["name"], place, ha="center", va="center", fontsize="small", color=_on(colour)
+        )
     ax.axis("off")
     ax.margins(0.08)
     used = sorted({row["gpu"] for row in nodes.values()})
     handles: list[Line2D | Patch] = [Patch(color=GPUS[gpu], label=f"GPU {gpu}") for gpu in used]
     handles += [Line2D([], [], color="0.4", label="on one GPU")]
-    _legend(canvas, [*handles, Line2D([], [], color="#D55E00", linestyle=(0, (3, 2)), label="transfer")], note, 6)
+    _legend(
+        canvas,
+        [*handles, Line2D([], [], color="#D55E00", linestyle=(0, (3, 2)), label="transfer")],
+        note,
+        6,
+    )
 
 
 def _on(colour: str) -> str:
@@ -103,12 +164,16 @@ def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
     names = list(dict.fromkeys(row["scheduler"] for row in rows))
     for name in names:
         columns = ("evaluations", "over_heft", "p25", "p75")
-        at, middle, low, high = zip(*([row[column] for column in columns] for row in rows if row["scheduler"] == name))
+        at, middle, low, high = zip(
+            *([row[column] for column in columns] for row in rows if row["scheduler"] == name)
+        )
         look = LOOKS[name]
         ax.plot(at, middle, color=look.colour, linestyle=look.line, marker=look.marker, markevery=6)
         ax.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
     ax.axhline(1.0, **FAINT)
-    ax.annotate("HEFT", (1, 1.0), xytext=(2, 2), textcoords="offset points", fontsize="small", color="0.35")
+    ax.annotate(
+        "HEFT", (1, 1.0), xytext=(2, 2), textcoords="offset points", fontsize="small", color="0.35"
+    )
     ax.set(xscale="log", yscale="log", xlabel="plans evaluated", ylabel="best makespan over HEFT's")
     ax.yaxis.set_major_locator(LogLocator(2))
     ax.yaxis.set_major_formatter("{x:g}")
@@ -128,8 +193,18 @@ def sensitivity(canvas: Canvas, rows: list[Row], note: str) -> None:
         own = [row for row in rows if row["parameter"] == parameter]
         values = list(dict.fromkeys(row["value"] for row in own))
         boxes = [[row["relative"] for row in own if row["value"] == value] for value in values]
-        style: dict[str, Any] = {"medianprops": {"color": "black"}, "flierprops": {"markersize": 2.5}, "patch_artist": True}
-        ax.boxplot(boxes, tick_labels=values, widths=0.6, boxprops={"facecolor": "#cfe3d8", "linewidth": 0.7}, **style)
+        style: dict[str, Any] = {
+            "medianprops": {"color": "black"},
+            "flierprops": {"markersize": 2.5},
+            "patch_artist": True,
+        }
+        ax.boxplot(
+            boxes,
+            tick_labels=values,
+            widths=0.6,
+            boxprops={"facecolor": "#cfe3d8", "linewidth": 0.7},
+            **style,
+        )
         ax.set_xlabel(parameter)
         ax.set_title(f"Friedman p {_p(own[0]['p'])}", loc="right", fontsize="small", color="0.3")
     canvas.supylabel("makespan over the mean on the same graph", fontsize="medium")
@@ -141,7 +216,9 @@ def _p(value: float) -> str:
 
 
 def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A critical-difference diagram: mean ranks on an axis, the best at the left; bars join what does not differ."""
+    """A critical-difference diagram: mean ranks on an axis, the best at the left; bars join what
+    does not differ.
+    """
     ax = canvas.add_subplot()
     ordered = sorted(rows, key=lambda row: float(row["rank"]))
     difference, half = rows[0]["critical_difference"], (len(rows) + 1) // 2
@@ -152,14 +229,30 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
         end = low - 0.3 if left else high + 0.3
         colour = LOOKS[row["scheduler"]].colour
         ax.plot([row["rank"], row["rank"], end], [0, height, height], color=colour, linewidth=0.9)
-        text = f"{row['scheduler']}  {row['rank']:.2f}" if left else f"{row['rank']:.2f}  {row['scheduler']}"
+        text = (
+            f"{row['scheduler']}  {row['rank']:.2f}"
+            if left
+            else f"{row['rank']:.2f}  {row['scheduler']}"
+        )
         ax.text(end, height, f" {text} ", ha="right" if left else "left", va="center")
     bars = cliques(np.array([row["rank"] for row in rows]), difference)
     for number, (begin, end) in enumerate(bars):
         height = -0.25 - 0.16 * number
-        ax.plot([begin - 0.05, end + 0.05], [height, height], color="black", linewidth=2.2, solid_capstyle="butt")
+        ax.plot(
+            [begin - 0.05, end + 0.05],
+            [height, height],
+            color="black",
+            linewidth=2.2,
+            solid_capstyle="butt",
+        )
     ax.plot([low, low + difference], [1.1, 1.1], color="black", marker="|")
-    ax.text(low + difference / 2, 1.25, f"critical difference {difference:.2f}", ha="center", fontsize="small")
+    ax.text(
+        low + difference / 2,
+        1.25,
+        f"critical difference {difference:.2f}",
+        ha="center",
+        fontsize="small",
+    )
     ax.plot([low, high], [0, 0], color="black", linewidth=0.8)
     for rank in range(1, len(rows) + 1):
         ax.plot([rank, rank], [0, 0.14], color="black", linewidth=0.8)
@@ -170,41 +263,84 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def order(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A line a scheduler: mean and interval when plans run in the graph's order, hollow, and in rank order, filled."""
+    """A line a scheduler: mean and interval when plans run in the graph's order, hollow, and in
+    rank order, filled.
+    """
     ax = canvas.add_subplot()
     names = list(dict.fromkeys(row["scheduler"] for row in rows))
     for place, name in enumerate(names):
         found = [
-            mean([row["over_heft"] for row in rows if (row["scheduler"], row["order"]) == (name, order)]) for order in ORDERS
+            mean(
+                [
+                    row["over_heft"]
+                    for row in rows
+                    if (row["scheduler"], row["order"]) == (name, order)
+                ]
+            )
+            for order in ORDERS
         ]
-        ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": LOOKS[name].colour})
+        ax.plot(
+            [each.mean for each in found], [place, place], **{**FAINT, "color": LOOKS[name].colour}
+        )
         for each, style in zip(found, (marks.hollow(LOOKS[name]), dots(LOOKS[name]))):
-            marks.intervals(ax, [each.mean], [place], x_half=[each.half_width], colour=LOOKS[name].colour)
+            marks.intervals(
+                ax, [each.mean], [place], x_half=[each.half_width], colour=LOOKS[name].colour
+            )
             ax.plot([each.mean], [place], **{"linestyle": "none", **style})
-            aside: dict[str, Any] = {"xytext": (0, 6), "textcoords": "offset points", "ha": "center", "fontsize": "small"}
+            aside: dict[str, Any] = {
+                "xytext": (0, 6),
+                "textcoords": "offset points",
+                "ha": "center",
+                "fontsize": "small",
+            }
             ax.annotate(f"{each.mean:.2f}", (each.mean, place), **aside)
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(names)), [ORDER_NAMES.get(name, name) for name in names])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(names) - 0.4, -0.8))
-    handles = [Line2D([], [], label="run in the graph's order", **marks.hollow()), Line2D([], [], label="in HEFT's rank order")]
+    handles = [
+        Line2D([], [], label="run in the graph's order", **marks.hollow()),
+        Line2D([], [], label="in HEFT's rank order"),
+    ]
     handles[1].set(color="black", marker="D", linestyle="none")
     _legend(canvas, handles, note)
 
 
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """By how much the makespan changes without a part: a point with its interval, and the published range as a band."""
+    """By how much the makespan changes without a part: a point with its interval, and the published
+    range as a band.
+    """
     ax = canvas.add_subplot()
     without = [row for row in rows if row["scheduler"] != "worl-rtgs"]
     for place, row in enumerate(without):
         low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
         if low != "":
-            ax.plot([low, high], [place, place], color="0.8", linewidth=8, solid_capstyle="butt", zorder=1)
+            ax.plot(
+                [low, high],
+                [place, place],
+                color="0.8",
+                linewidth=8,
+                solid_capstyle="butt",
+                zorder=1,
+            )
         ax.plot([value], [place], linestyle="", **dots(LOOKS[row["scheduler"]]))
-        marks.intervals(ax, [value], [place], x_half=[row["half_width_pct"]], colour=LOOKS[row["scheduler"]].colour)
-        aside: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": "small"}
+        marks.intervals(
+            ax,
+            [value],
+            [place],
+            x_half=[row["half_width_pct"]],
+            colour=LOOKS[row["scheduler"]].colour,
+        )
+        aside: dict[str, Any] = {
+            "xytext": (0, 7),
+            "textcoords": "offset points",
+            "ha": "center",
+            "fontsize": "small",
+        }
         ax.annotate(f"{value:+.1f}", (value, place), **aside)
     ax.axvline(0, **FAINT)
-    ax.set_yticks(range(len(without)), [f"{row['variant']}\n({row['scheduler']})" for row in without])
+    ax.set_yticks(
+        range(len(without)), [f"{row['variant']}\n({row['scheduler']})" for row in without]
+    )
     ax.set(xlabel="change of the makespan of WORL-RTGS (%)", ylim=(len(without) - 0.4, -0.6))
     _legend(canvas, [Patch(color="0.8", label="published, three sizes of graphs")], note)
 
@@ -213,16 +349,27 @@ def scatter(canvas: Canvas, rows: list[Row], note: str) -> None:
     """A panel for even and for uneven plans: a point a pair, with both coefficients."""
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
         own = [row for row in rows if row["plans"] == kind]
-        ax.plot([row["spd_s"] for row in own], [row["ftg_s"] for row in own], ".", color="#0B4F9C", alpha=0.4, markersize=3)
+        ax.plot(
+            [row["spd_s"] for row in own],
+            [row["ftg_s"] for row in own],
+            ".",
+            color="#0B4F9C",
+            alpha=0.4,
+            markersize=3,
+        )
         ax.set_title(
-            f"{kind} plans: Pearson {own[0]['pearson']:.2f}, Spearman {own[0]['spearman']:.2f}", loc="left", fontsize="small"
+            f"{kind} plans: Pearson {own[0]['pearson']:.2f}, Spearman {own[0]['spearman']:.2f}",
+            loc="left",
+            fontsize="small",
         )
         ax.set(xlabel="SPD (s)", ylabel="FTG (s)", xlim=(0, None), ylim=(0, None))
     _legend(canvas, [], note)
 
 
 def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a mark a configuration, by GPUs."""
+    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a mark a
+    configuration, by GPUs.
+    """
     axes = canvas.subplots(2, 2, sharex=True, sharey=True)
     gpus = sorted({row["gpus"] for row in rows})
     for line, kind in zip(axes, CONCENTRATIONS):
@@ -235,15 +382,26 @@ def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax in axes[-1]:
         ax.set(xlabel="GPUs", xticks=range(len(gpus)), xticklabels=[str(number) for number in gpus])
     handles: list[Line2D | Patch] = [
-        Line2D([], [], color="0.4", marker=mark, linestyle="", label=size) for size, mark in SIZE_MARKS.items()
+        Line2D([], [], color="0.4", marker=mark, linestyle="", label=size)
+        for size, mark in SIZE_MARKS.items()
     ]
-    handles += [Patch(color=colour, label=f"degree {degree}") for degree, colour in DEGREE_COLOURS.items()]
+    handles += [
+        Patch(color=colour, label=f"degree {degree}") for degree, colour in DEGREE_COLOURS.items()
+    ]
     _legend(canvas, [*handles, Patch(color="0.9", label="published range, and mean")], note, 6)
 
 
 def _coefficients(ax: Axes, rows: Sequence[Row], name: str, gpus: Sequence[int]) -> None:
     for row in rows:
-        aside = (list(SIZE_MARKS).index(row["size"]) - 1) * 0.2 + (0.05 if row["state"] == "busy" else -0.05)
+        aside = (list(SIZE_MARKS).index(row["size"]) - 1) * 0.2 + (
+            0.05 if row["state"] == "busy" else -0.05
+        )
         fill = DEGREE_COLOURS[row["degree"]]
-        ax.plot(gpus.index(row["gpus"]) + aside, row[name], SIZE_MARKS[row["size"]], color=fill, markersize=4)
+        ax.plot(
+            gpus.index(row["gpus"]) + aside,
+            row[name],
+            SIZE_MARKS[row["size"]],
+            color=fill,
+            markersize=4,
+        )
     ax.axhline(0, **FAINT)

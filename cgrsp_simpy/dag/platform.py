@@ -12,7 +12,8 @@ from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, requ
 
 __all__ = ["BUSY", "IDLE", "Platform", "Servers"]
 
-BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)  # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
+# shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
+BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,9 @@ class Platform:
         for column in ("memory_mb", "server", *(["names"] if self.names else [])):
             number = len(getattr(self, column))
             require(number == self.gpus, f"number of {column}", number, f"{self.gpus}, one a GPU")
-        for gpu, (tflops, memory_mb) in enumerate(zip(self.tflops.tolist(), self.memory_mb.tolist())):
+        for gpu, (tflops, memory_mb) in enumerate(
+            zip(self.tflops.tolist(), self.memory_mb.tolist())
+        ):
             check_number(f"tflops of GPU {gpu}", tflops, above=0)
             check_whole(f"memory_mb of GPU {gpu}", memory_mb, least=1)
         self._check_between("bandwidth_gb_per_s", self.bandwidth_gb_per_s >= 0)
@@ -91,7 +94,8 @@ class Platform:
     def in_use(self, share: Floats) -> Platform:
         """The platform with a share of each GPU's speed in use by others.
 
-        Scaling the speed by 1 - share is ours (the paper only says that the servers are busy or idle).
+        Scaling the speed by 1 - share is ours (the paper only says that the servers are
+        busy or idle).
 
         Parameters
         ----------
@@ -154,4 +158,6 @@ class Servers:
         together = server[:, None] == server
         bandwidth = np.where(together, self.intra_gb_per_s, self.inter_gb_per_s)
         memory_mb = np.full(self.gpus, int(self.memory_gb * 1000))
-        return Platform(np.resize(self.tflops, self.gpus), memory_mb, server, bandwidth, name=self.name)
+        return Platform(
+            np.resize(self.tflops, self.gpus), memory_mb, server, bandwidth, name=self.name
+        )

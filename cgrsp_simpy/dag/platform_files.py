@@ -1,4 +1,6 @@
-"""Platforms from files: GPUs with speed and memory, and links with bandwidth and latency, in TOML or CSV."""
+"""Platforms from files: GPUs with speed and memory, and links with bandwidth and latency,
+in TOML or CSV.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +63,12 @@ COLUMNS = tuple(item.name for cls in (_Gpu, _Link) for item in fields(cls))
 def read_platform(path: str | Path) -> Platform:
     """Read a platform from a TOML or CSV file, by its ending.
 
-    A GPU has server, tflops and memory_gb; where given, a name, and count, how many there are of it.
-    A link has one_end and other_end, each the name of a server or of GPUs, gb_per_s and, where given,
-    latency_s. It connects every GPU of the one end with every GPU of the other, in both directions;
-    of several links between two GPUs the last holds; without one there is no connection. In TOML the
-    tables are [[gpu]] and [[link]]; in CSV these keys are the columns, and a row is a link where it
-    has an end.
+    A GPU has server, tflops and memory_gb; where given, a name, and count, how many there are
+    of it. A link has one_end and other_end, each the name of a server or of GPUs, gb_per_s and,
+    where given, latency_s. It connects every GPU of the one end with every GPU of the other,
+    in both directions; of several links between two GPUs the last holds; without one there is
+    no connection. In TOML the tables are [[gpu]] and [[link]]; in CSV these keys are the columns,
+    and a row is a link where it has an end.
 
     Parameters
     ----------
@@ -98,7 +100,10 @@ def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"not TOML ({error})") from None
     check_keys("the file", found, ("gpu", "link"))
-    gpus, links = ([(f"[[{key}]] {n}", each) for n, each in enumerate(entries(found, key), 1)] for key in ("gpu", "link"))
+    gpus, links = (
+        [(f"[[{key}]] {n}", each) for n, each in enumerate(entries(found, key), 1)]
+        for key in ("gpu", "link")
+    )
     return gpus, links
 
 
@@ -108,7 +113,12 @@ def _csv(path: Path) -> tuple[list[Entry], list[Entry]]:
         table = csv.DictReader(file, restkey="", restval="", strict=True)
         columns = table.fieldnames or ()
         check_keys("the header", dict.fromkeys(columns), COLUMNS)
-        require(len(set(columns)) == len(columns), "the header", ",".join(columns), "columns that differ")
+        require(
+            len(set(columns)) == len(columns),
+            "the header",
+            ",".join(columns),
+            "columns that differ",
+        )
         for row in table:
             where = f"line {table.line_num}"
             require("" not in row, where, row.get(""), "a row of no more fields than the header")

@@ -1,4 +1,6 @@
-"""A graph to be placed on GPUs, plans that place it, and when its nodes then run (worl-rtgs.txt Equations 1 to 17)."""
+"""A graph to be placed on GPUs, plans that place it, and when its nodes then run (worl-rtgs.txt
+Equations 1 to 17).
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,9 @@ METRICS = {
 class Problem:
     """A graph, the GPUs it may run on, and how a GPU runs nodes.
 
-    reading: "exclusive", one node at a time in the plan's order, as in the authors' program; or "shared", several at once, each
-    at full speed, as long as memory lasts, as in Equations 4 to 7. Raises InputError for a unit that no GPU has the memory for.
+    reading: "exclusive", one node at a time in the plan's order, as in the authors' program; or
+    "shared", several at once, each at full speed, as long as memory lasts, as in Equations 4 to 7.
+    Raises InputError for a unit that no GPU has the memory for.
     """
 
     graph: Graph
@@ -44,8 +47,14 @@ class Problem:
     def __post_init__(self) -> None:
         check_one_of("reading", self.reading, READINGS)
         for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
-            node = max(np.flatnonzero(self.graph.unit == unit), key=lambda node: self.graph.memory_mb[node])
-            of_unit = f", of a unit of {np.sum(self.graph.unit == unit)} nodes," if np.sum(self.graph.unit == unit) > 1 else ""
+            node = max(
+                np.flatnonzero(self.graph.unit == unit), key=lambda node: self.graph.memory_mb[node]
+            )
+            of_unit = (
+                f", of a unit of {np.sum(self.graph.unit == unit)} nodes,"
+                if np.sum(self.graph.unit == unit) > 1
+                else ""
+            )
             raise InputError(
                 f"node {self.graph.names[node]}{of_unit} needs {self.graph.memory_mb[node]} MB;"
                 f" the largest GPU has {self.platform.memory_mb.max()} MB"
@@ -53,7 +62,11 @@ class Problem:
 
     @cached_property
     def fits(self) -> npt.NDArray[np.bool_]:
-        """Whether a GPU has the memory for a unit: for each of its nodes by itself, for they may run in turn. (units, gpus)."""
+        """Whether a GPU has the memory for a unit: for each of its nodes by itself, for they
+        may run in turn.
+
+        (units, gpus).
+        """
         most_mb = np.zeros(self.graph.units, dtype=np.int64)
         np.maximum.at(most_mb, self.graph.unit, self.graph.memory_mb)
         return most_mb[:, None] <= self.platform.memory_mb
@@ -65,7 +78,9 @@ class Problem:
 
     @cached_property
     def s_per_gb(self) -> Floats:
-        """Seconds to move a gigabyte between GPUs, shape (gpus, gpus): 0 on one GPU, infinite without connection."""
+        """Seconds to move a gigabyte between GPUs, shape (gpus, gpus): 0 on one GPU, infinite
+        without connection.
+        """
         with np.errstate(divide="ignore"):
             answer = 1 / self.platform.bandwidth_gb_per_s
         np.fill_diagonal(answer, 0.0)
@@ -73,7 +88,9 @@ class Problem:
 
     @cached_property
     def latency_s(self) -> Floats:
-        """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus, gpus): 0 on one GPU."""
+        """What a transfer takes beside its data over the bandwidth, seconds, shape (gpus,
+        gpus): 0 on one GPU.
+        """
         answer = self.platform.latency_s.copy()
         np.fill_diagonal(answer, 0.0)
         return answer
@@ -84,7 +101,8 @@ class Problem:
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Floats, source: Ints, target: Ints) -> Floats:
-        """What data take from GPU to GPU, seconds (Equation 3, and the latency); arrays that broadcast.
+        """What data take from GPU to GPU, seconds (Equation 3, and the latency); arrays
+        that broadcast.
 
         An edge without data needs no transfer: neither time nor connection.
         """
@@ -99,8 +117,8 @@ class Problem:
 class Plan:
     """Where the nodes go. gpu: of each node, shape (nodes,).
 
-    order: in which a GPU runs its nodes (exclusive), or lets in those that wait for memory (shared): all nodes in a topological
-    order, the graph's unless given. scheduler: who made it.
+    order: in which a GPU runs its nodes (exclusive), or lets in those that wait for memory
+    (shared): all nodes in a topological order, the graph's unless given. scheduler: who made it.
     """
 
     gpu: Ints = field(repr=False)
@@ -110,22 +128,40 @@ class Plan:
     def check(self, problem: Problem) -> None:
         """Raise InputError unless the problem allows the plan."""
         graph = problem.graph
-        require(self.gpu.shape == (graph.nodes,), "shape of gpu", self.gpu.shape, f"({graph.nodes},), one a node")
+        require(
+            self.gpu.shape == (graph.nodes,),
+            "shape of gpu",
+            self.gpu.shape,
+            f"({graph.nodes},), one a node",
+        )
         for node in np.flatnonzero((self.gpu < 0) | (self.gpu >= problem.platform.gpus))[:1]:
-            require(False, f"GPU of node {graph.names[node]}", self.gpu[node].item(), f"0 to {problem.platform.gpus - 1}")
+            require(
+                False,
+                f"GPU of node {graph.names[node]}",
+                self.gpu[node].item(),
+                f"0 to {problem.platform.gpus - 1}",
+            )
         of_unit = np.full(graph.units, -1)
         of_unit[graph.unit] = self.gpu
         for node in np.flatnonzero(of_unit[graph.unit] != self.gpu)[:1]:
-            raise InputError(f"node {graph.names[node]} is not on the GPU of its unit")  # Equation 16
+            # Equation 16
+            raise InputError(f"node {graph.names[node]} is not on the GPU of its unit")
         for unit in np.flatnonzero(~problem.fits[np.arange(graph.units), of_unit])[:1]:
             node = int(np.flatnonzero(graph.unit == unit)[0])
-            raise InputError(f"node {graph.names[node]} or its unit does not fit on GPU {of_unit[unit]}")
+            raise InputError(
+                f"node {graph.names[node]} or its unit does not fit on GPU {of_unit[unit]}"
+            )
         if self.order is not None:
             if not np.array_equal(np.sort(self.order), np.arange(graph.nodes)):
                 raise InputError(f"order must hold each of the {graph.nodes} nodes once")
             place = np.argsort(self.order)
-            for before, after in graph.edges[place[graph.edges[:, 0]] > place[graph.edges[:, 1]]][:1]:
-                raise InputError(f"order: node {graph.names[after]} comes before {graph.names[before]}, whose data it needs")
+            for before, after in graph.edges[place[graph.edges[:, 0]] > place[graph.edges[:, 1]]][
+                :1
+            ]:
+                raise InputError(
+                    f"order: node {graph.names[after]} comes before {graph.names[before]},"
+                    " whose data it needs"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +177,8 @@ class Schedule:
     start_s, finish_s : array of float
         Of each node, seconds, shape (nodes,) (AST and AFT).
     granted_s : array of float, optional
-        Since when each node has held its GPU, where it did so while its data were on their way; None
-        if from its start.
+        Since when each node has held its GPU, where it did so while its data were on their way;
+        None if from its start.
     evaluations : int
         How many plans were evaluated to find this one; 0 where a policy decided as it went.
     seconds : float
@@ -165,16 +201,22 @@ class Schedule:
     def summary(self) -> dict[str, float]:
         """The figures of METRICS, by name."""
         makespan_s, bound_s = self.makespan_s, lower_bound_s(self.problem)
-        over = makespan_s / bound_s if bound_s else 1.0  # a graph without work ends when its data have arrived
+        # a graph without work ends when its data have arrived
+        over = makespan_s / bound_s if bound_s else 1.0
         figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
         return {**figures, "evaluations": float(self.evaluations), "seconds": self.seconds}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a node: its name, unit and GPU, when it ran, seconds, and a log's own columns."""
+        """One dict a node: its name, unit and GPU, when it ran, seconds, and a
+        log's own columns.
+        """
         graph = self.problem.graph
         columns = (graph.unit, self.plan.gpu, self.start_s, self.finish_s)
         names = ("node", "unit", "gpu", "start_s", "finish_s")
-        rows = [dict(zip(names, row)) for row in zip(graph.names, *(column.tolist() for column in columns))]
+        rows = [
+            dict(zip(names, row))
+            for row in zip(graph.names, *(column.tolist() for column in columns))
+        ]
         return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
 
     def arrivals_s(self) -> Floats:
@@ -186,12 +228,18 @@ class Schedule:
 
     @property
     def claims(self) -> npt.NDArray[Any]:
-        """Who held how much of which GPU: one row a node and phase that takes time, by its begin, an array of CLAIM.
+        """Who held how much of which GPU: one row a node and phase that takes time, by its begin,
+        an array of CLAIM.
 
-        amount: 1 in the reading "exclusive", megabytes in "shared". phase: data, on their way, or executing.
+        amount: 1 in the reading "exclusive", megabytes in "shared". phase: data, on their
+        way, or executing.
         """
         graph, exclusive = self.problem.graph, self.problem.reading == "exclusive"
-        edges_s = [self.start_s if self.granted_s is None else self.granted_s, self.start_s, self.finish_s]
+        edges_s = [
+            self.start_s if self.granted_s is None else self.granted_s,
+            self.start_s,
+            self.finish_s,
+        ]
         claims = np.empty((2, graph.nodes), CLAIM)
         claims["job"], claims["place"] = np.arange(graph.nodes), self.plan.gpu
         claims["amount"] = 1.0 if exclusive else graph.memory_mb
@@ -202,16 +250,33 @@ class Schedule:
 
     @property
     def timeline(self) -> Timeline:
-        """The run as GPUs and nodes. A node waits from when its data are there, or, where it holds a GPU by then, can be sent."""
+        """The run as GPUs and nodes.
+
+        A node waits from when its data are there, or, where it holds a GPU by then, can be sent.
+        """
         graph, platform = self.problem.graph, self.problem.platform
         visits = np.empty(graph.nodes, VISIT)
-        visits["job"], visits["end_s"], visits["due_s"] = np.arange(graph.nodes), self.finish_s, np.nan
+        visits["job"], visits["end_s"], visits["due_s"] = (
+            np.arange(graph.nodes),
+            self.finish_s,
+            np.nan,
+        )
         visits["granted_s"] = self.start_s if self.granted_s is None else self.granted_s
         visits["ready_s"] = 0.0
         before, after = graph.edges.T
-        np.maximum.at(visits["ready_s"], after, self.arrivals_s() if self.granted_s is None else self.finish_s[before])
+        np.maximum.at(
+            visits["ready_s"],
+            after,
+            self.arrivals_s() if self.granted_s is None else self.finish_s[before],
+        )
         called = platform.names or [f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()]
         places = tuple(f"{gpu}  {name}" for gpu, name in enumerate(called))
-        sizes = (1.0,) * platform.gpus if self.problem.reading == "exclusive" else tuple(map(float, platform.memory_mb.tolist()))
+        sizes = (
+            (1.0,) * platform.gpus
+            if self.problem.reading == "exclusive"
+            else tuple(map(float, platform.memory_mb.tolist()))
+        )
         labels = dict(enumerate(graph.names))
-        return Timeline("GPU", places, sizes, self.claims, visits, labels, policy=self.plan.scheduler)
+        return Timeline(
+            "GPU", places, sizes, self.claims, visits, labels, policy=self.plan.scheduler
+        )

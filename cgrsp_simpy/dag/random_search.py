@@ -11,11 +11,15 @@ __all__ = ["random_search"]
 
 
 def random_search(problem: Problem, budget: Budget, seed: int = 0, order: str = "graph") -> Found:
-    """The best of as many random plans as the budget has: each unit on one of the GPUs that have the memory, all equally likely.
+    """The best of as many random plans as the budget has: each unit on one of the GPUs that have
+    the memory, all equally likely.
 
     order: in which the nodes run, as of `run_order`.
     """
-    search, generator = Search(problem, budget, "random-search", run_order(problem, order)), stream(seed, "random search")
+    search, generator = (
+        Search(problem, budget, "random-search", run_order(problem, order)),
+        stream(seed, "random search"),
+    )
     while not search.over:
         search.evaluate(random_units(problem, 1, generator))
     return search.found()

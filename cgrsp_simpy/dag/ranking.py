@@ -16,7 +16,8 @@ __all__ = ["ranks", "ranks_told"]
 
 
 def ranks(study: Comparison) -> Ranks:
-    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not count.
+    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed
+    do not count.
 
     Parameters
     ----------
@@ -35,10 +36,11 @@ def ranks(study: Comparison) -> Ranks:
 
 
 def ranks_told(study: Comparison) -> str:
-    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; "" where they say nothing.
+    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; "" where
+    they say nothing.
 
-    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the same: a graph
-    that is there, and schedulers without luck, are one block however often they are repeated.
+    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the same: a
+    graph that is there, and schedulers without luck, are one block however often they are repeated.
     """
     values = np.array([study.values(name, "makespan_s") for name in study.policies])
     if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
@@ -49,4 +51,6 @@ def ranks_told(study: Comparison) -> str:
         f" ranks that differ by more than {found.critical_difference:.2f} differ (Nemenyi, 5 %)"
     )
     rows = sorted(zip(found.mean.tolist(), study.policies))
-    return "\n".join([heading, *aligned([["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)])])
+    return "\n".join(
+        [heading, *aligned([["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)])]
+    )

@@ -1,4 +1,6 @@
-"""When the nodes of a plan run, computed node by node: equal to the simulation to the last digit, and many times faster."""
+"""When the nodes of a plan run, computed node by node: equal to the simulation to the last digit,
+and many times faster.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +19,28 @@ FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than a
 
 
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
-    """Makespans of many plans, seconds; infinite where data would need a connection that is not there.
+    """Makespans of many plans, seconds; infinite where data would need a connection that
+    is not there.
 
-    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of `Plan`. Answers shape (plans,).
+    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of `Plan`.
+    Answers shape (plans,).
     """
     order = problem.graph.order if order is None else order
     start_s, finish_s = _times(problem, np.ascontiguousarray(gpu.T), order)
     answer: Floats = finish_s.max(axis=0)
     if problem.reading == "shared":
-        for plan in np.flatnonzero(_blocked(problem, gpu, start_s.T, finish_s.T) & np.isfinite(answer)):
+        for plan in np.flatnonzero(
+            _blocked(problem, gpu, start_s.T, finish_s.T) & np.isfinite(answer)
+        ):
             answer[plan] = _with_memory(problem, gpu[plan], order)[1].max()
     return answer
 
 
 def carried_out(problem: Problem, plan: Plan) -> Schedule:
-    """Start and finish of all nodes of a plan. Raises InputError for a plan that the problem does not allow."""
+    """Start and finish of all nodes of a plan.
+
+    Raises InputError for a plan that the problem does not allow.
+    """
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
     start_s, finish_s = (times[:, 0] for times in _times(problem, plan.gpu[:, None], order))
@@ -43,14 +52,19 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
 
 
 def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
-    """Starts and finishes, shape (nodes, plans), as if memory never lacked; gpu: shape (nodes, plans)."""
+    """Starts and finishes, shape (nodes, plans), as if memory never lacked; gpu: shape
+    (nodes, plans).
+    """
     if 0 < gpu.shape[1] <= FEW:
-        start_s, finish_s = np.stack([_times_of_one(problem, plan, order) for plan in gpu.T], axis=-1)
+        start_s, finish_s = np.stack(
+            [_times_of_one(problem, plan, order) for plan in gpu.T], axis=-1
+        )
         return start_s, finish_s
     graph = problem.graph
     plans = np.arange(gpu.shape[1])
     start_s, finish_s = np.empty((2, *gpu.shape))
-    free_s = np.zeros((problem.platform.gpus, len(plans)))  # when each GPU is free, if it runs one node at a time
+    # when each GPU is free, if it runs one node at a time
+    free_s = np.zeros((problem.platform.gpus, len(plans)))
     for node in order.tolist():
         before, on = graph.predecessors[node], gpu[node]
         ready_s = np.zeros(len(plans))  # Equation 1
@@ -65,7 +79,9 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
 
 
 def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of many; gpu: shape (nodes,)."""
+    """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of many; gpu:
+    shape (nodes,).
+    """
     graph, exclusive = problem.graph, problem.reading == "exclusive"
     incoming = graph.incoming
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
@@ -83,10 +99,14 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
     return np.array((start_s, finish_s))
 
 
-def _blocked(problem: Problem, gpu: Ints, start_s: Floats, finish_s: Floats) -> npt.NDArray[np.bool_]:
-    """Whether the nodes of each plan together ever hold more of a GPU than its memory (Equations 5 and 6); rows are plans.
+def _blocked(
+    problem: Problem, gpu: Ints, start_s: Floats, finish_s: Floats
+) -> npt.NDArray[np.bool_]:
+    """Whether the nodes of each plan together ever hold more of a GPU than its memory (Equations 5
+    and 6); rows are plans.
 
-    A node that takes no time, but memory, may have to wait for it: then it is not told, and taken to be so.
+    A node that takes no time, but memory, may have to wait for it: then it is not told, and
+    taken to be so.
     """
     plans, nodes = gpu.shape
     row = np.repeat(np.arange(plans), nodes)
@@ -99,16 +119,21 @@ def _blocked(problem: Problem, gpu: Ints, start_s: Floats, finish_s: Floats) -> 
     by_time = np.lexsort((change, time_s, on, row))  # of one instant, first what ends
     gpus = problem.platform.gpus
     group = (row * gpus + on)[by_time]
-    running = np.cumsum(change[by_time])  # a group ends with nothing held, so that the next begins at 0
-    answer: npt.NDArray[np.bool_] = np.any(~runs.reshape(gpu.shape) & (problem.graph.memory_mb > 0), axis=1)
+    # a group ends with nothing held, so that the next begins at 0
+    running = np.cumsum(change[by_time])
+    answer: npt.NDArray[np.bool_] = np.any(
+        ~runs.reshape(gpu.shape) & (problem.graph.memory_mb > 0), axis=1
+    )
     np.logical_or.at(answer, group // gpus, running > problem.platform.memory_mb[group % gpus])
     return answer
 
 
 def _with_memory(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
-    """Starts and finishes of a plan where nodes wait for memory (Equations 4 to 7), by events in order of time.
+    """Starts and finishes of a plan where nodes wait for memory (Equations 4 to 7), by events
+    in order of time.
 
-    Those that wait start in the plan's order as memory allows; one that does not fit yet lets others pass.
+    Those that wait start in the plan's order as memory allows; one that does not fit yet
+    lets others pass.
     """
     graph, on = problem.graph, gpu.tolist()
     place, memory_mb = np.argsort(order).tolist(), graph.memory_mb.tolist()
@@ -118,7 +143,8 @@ def _with_memory(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floa
     ready_s, start_s, finish_s = np.zeros((3, graph.nodes)).tolist()
     free_mb = problem.platform.memory_mb.tolist()
     waiting: list[list[int]] = [[] for _ in free_mb]  # in the plan's order
-    coming = [(0.0, 0, node) for node in range(graph.nodes) if not missing[node]]  # (time, 0 ready or 1 ended, node)
+    # (time, 0 ready or 1 ended, node)
+    coming = [(0.0, 0, node) for node in range(graph.nodes) if not missing[node]]
     while coming:
         now_s, changed = coming[0][0], set[int]()
         while coming and coming[0][0] == now_s:

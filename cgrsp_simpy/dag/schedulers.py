@@ -19,7 +19,15 @@ from cgrsp_simpy.dag.whales import rtgs, woa, worl_rtgs
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.parameters import parameters
 
-__all__ = ["COMPARED", "CONSTRUCTIVE", "SCHEDULERS", "SEARCHES", "Planner", "find", "make_scheduler"]
+__all__ = [
+    "COMPARED",
+    "CONSTRUCTIVE",
+    "SCHEDULERS",
+    "SEARCHES",
+    "Planner",
+    "find",
+    "make_scheduler",
+]
 
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "random": random_plan,
@@ -58,7 +66,9 @@ class Planner:
     given: Mapping[str, Any]
 
     def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Found:
-        """What it finds; one that constructs a plan takes a single evaluation, whatever the budget."""
+        """What it finds; one that constructs a plan takes a single evaluation,
+        whatever the budget.
+        """
         if self.name in SEARCHES:
             return SEARCHES[self.name](problem, budget, seed, **self.given)
         begin = time.perf_counter()

@@ -68,9 +68,14 @@ class Found:
 
 
 class Search:
-    """The best of the plans that have been evaluated. A plan here is a GPU for each unit, shape (units,); order: of all plans."""
+    """The best of the plans that have been evaluated.
 
-    def __init__(self, problem: Problem, budget: Budget, scheduler: str, order: Ints | None = None) -> None:
+    A plan here is a GPU for each unit, shape (units,); order: of all plans.
+    """
+
+    def __init__(
+        self, problem: Problem, budget: Budget, scheduler: str, order: Ints | None = None
+    ) -> None:
         self.problem, self.budget, self.scheduler, self.order = problem, budget, scheduler, order
         self.best = np.empty(0, dtype=np.int64)
         self.best_s, self.evaluations = np.inf, 0
@@ -101,7 +106,9 @@ class Search:
         most = self.budget.evaluations
         counted = units if most is None else units[: max(0, most - self.evaluations)]
         answer = np.full(len(units), np.inf)
-        answer[: len(counted)] = makespans(self.problem, counted[:, self.problem.graph.unit], self.order)
+        answer[: len(counted)] = makespans(
+            self.problem, counted[:, self.problem.graph.unit], self.order
+        )
         for place, makespan_s in enumerate(answer[: len(counted)].tolist()):
             if makespan_s < self.best_s or not self.history:
                 self.best, self.best_s = units[place].copy(), makespan_s
@@ -116,7 +123,9 @@ class Search:
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
-    """Random plans, shape (plans, units): each unit on one of the GPUs that have the memory, all equally likely."""
+    """Random plans, shape (plans, units): each unit on one of the GPUs that have the memory,
+    all equally likely.
+    """
     fits = problem.fits
     if fits.all():
         return generator.integers(0, problem.platform.gpus, (plans, problem.graph.units))
@@ -129,12 +138,16 @@ def of_parts(search: Callable[..., Found]) -> Callable[..., Found]:
     A part is a parameter whose default is a dataclass.
     """
     own = signature(search)
-    parts: dict[str, Any] = {name: item.default for name, item in own.parameters.items() if is_dataclass(item.default)}
+    parts: dict[str, Any] = {
+        name: item.default for name, item in own.parameters.items() if is_dataclass(item.default)
+    }
 
     @wraps(search)
     def flat(*given: Any, **named: Any) -> Found:
         for name, part in parts.items():
-            changed = {item.name: named.pop(item.name) for item in fields(part) if item.name in named}
+            changed = {
+                item.name: named.pop(item.name) for item in fields(part) if item.name in named
+            }
             named[name] = replace(part, **changed)
         return search(*given, **named)
 
@@ -144,6 +157,9 @@ def of_parts(search: Callable[..., Found]) -> Callable[..., Found]:
             taken.append(parameter)
             continue
         inner = fields(parts[name])
-        taken += [parameter.replace(name=item.name, default=item.default, annotation=item.type) for item in inner]
+        taken += [
+            parameter.replace(name=item.name, default=item.default, annotation=item.type)
+            for item in inner
+        ]
     flat.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
     return flat

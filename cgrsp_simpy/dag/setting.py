@@ -34,7 +34,9 @@ def _er(n: int = 300, degree: float = 3.0, times: str = "small", seed: int = 0) 
     return erdos_renyi(n, degree, times, seed)
 
 
-def _training(layers: int = 8, stages: int = 4, micro_batches: int = 4, replicas: int = 1, shards: int = 1) -> Graph:
+def _training(
+    layers: int = 8, stages: int = 4, micro_batches: int = 4, replicas: int = 1, shards: int = 1
+) -> Graph:
     return training_graph(layers, stages, micro_batches, replicas, shards)
 
 
@@ -52,13 +54,13 @@ class Setting(Model[Schedule]):
     Parameters
     ----------
     graph : Graph or str
-        A Graph, the name of a file as of `read_graph`, or the text of one that is generated, such as
-        "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or "training:stages=4".
+        A Graph, the name of a file as of `read_graph`, or the text of one that is generated, such
+        as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or "training:stages=4".
     platform : Servers or Platform
         The GPUs.
     state : str
-        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn by
-        the seed.
+        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn
+        by the seed.
     reading : str
         "exclusive" or "shared", as of `Problem`.
     budget : Budget
@@ -88,7 +90,12 @@ class Setting(Model[Schedule]):
         if isinstance(self.graph, str):
             object.__setattr__(self, "graph", read_graph(self.graph))
         require(isinstance(self.graph, (str, Graph)), "graph", self.graph, "a text or a Graph")
-        require(isinstance(self.platform, (Servers, Platform)), "platform", self.platform, "Servers or a Platform")
+        require(
+            isinstance(self.platform, (Servers, Platform)),
+            "platform",
+            self.platform,
+            "Servers or a Platform",
+        )
         require(isinstance(self.budget, Budget), "budget", self.budget, "a Budget")
         check_one_of("state", self.state, STATES)
         _ = self.jobs  # draws a graph: what is wrong with it is told now
@@ -116,7 +123,11 @@ class Setting(Model[Schedule]):
         """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
         drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
         names = [policy.partition(":")[0] for policy in policies if isinstance(policy, str)]
-        return drawn or self.state != "free" or any(name in SEARCHES or name == "random" for name in names)
+        return (
+            drawn
+            or self.state != "free"
+            or any(name in SEARCHES or name == "random" for name in names)
+        )
 
     def draw(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""
@@ -128,7 +139,9 @@ class Setting(Model[Schedule]):
         return Problem(graph, platform, self.reading)
 
     def make_policy(self, policy: str | OwnPolicy) -> Planner | OwnPolicy:
-        """A scheduler from its text, or an online policy: a function of the view `Ready`, or "own.py:function"."""
+        """A scheduler from its text, or an online policy: a function of the view `Ready`, or
+        "own.py:function".
+        """
         if isinstance(policy, str) and not in_file(policy):
             return make_scheduler(policy)
         return chosen(self.noun, policy, {})
@@ -155,12 +168,14 @@ class Setting(Model[Schedule]):
         Parameters
         ----------
         **parameters
-            Of the setting (budget: a Budget, or a number of evaluations), or, where it has Servers, of
-            these: gpus, per_server, tflops, memory_gb, intra_gb_per_s, inter_gb_per_s.
+            Of the setting (budget: a Budget, or a number of evaluations), or, where it has Servers,
+            of these: gpus, per_server, tflops, memory_gb, intra_gb_per_s, inter_gb_per_s.
         """
         if isinstance(parameters.get("budget"), int):
             parameters["budget"] = Budget(evaluations=parameters["budget"])
-        of_servers = [item.name for item in fields(Servers)] if isinstance(self.platform, Servers) else []
+        of_servers = (
+            [item.name for item in fields(Servers)] if isinstance(self.platform, Servers) else []
+        )
         for name in parameters:
             check_one_of("parameter", name, [*(item.name for item in fields(self)), *of_servers])
         own = {name: parameters.pop(name) for name in of_servers if name in parameters}
@@ -183,8 +198,8 @@ def read_graph(text: str) -> str | Graph:
     Parameters
     ----------
     text : str
-        A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it, as in
-        "tasks.csv:j_17" (.csv or .csv.gz).
+        A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it,
+        as in "tasks.csv:j_17" (.csv or .csv.gz).
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):

@@ -1,4 +1,6 @@
-"""Nodes on GPUs in the engine: a node waits for its predecessors, claims a GPU, runs, and its data go where they are needed."""
+"""Nodes on GPUs in the engine: a node waits for its predecessors, claims a GPU, runs, and its data
+go where they are needed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ __all__ = ["Simulation", "simulate"]
 Process = Generator[simpy.Event, Any, None]
 
 
-def simulate(problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None) -> Schedule:
+def simulate(
+    problem: Problem, scheduler: Plan | OwnPolicy, listener: Listener | None = None
+) -> Schedule:
     """Simulate a plan, or a policy that puts nodes on GPUs as they become ready.
 
     Parameters
@@ -49,9 +53,10 @@ class Simulation:
     problem : Problem
         The graph and its GPUs.
     scheduler : Plan or callable
-        A plan: data are sent on as soon as they are there, and a node claims its GPU when it has them.
-        Or a function of the view `Ready`: data can be sent only once a node has a GPU, which it holds
-        while they are on their way. The run works on a copy, so that one with memory is fresh for it.
+        A plan: data are sent on as soon as they are there, and a node claims its GPU when it has
+        them. Or a function of the view `Ready`: data can be sent only once a node has a GPU, which
+        it holds while they are on their way. The run works on a copy, so that one with memory is
+        fresh for it.
     listener : callable, optional
         Called with each Event.
     evaluations, seconds
@@ -73,8 +78,12 @@ class Simulation:
             _check_connections(problem, self.plan)
         graph, env = problem.graph, simpy.Environment()
         self.env, self.nodes = env, Nodes(problem)
-        policy = InTurn(problem, scheduler) if isinstance(scheduler, Plan) else copy.deepcopy(scheduler)
-        self.engine = Engine(env, _places(env, problem), self.nodes, policy, listener, hears_all=True)
+        policy = (
+            InTurn(problem, scheduler) if isinstance(scheduler, Plan) else copy.deepcopy(scheduler)
+        )
+        self.engine = Engine(
+            env, _places(env, problem), self.nodes, policy, listener, hears_all=True
+        )
         self.ended = [env.event() for _ in range(graph.nodes)]
         self.granted_s, self.start_s, self.finish_s = np.zeros((3, graph.nodes))
         for node in range(graph.nodes):
@@ -84,12 +93,21 @@ class Simulation:
         """When and where the nodes ran, once all have ended."""
         self.engine.check_done()
         if self.plan is not None:
-            return Schedule(self.problem, self.plan, self.start_s, self.finish_s, None, *self.effort)
+            return Schedule(
+                self.problem, self.plan, self.start_s, self.finish_s, None, *self.effort
+            )
         nodes = self.problem.graph.nodes
         place = np.argsort(self.problem.graph.order)
-        order = np.lexsort((place, self.finish_s, self.start_s))  # of those that start at once, first what takes no time
-        plan = Plan(np.array([self.nodes.gpu[node] for node in range(nodes)]), order, policy_name(self.engine.policy))
-        return Schedule(self.problem, plan, self.start_s, self.finish_s, self.granted_s, *self.effort)
+        # of those that start at once, first what takes no time
+        order = np.lexsort((place, self.finish_s, self.start_s))
+        plan = Plan(
+            np.array([self.nodes.gpu[node] for node in range(nodes)]),
+            order,
+            policy_name(self.engine.policy),
+        )
+        return Schedule(
+            self.problem, plan, self.start_s, self.finish_s, self.granted_s, *self.effort
+        )
 
     def node_process(self, number: int) -> Process:
         """A node: wait for its predecessors, and their data; claim a GPU; run."""
@@ -116,7 +134,9 @@ class Simulation:
         """The data of a node, on their way to a GPU."""
         graph, env = self.problem.graph, self.env
         sent = zip(graph.predecessors[number].tolist(), graph.data_in_gb[number].tolist())
-        return env.all_of([env.process(self.transfer(before, number, gpu, data_gb)) for before, data_gb in sent])
+        return env.all_of(
+            [env.process(self.transfer(before, number, gpu, data_gb)) for before, data_gb in sent]
+        )
 
     def transfer(self, before: int, after: int, target: int, data_gb: float) -> Process:
         """The data of an edge on their way (Equations 2 and 3)."""
@@ -126,7 +146,10 @@ class Simulation:
         delay_s = self.nodes.transfer_s(data_gb, source, target)
         yield self.env.timeout(delay_s, ("data", after))
         if delay_s:
-            told = f"{data_gb:.4g} GB of node {names[before]} for node {names[after]}, GPU {source} to {target}"
+            told = (
+                f"{data_gb:.4g} GB of node {names[before]} for node {names[after]}, GPU {source}"
+                f" to {target}"
+            )
             self.engine.tell("data", after, told)
 
 
@@ -135,11 +158,20 @@ def _check_connections(problem: Problem, plan: Plan) -> None:
     graph = problem.graph
     ends = plan.gpu[graph.edges]
     for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
-        (one, other), (source, target) = (graph.names[node] for node in graph.edges[edge]), ends[edge]
-        raise InputError(f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there is no bandwidth")
+        (one, other), (source, target) = (
+            (graph.names[node] for node in graph.edges[edge]),
+            ends[edge],
+        )
+        raise InputError(
+            f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there"
+            " is no bandwidth"
+        )
 
 
 def _places(env: simpy.Environment, problem: Problem) -> list[Place]:
     if problem.reading == "exclusive":
         return [Slot(env, "GPU", gpu) for gpu in range(problem.platform.gpus)]
-    return [Pool(env, "GPU", gpu, mb, "MB") for gpu, mb in enumerate(problem.platform.memory_mb.tolist())]
+    return [
+        Pool(env, "GPU", gpu, mb, "MB")
+        for gpu, mb in enumerate(problem.platform.memory_mb.tolist())
+    ]

@@ -1,4 +1,6 @@
-"""Graphs of neural-network training with data, model and pipeline parallelism (worl-rtgs.txt Section 3.1 and Figure 1)."""
+"""Graphs of neural-network training with data, model and pipeline parallelism (worl-rtgs.txt
+Section 3.1 and Figure 1).
+"""
 
 from __future__ import annotations
 
@@ -31,20 +33,23 @@ def training_graph(
 ) -> Graph:
     """One iteration (mini-batch) of the training of a network of equal layers.
 
-    replicas: of the whole network, each with its share of the samples (data parallelism). shards: of each layer; every shard of
-    a layer sends its share of the activations to every shard of the next (model parallelism). stages: groups of layers, as equal
-    as can be; micro_batches: of a replica's share (pipeline parallelism).
+    replicas: of the whole network, each with its share of the samples (data parallelism). shards:
+    of each layer; every shard of a layer sends its share of the activations to every shard of
+    the next (model parallelism). stages: groups of layers, as equal as can be; micro_batches: of
+    a replica's share (pipeline parallelism).
 
-    Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3, shard 0; "r0 l3.0 update", which follows
-    all these backward nodes; and, of several replicas, between the two "l3.0 all-reduce", which sums the gradients of all. Nodes
-    are numbered in topological order: all that is forward, then backward from the last layer down, all-reduces and updates.
-    Units: a replica's nodes of a shard of a stage are one, each all-reduce is one of its own.
+    Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3, shard 0;
+    "r0 l3.0 update", which follows all these backward nodes; and, of several replicas, between the
+    two "l3.0 all-reduce", which sums the gradients of all. Nodes are numbered in topological order:
+    all that is forward, then backward from the last layer down, all-reduces and updates. Units:
+    a replica's nodes of a shard of a stage are one, each all-reduce is one of its own.
 
-    samples: of the mini-batch. work_tflop: forward, of a layer and sample; backward takes twice as much. activation_gb: that a
-    layer passes on of a sample; so large are its gradients too. parameters_gb: of a layer, so large are their gradients too;
-    summing takes an operation a parameter and replica, an update two a parameter. A node holds its parameters, and forward and
-    backward also the activations of the micro-batch. All this is ours; the defaults are about those of a transformer's layer of
-    width 2048 at 2048 tokens a sample, in single precision.
+    samples: of the mini-batch. work_tflop: forward, of a layer and sample; backward takes twice
+    as much. activation_gb: that a layer passes on of a sample; so large are its gradients too.
+    parameters_gb: of a layer, so large are their gradients too; summing takes an operation a
+    parameter and replica, an update two a parameter. A node holds its parameters, and forward and
+    backward also the activations of the micro-batch. All this is ours; the defaults are about those
+    of a transformer's layer of width 2048 at 2048 tokens a sample, in single precision.
 
     Raises InputError for a number that is not allowed.
     """
@@ -60,7 +65,10 @@ def training_graph(
     work |= {"all-reduce": replicas * operations, "update": 2 * operations}
     names, units = zip(*cut.nodes())
     kinds = [name.rpartition(" ")[2] for name in names]
-    held_gb = [sum(size_gb.values()) if kind in ("forward", "backward") else size_gb["gradients"] for kind in kinds]
+    held_gb = [
+        sum(size_gb.values()) if kind in ("forward", "backward") else size_gb["gradients"]
+        for kind in kinds
+    ]
     number = {name: node for node, name in enumerate(names)}
     starts, ends, sent = zip(*cut.edges())
     return Graph(
@@ -70,7 +78,10 @@ def training_graph(
         data_gb=np.array([size_gb[what] for what in sent]),
         unit=np.array(units),
         names=names,
-        name=f"training: layers {layers}, stages {stages}, micro-batches {micro_batches}, replicas {replicas}, shards {shards}",
+        name=(
+            f"training: layers {layers}, stages {stages}, micro-batches {micro_batches},"
+            f" replicas {replicas}, shards {shards}"
+        ),
     )
 
 
@@ -85,9 +96,16 @@ class _Cut:
     shards: int
 
     def __post_init__(self) -> None:
-        for name, value in zip(("layers", "stages", "micro_batches", "replicas", "shards"), astuple(self)):
+        for name, value in zip(
+            ("layers", "stages", "micro_batches", "replicas", "shards"), astuple(self)
+        ):
             check_whole(name, value, least=1)
-        require(self.stages <= self.layers, "stages", self.stages, f"at most {self.layers}, the number of layers")
+        require(
+            self.stages <= self.layers,
+            "stages",
+            self.stages,
+            f"at most {self.layers}, the number of layers",
+        )
 
     @property
     def parts(self) -> list[tuple[int, int]]:
@@ -96,13 +114,23 @@ class _Cut:
 
     def nodes(self) -> Iterator[tuple[str, int]]:
         """Name and unit of each node."""
-        for replica, batch, layer, shard in product(*map(range, (self.replicas, self.micro_batches, self.layers, self.shards))):
+        for replica, batch, layer, shard in product(
+            *map(range, (self.replicas, self.micro_batches, self.layers, self.shards))
+        ):
             yield f"r{replica} m{batch} l{layer}.{shard} forward", self._unit(replica, layer, shard)
-        for replica, batch, (layer, shard) in product(range(self.replicas), range(self.micro_batches), self.parts):
-            yield f"r{replica} m{batch} l{layer}.{shard} backward", self._unit(replica, layer, shard)
+        for replica, batch, (layer, shard) in product(
+            range(self.replicas), range(self.micro_batches), self.parts
+        ):
+            yield (
+                f"r{replica} m{batch} l{layer}.{shard} backward",
+                self._unit(replica, layer, shard),
+            )
         if self.replicas > 1:
             for number, (layer, shard) in enumerate(self.parts):
-                yield f"l{layer}.{shard} all-reduce", self.replicas * self.stages * self.shards + number
+                yield (
+                    f"l{layer}.{shard} all-reduce",
+                    self.replicas * self.stages * self.shards + number,
+                )
         for replica, (layer, shard) in product(range(self.replicas), self.parts):
             yield f"r{replica} l{layer}.{shard} update", self._unit(replica, layer, shard)
 
@@ -117,9 +145,18 @@ class _Cut:
             of = f"r{replica} m{batch}"
             for (layer, kind), (after, then) in pairwise(up + down):
                 for one, other in product(range(self.shards), repeat=2):
-                    yield f"{of} l{layer}.{one} {kind}", f"{of} l{after}.{other} {then}", "activations"
-            for layer, shard in product(range(self.layers - 1), range(self.shards)):  # of the last, done above
-                yield f"{of} l{layer}.{shard} forward", f"{of} l{layer}.{shard} backward", "activations"
+                    yield (
+                        f"{of} l{layer}.{one} {kind}",
+                        f"{of} l{after}.{other} {then}",
+                        "activations",
+                    )
+            # of the last, done above
+            for layer, shard in product(range(self.layers - 1), range(self.shards)):
+                yield (
+                    f"{of} l{layer}.{shard} forward",
+                    f"{of} l{layer}.{shard} backward",
+                    "activations",
+                )
         yield from self._gradients()
 
     def _gradients(self) -> Iterator[tuple[str, str, str]]:

@@ -18,8 +18,9 @@ __all__ = ["Answer", "InTurn", "Node", "Nodes", "OwnPolicy", "Ready"]
 class Node:
     """A node that is ready: all its predecessors have ended.
 
-    id: its number. memory_mb: what it needs. unit: nodes of a unit share a GPU. time_s: execution time on each GPU, seconds.
-    data: of each predecessor, the GPU on which it ran and the gigabytes that it sends.
+    id: its number. memory_mb: what it needs. unit: nodes of a unit share a GPU. time_s: execution
+    time on each GPU, seconds. data: of each predecessor, the GPU on which it ran and the gigabytes
+    that it sends.
     """
 
     id: int
@@ -33,8 +34,8 @@ class Node:
 class Ready:
     """What a policy sees at a decision; read only. Nothing of nodes that are not ready yet.
 
-    GPUs go by their index, from 0. On a GPU there is room for one node at a time in the reading "exclusive", for as many as its
-    memory holds in "shared".
+    GPUs go by their index, from 0. On a GPU there is room for one node at a time in the reading
+    "exclusive", for as many as its memory holds in "shared".
     """
 
     __slots__ = ("_state", "now_s")
@@ -66,11 +67,19 @@ class Ready:
         return self._state.needs(node) <= self._state.free[gpu]
 
     def rooms(self, node: Node) -> list[int]:
-        """The GPUs to which a node may go now: with room, with memory for its unit, and where that is, if some of it has run."""
-        return [gpu for gpu in range(len(self._state.free)) if self.fits(node, gpu) and not self._state.bars(node, gpu)]
+        """The GPUs to which a node may go now: with room, with memory for its unit, and where that
+        is, if some of it has run.
+        """
+        return [
+            gpu
+            for gpu in range(len(self._state.free))
+            if self.fits(node, gpu) and not self._state.bars(node, gpu)
+        ]
 
     def data_s(self, node: Node, gpu: int) -> float:
-        """How long the data of a node are on their way to a GPU, seconds; infinite where they cannot get there."""
+        """How long the data of a node are on their way to a GPU, seconds; infinite where they
+        cannot get there.
+        """
         return self._state.data_s(node, gpu)
 
 
@@ -80,7 +89,9 @@ OwnPolicy = Callable[[Ready], Answer | None]
 
 
 class InTurn:
-    """A plan as a policy: on each GPU the next node once it is ready; in "shared", each that is ready and finds room."""
+    """A plan as a policy: on each GPU the next node once it is ready; in "shared", each that is
+    ready and finds room.
+    """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
         order = problem.graph.order if plan.order is None else plan.order
@@ -100,10 +111,12 @@ class InTurn:
 
 
 class Nodes:
-    """What is behind the view. waiting, ready: the nodes that are ready, by number in `ready`. free: room by GPU.
+    """What is behind the view.
 
-    gpu: of each node that has been put on one. A GPU is a slot, of one node at a time (the reading "exclusive"), or a pool of its
-    memory (the reading "shared").
+    waiting, ready: the nodes that are ready, by number in `ready`. free: room by GPU.
+
+    gpu: of each node that has been put on one. A GPU is a slot, of one node at a time (the reading
+    "exclusive"), or a pool of its memory (the reading "shared").
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -123,7 +136,14 @@ class Nodes:
         before, data_gb = graph.predecessors[number].tolist(), graph.data_in_gb[number].tolist()
         data = tuple((self.gpu[one], gb) for one, gb in zip(before, data_gb))
         memory_mb, unit = int(graph.memory_mb[number]), int(graph.unit[number])
-        return Node(number, graph.names[number], memory_mb, unit, tuple(self.problem.time_s[number].tolist()), data)
+        return Node(
+            number,
+            graph.names[number],
+            memory_mb,
+            unit,
+            tuple(self.problem.time_s[number].tolist()),
+            data,
+        )
 
     def needs(self, node: Node) -> float:
         """How much of its GPU a node holds."""
@@ -135,7 +155,10 @@ class Nodes:
         if at != gpu:
             return f"GPU {gpu}; its unit is on GPU {at}"
         if not self.problem.fits[node.unit, gpu]:
-            return f"GPU {gpu}, whose memory of {self.problem.platform.memory_mb[gpu]} MB is too small for it or its unit"
+            return (
+                f"GPU {gpu}, whose memory of {self.problem.platform.memory_mb[gpu]} MB is too small"
+                " for it or its unit"
+            )
         if self.data_s(node, gpu) == math.inf:
             return f"GPU {gpu}, to which its data have no connection"
         return ""
@@ -145,8 +168,15 @@ class Nodes:
         return max((self.transfer_s(gb, source, gpu) for source, gb in node.data), default=0.0)
 
     def transfer_s(self, data_gb: float, source: int, target: int) -> float:
-        """How long data are on their way; infinite without connection. As `Problem.transfer_s`, for one edge."""
-        return self._latency_s[source][target] + data_gb * self._s_per_gb[source][target] if data_gb else 0.0
+        """How long data are on their way; infinite without connection.
+
+        As `Problem.transfer_s`, for one edge.
+        """
+        return (
+            self._latency_s[source][target] + data_gb * self._s_per_gb[source][target]
+            if data_gb
+            else 0.0
+        )
 
     def view(self, now_s: float) -> Ready:
         """What a policy sees now."""
@@ -169,7 +199,10 @@ class Nodes:
         """No node does."""
 
     def granted(self, claim: Claim, gpu: Any) -> Sequence[Part]:
-        """A node has a GPU. Raises PlaceError for one that is none, has not the memory, or where its unit is not."""
+        """A node has a GPU.
+
+        Raises PlaceError for one that is none, has not the memory, or where its unit is not.
+        """
         node = claim.job
         if type(gpu) is not int or not 0 <= gpu < len(self.free):
             raise PlaceError(f"GPU {gpu!r}; there are 0 to {len(self.free) - 1}")

@@ -1,7 +1,9 @@
-"""Whale optimisation: RTGS and WORL-RTGS, which move whales by the loads that their nodes hope for, and plain WOA.
+"""Whale optimisation: RTGS and WORL-RTGS, which move whales by the loads that their nodes hope
+for, and plain WOA.
 
-Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2; RTGS also Du, Ji, Wu, Hou and Nie (2025), Scheduling DAG-structured
-workloads based on whale optimization algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU for each unit.
+Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2; RTGS also Du, Ji, Wu, Hou and Nie (2025),
+Scheduling DAG-structured workloads based on whale optimization algorithm, J. Supercomput. 81, 911.
+A whale is a plan, a GPU for each unit.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ Build = Callable[[Floats], Ints]
 
 Bools = npt.NDArray[np.bool_]
 Move = Callable[[Any, Any, Floats, Bools], Any]
-"""From target (the leader, or a random whale) and current positions, factor (A, or e^{bl} cos(2 pi l)) and whether it is a
-spiral's, shape (whales, 1), to the next positions; all others of shape (whales, units)."""
+"""From target (the leader, or a random whale) and current positions, factor (A, or e^{bl} cos(2
+pi l)) and whether it is a spiral's, shape (whales, 1), to the next positions; all others of shape
+(whales, units).
+"""
 
 
 def hopes(target: Floats, current: Floats, factor: Floats, generator: Generator) -> Floats:
@@ -45,11 +49,12 @@ def hopes(target: Floats, current: Floats, factor: Floats, generator: Generator)
 
 
 def greedy(turns: Turns, hopes: Floats) -> Ints:
-    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest to its hope; of equals, to the first.
+    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest to its
+    hope; of equals, to the first.
 
-    The rule is the authors' program's, for nodes. That a unit goes at once, with the time of all its nodes and the hope of its
-    first, is ours, and so is that GPUs without the memory are left out. hopes: seconds, shape (plans, units), as the
-    answer.
+    The rule is the authors' program's, for nodes. That a unit goes at once, with the time of all
+    its nodes and the hope of its first, is ours, and so is that GPUs without the memory are left
+    out. hopes: seconds, shape (plans, units), as the answer.
     """
     load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
     answer = np.empty(hopes.shape, dtype=np.int64)
@@ -69,16 +74,24 @@ def _by_hopes(
     factor: Floats,
     spiral: Bools,  # noqa: ARG001, one signature for all moves
 ) -> Ints:
-    """Whales go where the loads are nearest to the hopes of their units, which are those of the units' first nodes."""
+    """Whales go where the loads are nearest to the hopes of their units, which are those of the
+    units' first nodes.
+    """
     unit = turns.problem.graph.unit
-    lead_s, current_s = (node_loads_s(turns.problem, plans[:, unit])[:, turns.first] for plans in (target, current))
+    lead_s, current_s = (
+        node_loads_s(turns.problem, plans[:, unit])[:, turns.first] for plans in (target, current)
+    )
     return build(hopes(lead_s, current_s, factor, generator))
 
 
-def by_number(gpus: int, generator: Generator, target: Any, current: Any, factor: Floats, spiral: Bools) -> Floats:
-    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to those that there are (ours).
+def by_number(
+    gpus: int, generator: Generator, target: Any, current: Any, factor: Floats, spiral: Bools
+) -> Floats:
+    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to those that
+    there are (ours).
 
-    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely, so that one formula does for all.
+    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely, so that one
+    formula does for all.
     """
     c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
     return np.asarray(np.clip(target + factor * np.abs(c * target - current), 0, gpus - 1))
@@ -86,12 +99,18 @@ def by_number(gpus: int, generator: Generator, target: Any, current: Any, factor
 
 def _plans(problem: Problem, positions: Any) -> Ints:
     """Positions as plans: the nearest GPU that has the memory. What is a plan stays as it is."""
-    away = (np.where(problem.fits, np.abs(row[:, None] - np.arange(problem.platform.gpus)), np.inf) for row in positions)
+    away = (
+        np.where(problem.fits, np.abs(row[:, None] - np.arange(problem.platform.gpus)), np.inf)
+        for row in positions
+    )
     return np.array([distance.argmin(axis=1) for distance in away])
 
 
-def factors(a: float, b: float, shape: tuple[int, int], generator: Generator) -> tuple[Floats, Bools]:
-    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape (whales, 1) (Equations 33, 45 and 46).
+def factors(
+    a: float, b: float, shape: tuple[int, int], generator: Generator
+) -> tuple[Floats, Bools]:
+    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape (whales, 1)
+    (Equations 33, 45 and 46).
 
     A is drawn for each whale, l for each unit.
     """
@@ -103,7 +122,10 @@ def factors(a: float, b: float, shape: tuple[int, int], generator: Generator) ->
 
 @dataclass(frozen=True)
 class Hunt:
-    """How whales hunt. whales: their number. iterations: of moves. b: of the spiral. All printed."""
+    """How whales hunt.
+
+    whales: their number. iterations: of moves. b: of the spiral. All printed.
+    """
 
     whales: int = 10
     iterations: int = 300
@@ -119,10 +141,14 @@ HUNT = Hunt()
 
 
 def _hunt(search: Search, move: Move, generator: Generator, hunt: Hunt) -> Found:
-    """Algorithm 2. The leader is the best plan so far. All whales of an iteration move from where all were before it (ours).
+    """Algorithm 2.
 
-    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If it does not, new whales are drawn, a begins
-    anew with what is left of the budget, and the leader stays (ours).
+    The leader is the best plan so far. All whales of an iteration move from where all were
+    before it (ours).
+
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If it does
+    not, new whales are drawn, a begins anew with what is left of the budget, and the leader
+    stays (ours).
     """
     whales, iterations = hunt.whales, hunt.iterations
     while not search.over:
@@ -152,7 +178,8 @@ def rtgs(
 ) -> Found:
     """Whales whose plans are built by `greedy`. hunt: by its fields. paced: see `Turns`.
 
-    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever is given.
+    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`,
+    whichever is given.
     """
     turns, generator = Turns(problem, paced), stream(seed, "whales")
     move = partial(_by_hopes, turns, partial(greedy, turns), generator)
@@ -160,7 +187,9 @@ def rtgs(
 
 
 @of_parts
-def woa(problem: Problem, budget: Budget, seed: int = 0, hunt: Hunt = HUNT, order: str = "graph") -> Found:
+def woa(
+    problem: Problem, budget: Budget, seed: int = 0, hunt: Hunt = HUNT, order: str = "graph"
+) -> Found:
     """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). hunt: by its fields.
 
     order: in which the nodes run, as of `run_order`.
@@ -181,11 +210,13 @@ def worl_rtgs(
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
-    """Whales whose plans are built by the agent, after so many episodes with their hopes. paced, order: as of `rtgs`.
+    """Whales whose plans are built by the agent, after so many episodes with their hopes.
 
-    One agent serves the whole search, and the whales of an iteration are its episodes side by side. Algorithm 1 has a new
-    network for each position, and 1000 episodes to teach it: days a search of 300 nodes. So 1 is ours. hunt, training: by
-    their fields.
+    paced, order: as of `rtgs`.
+
+    One agent serves the whole search, and the whales of an iteration are its episodes side by side.
+    Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
+    300 nodes. So 1 is ours. hunt, training: by their fields.
     """
     check_whole("episodes", episodes, least=1)
     turns, generator = Turns(problem, paced), stream(seed, "whales")
@@ -198,4 +229,6 @@ def worl_rtgs(
         return agent.plan(hopes)
 
     move = partial(_by_hopes, turns, build, generator)
-    return _hunt(Search(problem, budget, "worl-rtgs", run_order(problem, order)), move, generator, hunt)
+    return _hunt(
+        Search(problem, budget, "worl-rtgs", run_order(problem, order)), move, generator, hunt
+    )

@@ -23,7 +23,9 @@ class Answers:
     policy: a function of a view of `state`.
     """
 
-    def __init__(self, env: simpy.Environment, state: State, policy: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, env: simpy.Environment, state: State, policy: Callable[[Any], Any]
+    ) -> None:
         self.env, self.state, self.policy = env, state, policy
 
     def now(self) -> Iterable[Any]:

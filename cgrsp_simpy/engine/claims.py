@@ -1,4 +1,6 @@
-"""What jobs claim: places, which are SimPy resources with a capacity, and the claims to them."""
+"""What jobs claim: places, which are SimPy resources with a capacity, and the
+claims to them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ Part = tuple[int, float]
 
 
 class Slot(simpy.Resource):
-    """A place that one job holds at a time: a GPU slot, a machine taken as a whole. noun, index: what listings call it."""
+    """A place that one job holds at a time: a GPU slot, a machine taken as a whole.
+
+    noun, index: what listings call it.
+    """
 
     size: float = 1
 
@@ -37,23 +42,32 @@ class Slot(simpy.Resource):
         return request
 
     def give_back(self, held: Any, amount: float) -> None:  # noqa: ARG002
-        """Release what `acquire` requested, as `simpy.Release` does, but for its event: nobody waits for it."""
+        """Release what `acquire` requested, as `simpy.Release` does, but for its event:
+        nobody waits for it.
+        """
         self.users.remove(held)
 
 
 class Pool(simpy.Container):
-    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory of a machine.
+    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory
+    of a machine.
 
     noun, index: what listings call it. unit: of what it has `size`.
     """
 
-    def __init__(self, env: simpy.Environment, noun: str, index: int, size: float, unit: str) -> None:
-        super().__init__(env, capacity=size or 1.0, init=size)  # SimPy knows no container of nothing
+    def __init__(
+        self, env: simpy.Environment, noun: str, index: int, size: float, unit: str
+    ) -> None:
+        # SimPy knows no container of nothing
+        super().__init__(env, capacity=size or 1.0, init=size)
         self.noun, self.index, self.size, self.unit = noun, index, size, unit
 
     def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
-        return f"{self.noun} {self.index}, which has {free:g} {self.unit} free; it needs {amount:g}"
+        return (
+            f"{self.noun} {self.index}, which has {free:g} {self.unit} free;"
+            f" it needs {amount:g}"
+        )
 
     def acquire(self, amount: float) -> None:
         """Take an amount, which has been promised."""
@@ -62,7 +76,9 @@ class Pool(simpy.Container):
             assert got.triggered, "room was promised to two jobs"
 
     def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
-        """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for its event: nobody waits for it."""
+        """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for
+        its event: nobody waits for it.
+        """
         self._level += amount
 
 
@@ -70,10 +86,12 @@ Place = Slot | Pool
 
 
 class Claim(simpy.Event):
-    """A job's wish for places: triggered with itself once they are granted, or with None when its patience ends.
+    """A job's wish for places: triggered with itself once they are granted, or with
+    None when its patience ends.
 
-    places, parts: all places, and what is granted of them. terms: what the model notes of the grant. requests: what was
-    requested, a part each. granted_s, acquired_s: when; seconds. process: the job's.
+    places, parts: all places, and what is granted of them. terms: what the model notes
+    of the grant. requests: what was requested, a part each. granted_s, acquired_s:
+    when; seconds. process: the job's.
     """
 
     parts: Sequence[Part] = ()
@@ -81,13 +99,21 @@ class Claim(simpy.Event):
     requests: Sequence[Any] = ()
     granted_s = acquired_s = math.nan
 
-    def __init__(self, env: simpy.Environment, job: Any, patience_s: float, places: Sequence[Place]) -> None:
+    def __init__(
+        self,
+        env: simpy.Environment,
+        job: Any,
+        patience_s: float,
+        places: Sequence[Place],
+    ) -> None:
         self.env, self.callbacks = env, []  # as simpy.Event sets them
         self.job, self.patience_s, self.places = job, patience_s, places
         self.process = env.active_process
 
     def acquire(self) -> None:
-        """Request the places; they are the job's own since the grant, so that there is no wait."""
+        """Request the places; they are the job's own since the grant, so that
+        there is no wait.
+        """
         self.acquired_s = self.env.now
         places = self.places
         self.requests = [places[place].acquire(amount) for place, amount in self.parts]
@@ -100,24 +126,35 @@ class Claim(simpy.Event):
 
 
 Held = tuple[Any, Sequence[Part], float, float, float]
-"""A claim that has been released: job, its parts, and when they were granted, requested, and released; seconds."""
+"""A claim that has been released: job, its parts, and when they were granted,
+requested, and released; seconds.
+"""
 
 
 def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
-    """One row a job, place and phase (provisioning, executing), by time of grant; a structured array of CLAIM.
+    """One row a job, place and phase (provisioning, executing), by time of grant;
+    a structured array of CLAIM.
 
-    place: the index of the place. amount: what the job held of it. from_s, to_s: seconds; phases of no length are left out.
+    place: the index of the place. amount: what the job held of it. from_s, to_s:
+    seconds; phases of no length are left out.
     """
     rows = []
-    for job, parts, granted_s, acquired_s, released_s in sorted(log, key=lambda held: held[2]):
-        for phase, from_s, to_s in zip(PHASES, (granted_s, acquired_s), (acquired_s, released_s)):
+    for job, parts, granted_s, acquired_s, released_s in sorted(
+        log, key=lambda held: held[2]
+    ):
+        for phase, from_s, to_s in zip(
+            PHASES, (granted_s, acquired_s), (acquired_s, released_s)
+        ):
             if to_s > from_s:
-                rows += [(job, place, amount, phase, from_s, to_s) for place, amount in parts]
+                rows += [
+                    (job, place, amount, phase, from_s, to_s) for place, amount in parts
+                ]
     return np.array(rows, CLAIM)
 
 
 class State(Protocol):
-    """What a model keeps for the views of its policies; the engine tells it of every change.
+    """What a model keeps for the views of its policies; the engine tells it
+    of every change.
 
     waiting: the claims of the jobs that wait, oldest first; the engine keeps them.
     """
@@ -140,7 +177,11 @@ class State(Protocol):
         """A job waits no longer: its patience has ended."""
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """A job waits no longer: the places that the policy means by `chosen` are its own. Raises PlaceError if it means none."""
+        """A job waits no longer: the places that the policy means by `chosen`
+        are its own.
+
+        Raises PlaceError if it means none.
+        """
 
     def released(self, claim: Claim, now_s: float) -> None:
         """A job has left its places."""

@@ -36,13 +36,21 @@ class Dispatcher:
         env.process(self._process())
 
     def ring(self) -> None:
-        """Have a decision made at the end of this instant, if it could grant anything."""
-        if not self._rung and self.waiting and (self.engine.open or self.engine.hears_all):
+        """Have a decision made at the end of this instant, if it could
+        grant anything.
+        """
+        if (
+            not self._rung
+            and self.waiting
+            and (self.engine.open or self.engine.hears_all)
+        ):
             self._rung = True
             self._bell.ring()
 
     def after_decision(self, claim: Claim, give_up: Callable[[Patience], None]) -> None:
-        """Let a claim's patience count once this instant's decision has not granted it."""
+        """Let a claim's patience count once this instant's decision has
+        not granted it.
+        """
         if self._rung:
             self._impatient.append((claim, give_up))
         else:

@@ -31,8 +31,8 @@ class Engine:
     state: the model's, from which views are made. policy: a function of a view; its
     answer is an iterable of pairs (job, places), in the model's words, and of Wakes.
     listener: is called with each Event. log: takes down each claim that is released,
-    for `claims_table`. hears_all: whether the policy is asked even when nothing is free.
-    PolicyError is raised, as the simulation runs, for what cannot be carried out.
+    for `claims_table`. hears_all: whether the policy is asked even when nothing is
+    free. PolicyError is raised, as the simulation runs, for what cannot be carried out.
     """
 
     def __init__(
@@ -45,7 +45,12 @@ class Engine:
         log: list[Held] | None = None,
         hears_all: bool = False,
     ) -> None:
-        self.env, self.places, self.state, self.waiting = env, places, state, state.waiting
+        self.env, self.places, self.state, self.waiting = (
+            env,
+            places,
+            state,
+            state.waiting,
+        )
         self.listener, self.log, self.hears_all = listener, log, hears_all
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # number of places with something free
@@ -78,7 +83,8 @@ class Engine:
             self.log.append((job_id(claim.job), claim.parts, *times_s))
         if self.listener:
             self.holding.pop(claim, None)
-        claim._value = None  # it names itself: without that circle it is forgotten at once
+        # it names itself: without that circle it is forgotten at once
+        claim._value = None
         self.dispatcher.ring()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
@@ -90,7 +96,10 @@ class Engine:
         """Report to the listener. who: a claim that holds places, a job, or None."""
         if self.listener is None:
             return
-        indices, noun = dict[int, None](), self.places[0].noun if self.places else "place"
+        indices, noun = (
+            dict[int, None](),
+            self.places[0].noun if self.places else "place",
+        )
         if isinstance(who, Claim):
             indices = dict.fromkeys(self.places[place].index for place, _ in who.parts)
             self.holding[who] = None

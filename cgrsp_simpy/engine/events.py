@@ -1,4 +1,7 @@
-"""The event listing of a run, for lectures. A run without a listener pays one comparison an event."""
+"""The event listing of a run, for lectures.
+
+A run without a listener pays one comparison an event.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ __all__ = ["Event", "Listener", "job_id", "policy_name"]
 
 
 class Event(NamedTuple):
-    """Something that happened: at time_s, of a kind: submit, decide, dispatch, start, finish, or one of the model's own.
+    """Something that happened: at time_s, of a kind: submit, decide, dispatch, start,
+    finish, or one of the model's own.
 
-    job: its id, or None. slots: the indices of the places concerned; the listing calls them by `noun`.
+    job: its id, or None. slots: the indices of the places concerned; the listing calls
+    them by `noun`.
     """
 
     time_s: float
@@ -24,7 +29,9 @@ class Event(NamedTuple):
     def __str__(self) -> str:
         job = "" if self.job is None else f"job {self.job}"
         slots = f"{self.noun} {','.join(map(str, self.slots))}" if self.slots else ""
-        return f"{self.time_s:10.2f}  {self.kind:<8}  {job:<8}  {slots:<7}  {self.detail}".rstrip()
+        return (
+            f"{self.time_s:10.2f}  {self.kind:<8}  {job:<8}  {slots:<7}  {self.detail}"
+        ).rstrip()
 
 
 Listener = Callable[[Event], object]
@@ -37,4 +44,8 @@ def job_id(job: Any) -> Any:
 
 def policy_name(policy: Any) -> str:
     """The name under which a policy is reported."""
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)
+    return str(
+        getattr(policy, "name", None)
+        or getattr(policy, "__name__", None)
+        or type(policy).__name__
+    )

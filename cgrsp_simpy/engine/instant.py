@@ -1,4 +1,6 @@
-"""What happens within one instant, and in which order: jobs and timeouts, then decisions, then the end of patience."""
+"""What happens within one instant, and in which order: jobs and timeouts, then
+decisions, then the end of patience.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from simpy.events import EventPriority
 
 __all__ = ["Alarm", "Bell", "Patience", "delay_until"]
 
-AFTER_ALL_ELSE = EventPriority(2)  # SimPy's NORMAL is 1; larger comes later within an instant
-AT_LAST = EventPriority(3)  # patience ends after the decision: who gets a place now does not leave
+# SimPy's NORMAL is 1; larger comes later within an instant
+AFTER_ALL_ELSE = EventPriority(2)
+# patience ends after the decision: who gets a place now does not leave
+AT_LAST = EventPriority(3)
 
 
 class Bell(simpy.Event):
@@ -35,7 +39,8 @@ class Patience(simpy.Event):
 
 
 class Alarm:
-    """Wakes the dispatcher at the time that a policy asks for, unless it decides before.
+    """Wakes the dispatcher at the time that a policy asks for, unless it
+    decides before.
 
     most: wakes with no grant in between, at the most. in_a_row: how many there were.
     """
@@ -63,7 +68,9 @@ class Alarm:
 
 
 def delay_until(now_s: float, at_s: float) -> float:
-    """The delay that leads from now to a time, or, if a time is past, to now; never to before it by rounding."""
+    """The delay that leads from now to a time, or, if a time is past, to now; never to
+    before it by rounding.
+    """
     if at_s <= now_s:
         return 0.0
     delay_s = at_s - now_s

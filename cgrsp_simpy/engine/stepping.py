@@ -1,4 +1,6 @@
-"""A run, one event at a time: after each, the clock, what happened, the queue, the places and the future event list."""
+"""A run, one event at a time: after each, the clock, what happened, the queue, the
+places and the future event list.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ SHOWN = 12  # places; of more, only those that are held are shown
 
 
 class Due(NamedTuple):
-    """An entry of the future event list: at time_s, what is due, and the job's id, or None.
+    """An entry of the future event list: at time_s, what is due, and the job's
+    id, or None.
 
-    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be woken), gives up (a job waits no longer), or one
-    of the model's own.
+    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be
+    woken), gives up (a job waits no longer), or one of the model's own.
     """
 
     time_s: float
@@ -31,11 +34,15 @@ class Due(NamedTuple):
     job: int | None
 
     def __str__(self) -> str:
-        return f"{self.time_s:.2f} {self.kind}" + ("" if self.job is None else f" {self.job}")
+        return f"{self.time_s:.2f} {self.kind}" + (
+            "" if self.job is None else f" {self.job}"
+        )
 
 
 class Holder(NamedTuple):
-    """A job that holds a place, how much of it, and whether it runs already; until it has started, it is being provisioned."""
+    """A job that holds a place, how much of it, and whether it runs already; until it
+    has started, it is being provisioned.
+    """
 
     job: int
     amount: float
@@ -50,8 +57,9 @@ class Holder(NamedTuple):
 class Step:
     """The state right after an event. Times in seconds.
 
-    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs that hold it; indices: what listings call
-    these places. future: the future event list, in the order in which it will happen.
+    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs
+    that hold it; indices: what listings call these places. future: the future event
+    list, in the order in which it will happen.
     """
 
     event: Event
@@ -78,7 +86,11 @@ class Step:
     def __str__(self) -> str:
         states = ["+".join(map(str, held)) or "-" for held in self.holders]
         if len(states) > SHOWN:
-            states = [f"{index}:{state}" for index, state in zip(self.indices, states) if state != "-"]
+            states = [
+                f"{index}:{state}"
+                for index, state in zip(self.indices, states)
+                if state != "-"
+            ]
         return "\n".join(
             (
                 str(self.event),
@@ -90,7 +102,9 @@ class Step:
 
 
 class Paused(Protocol[Outcome_co]):
-    """A run that has been set up and not let go; `close` gives its outcome once nothing is left to happen."""
+    """A run that has been set up and not let go; `close` gives its outcome once nothing
+    is left to happen.
+    """
 
     env: simpy.Environment
     engine: Engine
@@ -99,10 +113,14 @@ class Paused(Protocol[Outcome_co]):
         """What the run leaves."""
 
 
-def steps(set_up: Callable[[Listener], Paused[Outcome_co]]) -> Generator[Step, None, Outcome_co]:
-    """The states of a run, one an event that a listing shows, until nothing is left to happen; it returns the run's outcome.
+def steps(
+    set_up: Callable[[Listener], Paused[Outcome_co]],
+) -> Generator[Step, None, Outcome_co]:
+    """The states of a run, one an event that a listing shows, until nothing is left to
+    happen; it returns the run's outcome.
 
-    set_up: the run with a listener. Raises PolicyError at the step at which the policy goes wrong.
+    set_up: the run with a listener. Raises PolicyError at the step at which the
+    policy goes wrong.
     """
     heard: list[Event] = []
     run = set_up(heard.append)
@@ -114,13 +132,21 @@ def steps(set_up: Callable[[Listener], Paused[Outcome_co]]) -> Generator[Step, N
         for event in heard:
             waiting = tuple(map(job_id, run.engine.waiting))
             holders = _holders(run.engine)
-            yield Step(event, waiting, tuple(holders.values()), tuple(holders), _future(run.env, grants))
+            yield Step(
+                event,
+                waiting,
+                tuple(holders.values()),
+                tuple(holders),
+                _future(run.env, grants),
+            )
         heard.clear()
     return run.close()
 
 
 def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
-    """Who holds each place, by its index; of the places of one machine, its cores and its memory, the first is shown."""
+    """Who holds each place, by its index; of the places of one machine, its cores and
+    its memory, the first is shown.
+    """
     held: dict[int, list[Holder]] = {}
     for number, place in enumerate(engine.places):
         if number == 0 or place.index != engine.places[number - 1].index:
@@ -128,17 +154,33 @@ def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
     for claim in engine.holding:
         for number, amount in claim.parts:
             if number in held:
-                held[number].append(Holder(job_id(claim.job), amount, claim.acquired_s == claim.acquired_s))
-    return {engine.places[number].index: tuple(holders) for number, holders in held.items()}
+                held[number].append(
+                    Holder(
+                        job_id(claim.job), amount, claim.acquired_s == claim.acquired_s
+                    )
+                )
+    return {
+        engine.places[number].index: tuple(holders) for number, holders in held.items()
+    }
 
 
-def _future(env: simpy.Environment, grants: Mapping[simpy.Event, Any]) -> tuple[Due, ...]:
-    """SimPy's queue, without the entries that set nothing off: the ends of processes, requests granted at once, releases."""
+def _future(
+    env: simpy.Environment, grants: Mapping[simpy.Event, Any]
+) -> tuple[Due, ...]:
+    """SimPy's queue, without the entries that set nothing off: the ends of processes,
+    requests granted at once, releases.
+    """
     entries = sorted(env._queue, key=lambda entry: entry[:3])
-    return tuple(Due(time_s, *due) for time_s, _, _, event in entries if (due := _due(event, grants)) is not None)
+    return tuple(
+        Due(time_s, *due)
+        for time_s, _, _, event in entries
+        if (due := _due(event, grants)) is not None
+    )
 
 
-def _due(event: simpy.Event, grants: Mapping[simpy.Event, Any]) -> tuple[str, int | None] | None:
+def _due(
+    event: simpy.Event, grants: Mapping[simpy.Event, Any]
+) -> tuple[str, int | None] | None:
     if isinstance(event, Bell):
         return "decide", None
     if event in grants:

@@ -22,7 +22,8 @@ EXERCISES: dict[str, Exercise] = {**basics.EXERCISES, **studies.EXERCISES}
 def check(exercise: float | str, answer: Any) -> Verdict:
     """Whether an answer is right, and if not, what is off; the right one is not given away.
 
-    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Raises InputError for an unknown exercise.
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Raises InputError for
+    an unknown exercise.
     """
     check_one_of("exercise", str(exercise), EXERCISES)
     fault = EXERCISES[str(exercise)].judge(answer)

@@ -29,10 +29,19 @@ __all__ = ["EXERCISES"]
 
 
 def plain(workload: Workload, mean_s: tuple[float, ...], slots: int = 1) -> Scenario:
-    """Equal slots whose GPUs come at once, and jobs that take exactly their mean time, or the log's."""
+    """Equal slots whose GPUs come at once, and jobs that take exactly their mean
+    time, or the log's.
+    """
     gpu = GpuType("GPU", 1.0, mean_s, 1.0)
     exact = Service(sigma=(0.0,) * len(mean_s))
-    return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=Market(delay_s=((0, 0),) * 3), service=exact)
+    return Scenario(
+        "exercise",
+        workload,
+        (gpu,) * slots,
+        (gpu,),
+        market=Market(delay_s=((0, 0),) * 3),
+        service=exact,
+    )
 
 
 def mean_wait_s(run: Run) -> float:
@@ -48,7 +57,10 @@ FIRST_S = 10.0  # the first arrival
 
 def four_jobs(policy: str) -> Run:
     """The lecture's four jobs."""
-    jobs = [Job(i, at_s, at_s + 3600.0, level) for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))]
+    jobs = [
+        Job(i, at_s, at_s + 3600.0, level)
+        for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
+    ]
     return simulate(plain(JobList(tuple(jobs)), (10.0, 20.0, 30.0, 40.0)), policy)
 
 
@@ -86,33 +98,63 @@ def queue_over_events(run: Run) -> float:
 
 
 SHORTEST = Exercise(
-    "A GPU that falls free takes the shortest waiting job. What is the mean wait of the four jobs, in seconds?",
+    (
+        "A GPU that falls free takes the shortest waiting job. What is the mean wait of the four"
+        " jobs, in seconds?"
+    ),
     number(
         lambda: mean_wait_s(four_jobs("spt")),
         "s",
         1e-3,
-        Mistake(lambda: mean_wait_s(four_jobs("fifo")), "that is the wait if the oldest goes first; which one is the shortest?"),
-        Mistake(lambda: response_s(four_jobs("spt")), "the wait ends with the start of a job, not with its end"),
-        Mistake(lambda: wait_of_those_who_wait_s(four_jobs("spt")), "a job that starts at once counts, too, with a wait of 0"),
-        Mistake(lambda: 4 * mean_wait_s(four_jobs("spt")), "that is the sum of the waits, not their mean"),
+        Mistake(
+            lambda: mean_wait_s(four_jobs("fifo")),
+            "that is the wait if the oldest goes first; which one is the shortest?",
+        ),
+        Mistake(
+            lambda: response_s(four_jobs("spt")),
+            "the wait ends with the start of a job, not with its end",
+        ),
+        Mistake(
+            lambda: wait_of_those_who_wait_s(four_jobs("spt")),
+            "a job that starts at once counts, too, with a wait of 0",
+        ),
+        Mistake(
+            lambda: 4 * mean_wait_s(four_jobs("spt")),
+            "that is the sum of the waits, not their mean",
+        ),
     ),
 )
 MEAN_QUEUE = Exercise(
-    "First come, first served: how many jobs wait on average over time, from 0 s until the last job ends?",
+    (
+        "First come, first served: how many jobs wait on average over time, from 0 s until the"
+        " last job ends?"
+    ),
     number(
         lambda: mean_queue(four_jobs("fifo")),
         "jobs",
         5e-3,
         Mistake(
             lambda: queue_over_events(four_jobs("fifo")),
-            "that is the mean over the rows of the table; a row that lasts longer should count for more",
+            (
+                "that is the mean over the rows of the table; a row that lasts longer should"
+                " count for more"
+            ),
         ),
         Mistake(
             lambda: area(four_jobs("fifo")) / (four_jobs("fifo").totals.end_s - FIRST_S),
-            "the average starts at 0 s, not at the first arrival; nobody waits before it, but the time counts",
+            (
+                "the average starts at 0 s, not at the first arrival; nobody waits before it,"
+                " but the time counts"
+            ),
         ),
-        Mistake(lambda: area(four_jobs("fifo")), "that is the area under the curve; over how long a time is it spread?"),
-        Mistake(lambda: mean_queue(four_jobs("spt")), "that is for the shortest first; here the oldest goes first"),
+        Mistake(
+            lambda: area(four_jobs("fifo")),
+            "that is the area under the curve; over how long a time is it spread?",
+        ),
+        Mistake(
+            lambda: mean_queue(four_jobs("spt")),
+            "that is for the shortest first; here the oldest goes first",
+        ),
     ),
 )
 
@@ -123,10 +165,16 @@ SUBMITS_S, DELAY_S, WORK_S = (0.0, 10.0, 20.0), 30.0, 60.0
 
 
 def last_end_s(slots: int, delay_on_slot: bool = False) -> float:
-    """When the last of the three jobs ends, if they take turns on so many slots; whether the slot is held for the delay."""
+    """When the last of the three jobs ends, if they take turns on so many slots; whether the slot
+    is held for the delay.
+    """
     free_s = [0.0] * slots
     for i, submit_s in enumerate(SUBMITS_S):
-        begin_s = max(free_s[i % slots], submit_s) + DELAY_S if delay_on_slot else max(free_s[i % slots], submit_s + DELAY_S)
+        begin_s = (
+            max(free_s[i % slots], submit_s) + DELAY_S
+            if delay_on_slot
+            else max(free_s[i % slots], submit_s + DELAY_S)
+        )
         free_s[i % slots] = begin_s + WORK_S
     return max(free_s)
 
@@ -138,13 +186,16 @@ DOUBLE_BOOKING = Exercise(
         "s",
         1e-3,
         Mistake(
-            lambda: last_end_s(slots=3), "that is how it should be; here no job has requested a slot yet when the others come"
+            lambda: last_end_s(slots=3),
+            "that is how it should be; here no job has requested a slot yet when the others come",
         ),
         Mistake(
             lambda: last_end_s(slots=1, delay_on_slot=True),
             "GPUs come side by side: a job holds its slot only from its request on",
         ),
-        Mistake(lambda: last_end_s(slots=2), "when job 2 is dispatched, is any slot requested already?"),
+        Mistake(
+            lambda: last_end_s(slots=2), "when job 2 is dispatched, is any slot requested already?"
+        ),
     ),
 )
 
@@ -159,9 +210,32 @@ def bunches(view: View) -> Iterable[Assignment | Wake]:
     return [Wake(oldest_s + PATIENCE_S)]
 
 
-# Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd, and a second job after just 600 s.
-BUNCH_SUBMITS_S = (0, 1000, 1500, 3000, 3300, 3540, 5000, 5005, 5010, 5015, 5020, 5025, 5030, 7000, 7600, 7650, 9000, 9100, 9200)
-BUNCH_JOBS = JobList(tuple(Job(i, float(at_s), at_s + 36000.0) for i, at_s in enumerate(BUNCH_SUBMITS_S)))
+# Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd, and a
+# second job after just 600 s.
+BUNCH_SUBMITS_S = (
+    0,
+    1000,
+    1500,
+    3000,
+    3300,
+    3540,
+    5000,
+    5005,
+    5010,
+    5015,
+    5020,
+    5025,
+    5030,
+    7000,
+    7600,
+    7650,
+    9000,
+    9100,
+    9200,
+)
+BUNCH_JOBS = JobList(
+    tuple(Job(i, float(at_s), at_s + 36000.0) for i, at_s in enumerate(BUNCH_SUBMITS_S))
+)
 
 
 def judge_bunches(policy: Any) -> str:
@@ -178,8 +252,13 @@ def judge_bunches(policy: Any) -> str:
     if np.array_equal(found_s, dispatches_s("fifo")):
         return "this is FIFO: no job waits for a bunch"
     job = int(np.flatnonzero(found_s != right_s)[0])
-    submits = f"in a test with submissions at {', '.join(map(str, BUNCH_SUBMITS_S[: job + 1][-4:]))} s"
-    return f"{submits} the last of these is dispatched too {'early' if found_s[job] < right_s[job] else 'late'}"
+    submits = (
+        f"in a test with submissions at {', '.join(map(str, BUNCH_SUBMITS_S[: job + 1][-4:]))} s"
+    )
+    return (
+        f"{submits} the last of these is dispatched too"
+        f" {'early' if found_s[job] < right_s[job] else 'late'}"
+    )
 
 
 def dispatches_s(policy: str | Policy) -> np.ndarray:
@@ -188,11 +267,16 @@ def dispatches_s(policy: str | Policy) -> np.ndarray:
 
 
 def _asleep_hint(error: PolicyError) -> str:
-    return "; who rings the bell when 600 s are over?" if "nothing else to come" in str(error) else ""
+    return (
+        "; who rings the bell when 600 s are over?" if "nothing else to come" in str(error) else ""
+    )
 
 
 IN_BUNCHES = Exercise(
-    "A policy that starts jobs, oldest first, on all idle slots once three wait or the oldest has waited for 600 s.",
+    (
+        "A policy that starts jobs, oldest first, on all idle slots once three wait or the oldest"
+        " has waited for 600 s."
+    ),
     judge_bunches,
 )
 
@@ -225,10 +309,17 @@ STAFFING = Exercise(
         "slots",
         1e-9,
         Mistake(
-            lambda: RATE_PER_S * MEAN_S, "so many slots are busy on average; with no more than these the queue grows for ever"
+            lambda: RATE_PER_S * MEAN_S,
+            "so many slots are busy on average; with no more than these the queue grows for ever",
         ),
-        Mistake(lambda: RATE_PER_S * MEAN_S + 1, "with one slot more than the load the queue is stable; is it short?"),
-        Mistake(lambda: slots_needed(separate_wait_s()), "that is for a queue of its own before every slot; here all share one"),
+        Mistake(
+            lambda: RATE_PER_S * MEAN_S + 1,
+            "with one slot more than the load the queue is stable; is it short?",
+        ),
+        Mistake(
+            lambda: slots_needed(separate_wait_s()),
+            "that is for a queue of its own before every slot; here all share one",
+        ),
         Mistake(lambda: pooled_slots() + 1, "so many will do; will fewer?"),
     ),
 )
@@ -249,23 +340,41 @@ def little(until: str, since: str = "submit_s") -> float:
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
-    return run.scenario.workload.rate_per_s * float((run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean())
+    return run.scenario.workload.rate_per_s * float(
+        (run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean()
+    )
 
 
 LITTLE = Exercise(
-    "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on average, from 0 s to the end of the last job?",
+    (
+        "Surge day, FIFO, seed 3: how many jobs are waiting for their dispatch on average,"
+        " from 0 s to the end of the last job?"
+    ),
     number(
         lambda: little("dispatch_s"),
         "jobs",
         5e-3,
-        Mistake(lambda: little("start_s"), "that includes jobs whose GPU is on its way; they have been dispatched already"),
-        Mistake(lambda: little("finish_s"), "that is the number in the system; how many of them wait for their dispatch?"),
+        Mistake(
+            lambda: little("start_s"),
+            "that includes jobs whose GPU is on its way; they have been dispatched already",
+        ),
+        Mistake(
+            lambda: little("finish_s"),
+            "that is the number in the system; how many of them wait for their dispatch?",
+        ),
         Mistake(
             little_at_the_drawn_rate,
-            "the rate at which jobs arrive while they arrive; over the whole run, up to the end of the last job, it is lower",
+            (
+                "the rate at which jobs arrive while they arrive; over the whole run, up to the end"
+                " of the last job, it is lower"
+            ),
         ),
-        Mistake(lambda: little("dispatch_s") * 60, "a mean wait in minutes goes with a rate per minute"),
-        Mistake(lambda: little("dispatch_s") / 60, "a mean wait in minutes goes with a rate per minute"),
+        Mistake(
+            lambda: little("dispatch_s") * 60, "a mean wait in minutes goes with a rate per minute"
+        ),
+        Mistake(
+            lambda: little("dispatch_s") / 60, "a mean wait in minutes goes with a rate per minute"
+        ),
     ),
 )
 
@@ -284,7 +393,10 @@ def seeds_worth() -> float:
 
 
 INDEPENDENT_SEEDS = Exercise(
-    "How many independent seeds for each policy give the difference the variance that 50 common seeds give it?",
+    (
+        "How many independent seeds for each policy give the difference the variance that 50 common"
+        " seeds give it?"
+    ),
     number(
         lambda: COMMON_SEEDS * seeds_worth(),
         "seeds",
@@ -292,10 +404,19 @@ INDEPENDENT_SEEDS = Exercise(
         Mistake(seeds_worth, "so many times the seeds; of how many?"),
         Mistake(
             lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
-            "that is by the ratio of the widths; the width falls with the root of the number of seeds",
+            (
+                "that is by the ratio of the widths; the width falls with the root of the"
+                " number of seeds"
+            ),
         ),
-        Mistake(lambda: 2 * COMMON_SEEDS * seeds_worth(), "that is for both policies together; the question is for each"),
-        Mistake(lambda: COMMON_SEEDS / seeds_worth(), "the other way round: with independent seeds it takes more"),
+        Mistake(
+            lambda: 2 * COMMON_SEEDS * seeds_worth(),
+            "that is for both policies together; the question is for each",
+        ),
+        Mistake(
+            lambda: COMMON_SEEDS / seeds_worth(),
+            "the other way round: with independent seeds it takes more",
+        ),
     ),
 )
 
@@ -303,9 +424,14 @@ INDEPENDENT_SEEDS = Exercise(
 @cache
 def wait_by_streams_s(gaps: str, services: str) -> float:
     """Mean wait of 5,000 jobs whose gaps and service times come from these streams of seed 4."""
-    gaps_s, service_s = stream(4, gaps).exponential(12.5, 5000), stream(4, services).exponential(10.0, 5000)
+    gaps_s, service_s = (
+        stream(4, gaps).exponential(12.5, 5000),
+        stream(4, services).exponential(10.0, 5000),
+    )
     jobs = len(gaps_s)
-    log = LoggedWorkload(tuple(gaps_s.cumsum()), tuple(service_s), (nan,) * jobs, (1,) * jobs, (1.0,) * jobs)
+    log = LoggedWorkload(
+        tuple(gaps_s.cumsum()), tuple(service_s), (nan,) * jobs, (1,) * jobs, (1.0,) * jobs
+    )
     return mean_wait_s(simulate(plain(log, (10.0, 10.0, 10.0)), "fifo"))
 
 
@@ -317,15 +443,24 @@ ONE_STREAM = Exercise(
         5e-3,
         Mistake(
             lambda: wait_by_streams_s("arrivals", "service"),
-            "that is with a stream for each purpose, as it should be; what if both take the same one?",
+            (
+                "that is with a stream for each purpose, as it should be; what if both take"
+                " the same one?"
+            ),
         ),
         Mistake(
             lambda: float(mmc(1 / 12.5, 1 / 10, 1).wait_s),
-            "that is M/M/1's, whose service times know nothing of the gaps; here they are the same numbers on another scale",
+            (
+                "that is M/M/1's, whose service times know nothing of the gaps; here they are the"
+                " same numbers on another scale"
+            ),
         ),
-        Mistake(lambda: wait_by_streams_s("arrivals", "arrivals") / 60, "in seconds, not in minutes"),
         Mistake(
-            lambda: wait_by_streams_s("arrivals", "arrivals") + 10, "the wait ends with the start of a job, not with its end"
+            lambda: wait_by_streams_s("arrivals", "arrivals") / 60, "in seconds, not in minutes"
+        ),
+        Mistake(
+            lambda: wait_by_streams_s("arrivals", "arrivals") + 10,
+            "the wait ends with the start of a job, not with its end",
         ),
     ),
 )

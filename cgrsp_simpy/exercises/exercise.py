@@ -46,7 +46,10 @@ class Mistake(NamedTuple):
 
 
 def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: Mistake) -> Judge:
-    """A judge of numbers. answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share."""
+    """A judge of numbers.
+
+    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share.
+    """
 
     def judge(given: Any) -> str:
         if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(_as_float(given)):

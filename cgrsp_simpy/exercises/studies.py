@@ -1,4 +1,6 @@
-"""The exercises of lectures 5 to 8: output analysis, policies, the bottleneck that moves, honest comparison."""
+"""The exercises of lectures 5 to 8: output analysis, policies, the bottleneck that moves,
+honest comparison.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +97,21 @@ def _judge_policy(given: Any) -> str:
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
     (own,) = study.means().values()
-    late_pct, wait_min, fifo_min = own["tight_miss_pct"].mean, own["wait_min"].mean, mean(_fifo_waits_min(3)).mean
+    late_pct, wait_min, fifo_min = (
+        own["tight_miss_pct"].mean,
+        own["wait_min"].mean,
+        mean(_fifo_waits_min(3)).mean,
+    )
     if late_pct > LATE_PCT:
-        return f"{late_pct:.1f} % of the rush orders are late: which job must not be overtaken any longer, and how do you see it?"
+        return (
+            f"{late_pct:.1f} % of the rush orders are late: which job must not be overtaken any"
+            " longer, and how do you see it?"
+        )
     if wait_min > (1 - LESS_PCT / 100) * fifo_min:
-        return f"the mean wait is {wait_min:.0f} min, FIFO's {fifo_min:.0f}: what should decide among jobs that are in no hurry?"
+        return (
+            f"the mean wait is {wait_min:.0f} min, FIFO's {fifo_min:.0f}: what should decide among"
+            " jobs that are in no hurry?"
+        )
     return ""
 
 
@@ -110,12 +122,16 @@ def _held_s(scenario: Scenario, slot: int, hour: float) -> float:
     gpu, market = scenario.slots[slot], scenario.market
     chances = market.probabilities(gpu, 3600 * hour)
     delay_s = sum(chance * sum(bounds) / 2 for chance, bounds in zip(chances, market.delay_s))
-    return delay_s + sum(share * each for share, each in zip(scenario.workload.mix, gpu.mean_execution_s))
+    return delay_s + sum(
+        share * each for share, each in zip(scenario.workload.mix, gpu.mean_execution_s)
+    )
 
 
 def _pace_at(hour: float) -> Callable[[Scenario], float]:
     """Jobs a second at most, slot by slot."""
-    return lambda scenario: sum(1 / _held_s(scenario, slot, hour) for slot in range(len(scenario.slots)))
+    return lambda scenario: sum(
+        1 / _held_s(scenario, slot, hour) for slot in range(len(scenario.slots))
+    )
 
 
 def _pace_of_mean(scenario: Scenario) -> float:
@@ -140,7 +156,11 @@ def _slots(pace: Callable[[Scenario], float]) -> float:
 def _surge_s() -> tuple[float, float, float]:
     """Sums over ten surge days under FIFO: waiting, own provisioning, execution."""
     jobs = np.concatenate([simulate(day("surge"), "fifo", seed).jobs for seed in range(10)])
-    return float((jobs["start_s"] - jobs["submit_s"]).sum()), float(jobs["delay_s"].sum()), float(jobs["service_s"].sum())
+    return (
+        float((jobs["start_s"] - jobs["submit_s"]).sum()),
+        float(jobs["delay_s"].sum()),
+        float(jobs["service_s"].sum()),
+    )
 
 
 def _own_pct() -> float:
@@ -168,41 +188,71 @@ PRINTED_MIN = 158.77  # mean wait of FIFO on the hectic day, thesis Table 5.2
 
 
 def _z(printed_days: float, own_days: float) -> float:
-    """How many standard errors the print lies above ours, for numbers of days that make up the error."""
+    """How many standard errors the print lies above ours, for numbers of days that
+    make up the error.
+    """
     found = mean(_fifo_waits_min(20))
     return (PRINTED_MIN - found.mean) / (found.sd * math.sqrt(1 / printed_days + 1 / own_days))
 
 
 EXERCISES: dict[str, Exercise] = {
     "5.1": Exercise(
-        "How many times as wide is the interval of the mean wait from 20 batches as the one that treats the waits as independent,"
-        " at utilisation 0.8, over 30,000 customers of seed 1 without the first 1000?",
+        "How many times as wide is the interval of the mean wait from 20 batches as the one that"
+        " treats the waits as independent, at utilisation 0.8, over 30,000 customers of seed 1"
+        " without the first 1000?",
         number(
             lambda: _times_as_wide(0.8),
             "a ratio",
             0.01,
-            Mistake(lambda: 1 / _times_as_wide(0.8), "the other way round: which interval is the wider one?"),
-            Mistake(lambda: _times_as_wide(0.5), "that is the ratio at utilisation 0.5; the question raises it"),
-            Mistake(lambda: _times_as_wide(0.8, 1450), "batches of 20 customers are not 20 batches"),
             Mistake(
-                lambda: batch_means(_waits_s(0.8)).half_width, "that is the half width of one of the intervals; compare the two"
+                lambda: 1 / _times_as_wide(0.8),
+                "the other way round: which interval is the wider one?",
+            ),
+            Mistake(
+                lambda: _times_as_wide(0.5),
+                "that is the ratio at utilisation 0.5; the question raises it",
+            ),
+            Mistake(
+                lambda: _times_as_wide(0.8, 1450), "batches of 20 customers are not 20 batches"
+            ),
+            Mistake(
+                lambda: batch_means(_waits_s(0.8)).half_width,
+                "that is the half width of one of the intervals; compare the two",
             ),
         ),
     ),
     "5.2": Exercise(
-        "How many hectic days until the 95 % half width of FIFO's mean wait is 2 % of it, judged by a pilot of 20 days?",
+        (
+            "How many hectic days until the 95 % half width of FIFO's mean wait is 2 % of it,"
+            " judged by a pilot of 20 days?"
+        ),
         number(
             lambda: _needed(0.02),
             "days",
             0.03,
-            Mistake(lambda: _needed_for_minutes(2), "that is for a half width of 2 minutes; 2 % of the mean wait is more"),
-            Mistake(lambda: _needed(0.01), "that is for 1 %: the half width is half of the interval, not all of it"),
-            Mistake(lambda: _needed_without_t(0.02), "that makes the standard error 2 %; a half width is t times as wide"),
-            Mistake(lambda: _needed_by_rule_of_three(0.02), "half widths fall with the root of the number of days"),
+            Mistake(
+                lambda: _needed_for_minutes(2),
+                "that is for a half width of 2 minutes; 2 % of the mean wait is more",
+            ),
+            Mistake(
+                lambda: _needed(0.01),
+                "that is for 1 %: the half width is half of the interval, not all of it",
+            ),
+            Mistake(
+                lambda: _needed_without_t(0.02),
+                "that makes the standard error 2 %; a half width is t times as wide",
+            ),
+            Mistake(
+                lambda: _needed_by_rule_of_three(0.02),
+                "half widths fall with the root of the number of days",
+            ),
         ),
     ),
     "6.1": Exercise(
-        "How many minutes longer do jobs of complexity 3 wait under SPT than under FIFO, on the hectic day with seed 0?",
+        (
+            "How many minutes longer do jobs of complexity 3 wait under SPT than under FIFO,"
+            " on the hectic day with seed 0?"
+        ),
         number(
             lambda: _longer_min(3),
             "minutes",
@@ -211,41 +261,71 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
             Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
             Mistake(lambda: _longer_min(1), "that is for complexity 1, the small frames"),
-            Mistake(lambda: _longer_min(3, until="dispatch_s"), "a wait lasts until the execution starts, not the dispatch"),
+            Mistake(
+                lambda: _longer_min(3, until="dispatch_s"),
+                "a wait lasts until the execution starts, not the dispatch",
+            ),
         ),
     ),
     "6.2": Exercise(
-        "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the rush orders, over hectic days 0, 1 and 2?",
+        (
+            "Which policy waits at least 10 % less than FIFO and misses at most 1 % of the rush"
+            " orders, over hectic days 0, 1 and 2?"
+        ),
         _judge_policy,
     ),
     "7.1": Exercise(
-        "What is the least number of slots at which the pace in the peak keeps up with the surge day's arrivals?",
+        (
+            "What is the least number of slots at which the pace in the peak keeps up with the"
+            " surge day's arrivals?"
+        ),
         number(
             lambda: _slots(_pace_at(5)),
             "slots",
             0.0,
-            Mistake(lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"),
-            Mistake(lambda: _slots(_pace_at(0)), "that is enough in the morning; the question is about the peak"),
+            Mistake(
+                lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"
+            ),
+            Mistake(
+                lambda: _slots(_pace_at(0)),
+                "that is enough in the morning; the question is about the peak",
+            ),
             Mistake(
                 lambda: _slots(_pace_of_mean),
-                "that divides by the mean time a slot is held; but types of better stock serve more jobs: add up their paces",
+                (
+                    "that divides by the mean time a slot is held; but types of better stock serve"
+                    " more jobs: add up their paces"
+                ),
             ),
-            Mistake(lambda: _slots(_pace_at(5)) - 1, "with so many the queue still grows, if only just"),
+            Mistake(
+                lambda: _slots(_pace_at(5)) - 1, "with so many the queue still grows, if only just"
+            ),
         ),
     ),
     "7.2": Exercise(
-        "How much of all the waiting on the surge day under FIFO, seeds 0 to 9, is a job's own provisioning?",
+        (
+            "How much of all the waiting on the surge day under FIFO, seeds 0 to 9, is a job's"
+            " own provisioning?"
+        ),
         number(
             _own_pct,
             "per cent",
             0.02,
-            Mistake(lambda: 100 - _own_pct(), "that is the share of the queue; the question asks for the rest"),
+            Mistake(
+                lambda: 100 - _own_pct(),
+                "that is the share of the queue; the question asks for the rest",
+            ),
             Mistake(lambda: _own_pct() / 100, "that is a fraction; the answer is in per cent"),
-            Mistake(_held_pct, "that is the share of the slots' held time; divide by the jobs' waits"),
+            Mistake(
+                _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
+            ),
         ),
     ),
     "8.1": Exercise(
-        "How many of p = 0.004, 0.011, 0.020, 0.045 and 0.300 are significant at the 5 % level after Holm's correction?",
+        (
+            "How many of p = 0.004, 0.011, 0.020, 0.045 and 0.300 are significant at the 5 % level"
+            " after Holm's correction?"
+        ),
         number(
             lambda: _significant(holm(P_VALUES)),
             "tests",
@@ -256,21 +336,38 @@ EXERCISES: dict[str, Exercise] = {
                 "that is Bonferroni's: Holm multiplies by fewer after each test that passes",
             ),
             Mistake(
-                lambda: _significant([len(P_VALUES) / rank * p for rank, p in enumerate(P_VALUES, start=1)]),
-                "that is Benjamini and Hochberg's correction, which bounds another error and lets more pass",
+                lambda: _significant(
+                    [len(P_VALUES) / rank * p for rank, p in enumerate(P_VALUES, start=1)]
+                ),
+                (
+                    "that is Benjamini and Hochberg's correction, which bounds another error and"
+                    " lets more pass"
+                ),
             ),
         ),
     ),
     "8.2": Exercise(
-        "What is z of Table 5.2's mean wait of FIFO, 158.77 min over 30 seeds, against 20 days of our own?",
+        (
+            "What is z of Table 5.2's mean wait of FIFO, 158.77 min over 30 seeds, against 20"
+            " days of our own?"
+        ),
         number(
             lambda: _z(30, 20),
             "standard errors",
             0.02,
             Mistake(lambda: -_z(30, 20), "the sign: printed minus ours"),
-            Mistake(lambda: _z(math.inf, 20), "that counts our noise alone; the printed mean has its own"),
-            Mistake(lambda: _z(30, math.inf), "that counts the noise of the print alone; our mean has its own"),
-            Mistake(lambda: _z(1, math.inf), "that divides by the standard deviation between days; a mean varies less"),
+            Mistake(
+                lambda: _z(math.inf, 20),
+                "that counts our noise alone; the printed mean has its own",
+            ),
+            Mistake(
+                lambda: _z(30, math.inf),
+                "that counts the noise of the print alone; our mean has its own",
+            ),
+            Mistake(
+                lambda: _z(1, math.inf),
+                "that divides by the standard deviation between days; a mean varies less",
+            ),
         ),
     ),
 }

@@ -1,12 +1,23 @@
-"""HGSP: weighted tardiness of tasks on GPUs of different speed and memory, and LLM inference requests on a cluster.
+"""HGSP: weighted tardiness of tasks on GPUs of different speed and memory, and LLM inference
+requests on a cluster.
 
-A `Setting` of tasks, or `Requests` on a cluster, is simulated, compared and swept as every scenario. `solve` plans one instance
-and says how far from the best it can be. Source: "Heterogeneous GPU Scheduling", cited as hgsp.txt.
+A `Setting` of tasks, or `Requests` on a cluster, is simulated, compared and swept as every
+scenario. `solve` plans one instance and says how far from the best it can be. Source:
+"Heterogeneous GPU Scheduling", cited as hgsp.txt.
 """
 
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
-from cgrsp_simpy.hgsp.instance import CLUSTERS, Gpu, Instance, cluster, read_cluster, read_instance, read_orlib, write_instance
+from cgrsp_simpy.hgsp.instance import (
+    CLUSTERS,
+    Gpu,
+    Instance,
+    cluster,
+    read_cluster,
+    read_instance,
+    read_orlib,
+    write_instance,
+)
 from cgrsp_simpy.hgsp.llm import Served, printed_requests, table_two
 from cgrsp_simpy.hgsp.llm_policies import Request, RequestState
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster, LlmModel, RequestList, read_requests

@@ -1,4 +1,6 @@
-"""Simulated annealing of ours: tasks are moved and swapped within and between the sequences of the GPUs."""
+"""Simulated annealing of ours: tasks are moved and swapped within and between the
+sequences of the GPUs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from cgrsp_simpy.model.streams import stream
 __all__ = ["Sequences", "anneal"]
 
 ROUNDS = 10  # each after the first starts from the best so far, reheated
-HOT = 0.1  # first temperature of a round, of the mean weighted tardiness of the start's late tasks, unless that is far too hot
+# first temperature of a round, of the mean weighted tardiness of the start's late tasks, unless
+# that is far too hot
+HOT = 0.1
 COLD = 0.01  # its last temperature, of its first
 SAMPLE = 1000  # moves that are tried to see what is too hot
 BATCH = 100  # moves at one temperature
@@ -28,13 +32,17 @@ Change = tuple[int, int, list[int], int]
 
 
 class Sequences:
-    """The tasks of each GPU in order, each as early as it can be, with finish times and weighted tardiness up to each position.
+    """The tasks of each GPU in order, each as early as it can be, with finish times and weighted
+    tardiness up to each position.
 
-    finish_s[j][k], late[j][k]: of the first k tasks of GPU j; so the first entries are when the GPU is there, and 0.
+    finish_s[j][k], late[j][k]: of the first k tasks of GPU j; so the first entries are when the GPU
+    is there, and 0.
     """
 
     def __init__(self, instance: Instance, sequences: Sequence[Sequence[int]]) -> None:
-        self._tasks = list(zip(instance.arrival_s.tolist(), instance.deadline_s.tolist(), instance.weight.tolist()))
+        self._tasks = list(
+            zip(instance.arrival_s.tolist(), instance.deadline_s.tolist(), instance.weight.tolist())
+        )
         self.times_s = instance.times_s.T.tolist()
         self.tasks = [list(sequence) for sequence in sequences]
         self.finish_s = [[free_s] for free_s in instance.free_s.tolist()]
@@ -63,7 +71,12 @@ class Sequences:
     def worsening(self, change: Change) -> float:
         """By how much a change raises the objective; only what it moves in time is looked at."""
         j, first, new, old = change
-        finish_s, late, times_s, tasks = self.finish_s[j], self.late[j], self.times_s[j], self._tasks
+        finish_s, late, times_s, tasks = (
+            self.finish_s[j],
+            self.late[j],
+            self.times_s[j],
+            self._tasks,
+        )
         now_s, sum_late = finish_s[first], 0.0
         for task in new:
             arrival_s, deadline_s, weight = tasks[task]
@@ -90,7 +103,9 @@ class Sequences:
 
 
 class _Moves:
-    """Random moves: a task to another position, or two swapped, on the same GPU; a task or a stretch between two GPUs."""
+    """Random moves: a task to another position, or two swapped, on the same GPU; a task or a
+    stretch between two GPUs.
+    """
 
     def __init__(self, state: Sequences, rng: Random) -> None:
         self._state, self._random, self._gpus = state, rng.random, len(state.tasks)
@@ -129,30 +144,45 @@ class _Moves:
         if random() < 0.5:
             out, back = 1, int(random() * 2)
         else:  # a length of each order of magnitude is as likely
-            out, back = int((len(own) - place + 1) ** random()), int((len(theirs) - to + 1) ** random())
+            out, back = (
+                int((len(own) - place + 1) ** random()),
+                int((len(theirs) - to + 1) ** random()),
+            )
         going, coming = own[place : place + out], theirs[to : to + back]
-        if any(times_s[other][task] == math.inf for task in going) or any(times_s[j][task] == math.inf for task in coming):
+        if any(times_s[other][task] == math.inf for task in going) or any(
+            times_s[j][task] == math.inf for task in coming
+        ):
             return []
         return [(j, place, coming, len(going)), (other, to, going, len(coming))]
 
 
 def anneal(
-    instance: Instance, seed: int = 0, *, moves: int | None = None, time_budget_s: float | None = None
+    instance: Instance,
+    seed: int = 0,
+    *,
+    moves: int | None = None,
+    time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """The best schedule found, and the course of the search; never worse than Greedy or a dispatch rule, from which it starts.
+    """The best schedule found, and the course of the search; never worse than Greedy or a dispatch
+    rule, from which it starts.
 
-    moves: how many are tried, for an answer that is the same each time. time_budget_s: seconds until it stops. Of both, what
-    comes first. Raises InputError if neither is given.
+    moves: how many are tried, for an answer that is the same each time. time_budget_s: seconds
+    until it stops. Of both, what comes first. Raises InputError if neither is given.
     """
     if moves is None and time_budget_s is None:
         raise InputError("the annealing needs moves or a time budget")
     begin = time.perf_counter()
-    starts = [greedy_assignment(instance, range(instance.tasks)), *(dispatch(instance, rule) for rule in RULES.values())]
+    starts = [
+        greedy_assignment(instance, range(instance.tasks)),
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    ]
     start = min(starts, key=lambda schedule: schedule.weighted_tardiness)
 
     def spent(done: int) -> float:
         by_moves = done / moves if moves else 0.0
-        return max(by_moves, (time.perf_counter() - begin) / time_budget_s if time_budget_s else 0.0)
+        return max(
+            by_moves, (time.perf_counter() - begin) / time_budget_s if time_budget_s else 0.0
+        )
 
     rng = Random(int.from_bytes(stream(seed, "annealing").bytes(16)))
     sequences, course = _search(start, rng, spent)
@@ -160,7 +190,9 @@ def anneal(
     return min(found, start, key=lambda schedule: schedule.weighted_tardiness), course
 
 
-def _search(start: Schedule, rng: Random, spent: Callable[[int], float]) -> tuple[list[list[int]], list[Iteration]]:
+def _search(
+    start: Schedule, rng: Random, spent: Callable[[int], float]
+) -> tuple[list[list[int]], list[Iteration]]:
     best, least = start.sequences(), start.weighted_tardiness
     hot = min(HOT * least / max(1, (start.tardiness_s > 0).sum()), _small_worsening(start, rng))
     course, done, share = [Iteration(0, hot, least, least)], 0, 0.0

@@ -22,24 +22,32 @@ SOLVER_TOLERANCE = 1e-6
 
 @lru_cache(maxsize=1)
 def lower_bound(instance: Instance) -> float:
-    """The better of both bounds; below what any schedule of the instance can reach. Worked out once for schedulers in turn."""
+    """The better of both bounds; below what any schedule of the instance can reach.
+
+    Worked out once for schedulers in turn.
+    """
     return max(alone(instance), by_capacity(instance))
 
 
 def alone(instance: Instance) -> float:
-    """As if each task had its fastest GPU to itself: the sum of w_i max(0, a_i + min_j p_ij - d_i)."""
+    """As if each task had its fastest GPU to itself: the sum of w_i max(0,
+    a_i + min_j p_ij - d_i).
+    """
     earliest_s = instance.arrival_s + instance.least_time_s
     return float(instance.weight @ np.maximum(0.0, earliest_s - instance.deadline_s))
 
 
 def by_capacity(instance: Instance) -> float:
-    """As if tasks could be cut up and run on all GPUs at once: a linear program over intervals of time.
+    """As if tasks could be cut up and run on all GPUs at once: a linear program over
+    intervals of time.
 
-    x_it is the share of task i that is worked on in interval t. In an interval no more is worked on than the GPUs can do, those
-    with enough memory for tasks that need it, and no task gets on faster than on its fastest GPU. A task that runs from C - p to
-    C works at an even pace; let g(u) = u + p/2 - d from u = d + p/2 on, and 0 before, with p its least time. The mean of g over
-    that time is at most max(0, C - d), so that the sum of w g(start of t) x_it is at most its weighted tardiness. Every schedule
-    is a solution of the program; its least cost bounds them all. Should the solver fail, a warning is logged and the answer is 0.
+    x_it is the share of task i that is worked on in interval t. In an interval no more is worked
+    on than the GPUs can do, those with enough memory for tasks that need it, and no task gets
+    on faster than on its fastest GPU. A task that runs from C - p to C works at an even pace;
+    let g(u) = u + p/2 - d from u = d + p/2 on, and 0 before, with p its least time. The mean of g
+    over that time is at most max(0, C - d), so that the sum of w g(start of t) x_it is at most its
+    weighted tardiness. Every schedule is a solution of the program; its least cost bounds them all.
+    Should the solver fail, a warning is logged and the answer is 0.
     """
     edges_s = _edges(instance)
     length_s = np.diff(edges_s)
@@ -55,9 +63,17 @@ def by_capacity(instance: Instance) -> float:
     capacity, room = _capacity(instance, length_s)
     rows = [LinearConstraint(once, 1.0, 1.0), LinearConstraint(capacity, -np.inf, room)]
     limits = Bounds(0.0, most.ravel())
-    found = tried_twice(lambda presolve: milp(cost.ravel(), constraints=rows, bounds=limits, options={"presolve": presolve}))
+    found = tried_twice(
+        lambda presolve: milp(
+            cost.ravel(), constraints=rows, bounds=limits, options={"presolve": presolve}
+        )
+    )
     if found.status != SOLVED:
-        log.warning("%s: no bound by capacity: the solver failed, with presolve and without: %s", instance.name, found.message)
+        log.warning(
+            "%s: no bound by capacity: the solver failed, with presolve and without: %s",
+            instance.name,
+            found.message,
+        )
         return 0.0
     return max(0.0, float(found.fun)) * (1 - SOLVER_TOLERANCE)
 
@@ -71,8 +87,12 @@ def _edges(instance: Instance) -> Floats:
 
 
 def _capacity(instance: Instance, length_s: Floats) -> tuple[csr_array, Floats]:
-    """What all GPUs, and those of more memory than each smaller size, can work on in each interval with an end."""
-    speed, memory_gb = (np.array([getattr(gpu, name) for gpu in instance.gpus]) for name in ("speed", "memory_gb"))
+    """What all GPUs, and those of more memory than each smaller size, can work on in each
+    interval with an end.
+    """
+    speed, memory_gb = (
+        np.array([getattr(gpu, name) for gpu in instance.gpus]) for name in ("speed", "memory_gb")
+    )
     intervals = len(length_s)
     place = np.arange(instance.tasks * intervals)
     blocks, rooms = [], []

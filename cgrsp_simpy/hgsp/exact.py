@@ -1,4 +1,6 @@
-"""Small instances to proven optimality: the mixed-integer program of hgsp.txt equations 1 to 6, solved by HiGHS."""
+"""Small instances to proven optimality: the mixed-integer program of hgsp.txt equations 1 to 6,
+solved by HiGHS.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,12 @@ START_MOVES = 10_000
 
 @dataclass(frozen=True)
 class Exact:
-    """What the solver found. lower_bound: proven. optimal: whether the schedule is proven to be the best.
+    """What the solver found.
 
-    failure: what the solver says of why it stopped without an answer, "" if it did not; the schedule is then the annealing's,
-    and the bound that of `cgrsp_simpy.hgsp.bounds.lower_bound`.
+    lower_bound: proven. optimal: whether the schedule is proven to be the best.
+
+    failure: what the solver says of why it stopped without an answer, "" if it did not; the
+    schedule is then the annealing's, and the bound that of `cgrsp_simpy.hgsp.bounds.lower_bound`.
     """
 
     schedule: Schedule
@@ -40,21 +44,29 @@ class Exact:
 
 
 def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
-    """The best schedule of a small instance (up to ten tasks or so), or what was found within the limit.
+    """The best schedule of a small instance (up to ten tasks or so), or what was found
+    within the limit.
 
-    An annealing's schedule bounds the search, and is the answer where nothing better was found in time. Where the solver fails
-    with its presolve, it is tried without; if it fails again, the answer says so, and a warning is logged. Raises InputError
-    for a limit of 0 or less.
+    An annealing's schedule bounds the search, and is the answer where nothing better was found
+    in time. Where the solver fails with its presolve, it is tried without; if it fails again, the
+    answer says so, and a warning is logged. Raises InputError for a limit of 0 or less.
     """
     check_number("time_limit_s", time_limit_s, above=0)
-    require(not instance.free_s.any(), "free_s", instance.free_s.tolist(), "0 for every GPU: the program knows no other start")
+    require(
+        not instance.free_s.any(),
+        "free_s",
+        instance.free_s.tolist(),
+        "0 for every GPU: the program knows no other start",
+    )
     known, _ = anneal(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
         return Exact(known, 0.0, True)
     model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
     found = _solved(model, time_limit_s)
     if found.status not in (SOLVED, LIMIT):
-        log.warning("%s: the solver failed, with presolve and without: %s", instance.name, found.message)
+        log.warning(
+            "%s: the solver failed, with presolve and without: %s", instance.name, found.message
+        )
         return Exact(known, least, False, str(found.message))
     schedules = [known] if found.x is None else [known, model.schedule(found.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
@@ -79,10 +91,12 @@ def _solved(model: _Model, time_limit_s: float) -> OptimizeResult:
 
 
 class _Model:
-    """Variables in this order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik for each pair of different tasks.
+    """Variables in this order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik for each pair of
+    different tasks.
 
-    y_ik = 1: i precedes k on the same GPU. With one such variable for each order of a pair, Eq. 6 needs one H a row instead of
-    three, and what precedes a task can be added up (`_start_after_those_before`), which makes the relaxation much tighter.
+    y_ik = 1: i precedes k on the same GPU. With one such variable for each order of a pair,
+    Eq. 6 needs one H a row instead of three, and what precedes a task can be added up
+    (`_start_after_those_before`), which makes the relaxation much tighter.
     """
 
     def __init__(self, instance: Instance, known: float) -> None:
@@ -108,7 +122,9 @@ class _Model:
         self.constraints = self._matrix()
 
     def _latest(self, known: float) -> Floats:
-        """Of each completion: no task costs more than a known schedule leaves it, and no GPU idles after the last arrival."""
+        """Of each completion: no task costs more than a known schedule leaves it, and no GPU idles
+        after the last arrival.
+        """
         jobs = self.instance
         alone = jobs.weight * np.maximum(0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s)
         left = known * (1 + 1e-9) - (alone.sum() - alone)
@@ -131,17 +147,23 @@ class _Model:
 
     def _completion(self, i: int) -> dict[int, float]:
         """c_i = s_i + sum over j of x_ij p_ij (Eq. 4)."""
-        return {self._s(i): 1.0, **{self._x(i, j): self._times_s[i, j] for j in range(len(self.instance.gpus))}}
+        return {
+            self._s(i): 1.0,
+            **{self._x(i, j): self._times_s[i, j] for j in range(len(self.instance.gpus))},
+        }
 
     def _assign(self, i: int) -> None:
         own = range(len(self.instance.gpus))
         self._rows.append(({self._x(i, j): 1.0 for j in own}, 1.0, 1.0))  # Eq. 2
         late = {**{name: -factor for name, factor in self._completion(i).items()}, self._t(i): 1.0}
-        self._rows.append((late, -self.instance.deadline_s[i], np.inf))  # T_i >= c_i - d_i, of Eq. 1
+        # T_i >= c_i - d_i, of Eq. 1
+        self._rows.append((late, -self.instance.deadline_s[i], np.inf))
         self._rows.append((self._completion(i), -np.inf, self._latest_s[i]))
 
     def _keep_apart(self, i: int, k: int) -> None:
-        """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it starts; H is as small as it can be."""
+        """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it starts;
+        H is as small as it can be.
+        """
         both = {self._y(i, k): 1.0, self._y(k, i): 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
@@ -152,7 +174,8 @@ class _Model:
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Implied: those that arrive from a_r <= a_k on and precede k all run between a_r and s_k, for their time on k's GPU.
+        """Implied: those that arrive from a_r <= a_k on and precede k all run between a_r and s_k,
+        for their time on k's GPU.
 
         If k is not on GPU j, their least times hold instead: D is what their times on j are more.
         """
@@ -165,17 +188,26 @@ class _Model:
                 own = [i for i in before if self._fits[i, j]]
                 more = float(sum(self._times_s[i, j] - jobs.least_time_s[i] for i in own))
                 if more > 0:
-                    row = {self._s(k): 1.0, self._x(k, j): -more, **{self._y(i, k): -self._times_s[i, j] for i in own}}
+                    row = {
+                        self._s(k): 1.0,
+                        self._x(k, j): -more,
+                        **{self._y(i, k): -self._times_s[i, j] for i in own},
+                    }
                     self._rows.append((row, since_s - more, np.inf))
 
     def _order_equal_gpus(self) -> None:
-        """Of equal GPUs, the next has a task only if the one before has an earlier one of those that fit."""
+        """Of equal GPUs, the next has a task only if the one before has an earlier one of
+        those that fit.
+        """
         gpus = self.instance.gpus
         for j in range(1, len(gpus)):
             if (gpus[j].memory_gb, gpus[j].speed) == (gpus[j - 1].memory_gb, gpus[j - 1].speed):
                 fit = np.flatnonzero(self._fits[:, j]).tolist()
                 for place, i in enumerate(fit):
-                    row = {self._x(i, j): 1.0, **{self._x(earlier, j - 1): -1.0 for earlier in fit[:place]}}
+                    row = {
+                        self._x(i, j): 1.0,
+                        **{self._x(earlier, j - 1): -1.0 for earlier in fit[:place]},
+                    }
                     self._rows.append((row, -np.inf, 0.0))
 
     def _limits(self) -> Bounds:
@@ -196,11 +228,16 @@ class _Model:
             columns += list(row)
             values += list(row.values())
         matrix = csr_array((values, (rows, columns)), shape=(len(self._rows), self._size))
-        return LinearConstraint(matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows])
+        return LinearConstraint(
+            matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]
+        )
 
     def schedule(self, solution: Floats) -> Schedule:
         """The schedule that a solution stands for, each task as early as its GPU's order allows."""
         n, m = self.instance.times_s.shape
         chosen = solution[: n * m].reshape(n, m).argmax(axis=1)
         start_s = solution[self._s(0) : self._s(0) + n]
-        return from_sequences(self.instance, [sorted(np.flatnonzero(chosen == j), key=lambda i: start_s[i]) for j in range(m)])
+        return from_sequences(
+            self.instance,
+            [sorted(np.flatnonzero(chosen == j), key=lambda i: start_s[i]) for j in range(m)],
+        )

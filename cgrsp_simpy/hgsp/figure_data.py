@@ -1,4 +1,6 @@
-"""The data behind the figures of HGSP, from runs of our own: for each the rows that are plotted, and nothing else."""
+"""The data behind the figures of HGSP, from runs of our own: for each the rows that are plotted,
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +49,14 @@ COMPARED = ("fifo", "greedy", "sagreedy", "sagreedy-arrived", "wspt", "edd", "at
 GANTT = ("fifo", "greedy", "sagreedy", "annealing")
 UTILISED = ("tasks1", "tasks3")  # medium and high load on the same three GPUs
 MEDIUM, HIGH = "tasks1", "tasks3"
-FIFTY = Level(50, "small", 2.0, (1.0, 3.0))  # few enough to see each task, twice as much as three GPUs can do
+# few enough to see each task, twice as much as three GPUs can do
+FIFTY = Level(50, "small", 2.0, (1.0, 3.0))
 WINDOW_S = 1800.0
 MOVES = 100_000  # of the annealing
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 
-# hgsp.txt Table I: weighted tardiness and miss rate in %, of the authors' instances, which are not ours.
+# hgsp.txt Table I: weighted tardiness and miss rate in %, of the authors' instances, which
+# are not ours.
 PUBLISHED = {
     ("tasks1", "fifo"): (524.0, 5.7),
     ("tasks1", "greedy"): (503.0, 5.2),
@@ -76,7 +80,10 @@ def _published(level: str, name: str) -> tuple[float, float] | None:
 
 
 class Runs:
-    """Runs that figures share, each made once. instances: of each load level, with seeds from 0. moves: of the annealing."""
+    """Runs that figures share, each made once.
+
+    instances: of each load level, with seeds from 0. moves: of the annealing.
+    """
 
     def __init__(self, instances: int, moves: int, executor: Executor | int | None = None) -> None:
         check_whole("instances", instances, least=1)
@@ -88,7 +95,9 @@ class Runs:
         """Level and scheduler -> the figures of each instance, in order of their seeds."""
         keys = [(level, seed, self.moves) for level in LEVELS for seed in range(self.instances)]
         found = dict(as_they_come(_measure, dict(enumerate(keys)), self.executor))
-        table: dict[tuple[str, str], list[Row]] = {(level, name): [] for level in LEVELS for name in COMPARED}
+        table: dict[tuple[str, str], list[Row]] = {
+            (level, name): [] for level in LEVELS for name in COMPARED
+        }
         for number, (level, _, _) in enumerate(keys):
             for name, figures in found[number].items():
                 table[level, name].append(figures)
@@ -120,13 +129,17 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
     models = {gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus}
     return {
-        model: 100 * sum(float(busy_s[schedule.gpu == j].sum()) for j in own) / (len(own) * float(span_s))
+        model: 100
+        * sum(float(busy_s[schedule.gpu == j].sum()) for j in own)
+        / (len(own) * float(span_s))
         for model, own in models.items()
     }
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
-    """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no bound is known."""
+    """Mean and half width of a metric; nothing if an instance lacks it, as the gap where no
+    bound is known.
+    """
     if np.isnan(values).any():
         return {}
     known = mean(values)
@@ -137,7 +150,8 @@ def _known(metric: str, values: Sequence[float]) -> Row:
 
 
 def table_one(runs: Runs) -> list[Row]:
-    """Table I: each level and scheduler with 95 % half widths, the published values beside, of other instances.
+    """Table I: each level and scheduler with 95 % half widths, the published values beside, of
+    other instances.
 
     minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
     """
@@ -147,7 +161,10 @@ def table_one(runs: Runs) -> list[Row]:
         for metric in METRICS:
             row |= _known(metric, [each[metric] for each in found])
         pairs = zip(found, runs.measured[level, "greedy"])
-        row |= _known("minus_greedy", [own["weighted_tardiness"] - greedy["weighted_tardiness"] for own, greedy in pairs])
+        row |= _known(
+            "minus_greedy",
+            [own["weighted_tardiness"] - greedy["weighted_tardiness"] for own, greedy in pairs],
+        )
         if published := _published(level, name):
             row |= dict(zip(("published_weighted_tardiness", "published_dmr_pct"), published))
         rows.append(row)
@@ -155,12 +172,17 @@ def table_one(runs: Runs) -> list[Row]:
 
 
 def comparison(runs: Runs) -> list[Row]:
-    """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the published ratio beside."""
+    """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the
+    published ratio beside.
+    """
     rows = []
     for (level, name), found in runs.measured.items():
         pairs = zip(found, runs.measured[level, "fifo"])
         row: Row = {"level": level, "scheduler": name}
-        row |= _known("of_fifo", [own["weighted_tardiness"] / fifo["weighted_tardiness"] for own, fifo in pairs])
+        row |= _known(
+            "of_fifo",
+            [own["weighted_tardiness"] / fifo["weighted_tardiness"] for own, fifo in pairs],
+        )
         if published := _published(level, name):
             row["published_of_fifo"] = published[0] / PUBLISHED[level, "fifo"][0]
         rows.append(row)
@@ -170,7 +192,12 @@ def comparison(runs: Runs) -> list[Row]:
 def utilisation(runs: Runs) -> list[Row]:
     """How busy the GPUs of each model are, by level and scheduler, with 95 % half widths."""
     return [
-        {"level": level, "scheduler": name, "gpu": gpu, **_known("busy_pct", [each["busy_pct"][gpu] for each in found])}
+        {
+            "level": level,
+            "scheduler": name,
+            "gpu": gpu,
+            **_known("busy_pct", [each["busy_pct"][gpu] for each in found]),
+        }
         for (level, name), found in runs.measured.items()
         if level in UTILISED
         for gpu in found[0]["busy_pct"]
@@ -186,34 +213,66 @@ def gantt(runs: Runs) -> list[Row]:
 
 
 def gantt_window(runs: Runs) -> list[Row]:
-    """Of tasks1, the tasks that start in the half hour in which FIFO starts most of those that it ends late."""
+    """Of tasks1, the tasks that start in the half hour in which FIFO starts most of those
+    that it ends late.
+    """
     by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
     late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
-    begin_s = max(late_s, key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s))
-    return [row for rows in by_name.values() for row in rows if begin_s <= row["start_s"] < begin_s + WINDOW_S]
+    begin_s = max(
+        late_s, key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s)
+    )
+    return [
+        row
+        for rows in by_name.values()
+        for row in rows
+        if begin_s <= row["start_s"] < begin_s + WINDOW_S
+    ]
 
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
     schedule = solve(instance, name, moves=moves).schedule
     shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
     late = schedule.tardiness_s > 0
-    of_all = {"late_of_all": int(late.sum()), "tasks": instance.tasks, "weighted_tardiness": schedule.weighted_tardiness}
+    of_all = {
+        "late_of_all": int(late.sum()),
+        "tasks": instance.tasks,
+        "weighted_tardiness": schedule.weighted_tardiness,
+    }
     return [
-        {"scheduler": name, **{column: row[column] for column in shown}, "late": int(is_late), **of_all}
+        {
+            "scheduler": name,
+            **{column: row[column] for column in shown},
+            "late": int(is_late),
+            **of_all,
+        }
         for row, is_late in zip(schedule.rows(), late.tolist())
     ]
 
 
 def searches(runs: Runs) -> list[Row]:
-    """The course of both annealings under high load, and of ours on the fifty tasks; tardiness over FIFO's."""
+    """The course of both annealings under high load, and of ours on the fifty tasks;
+    tardiness over FIFO's.
+    """
     rows = []
     for name, level in (("sagreedy", HIGH), ("annealing", HIGH), ("annealing", FIFTY)):
         instance = generate(level)
         fifo = solve(instance, "fifo").schedule.weighted_tardiness
         bound = lower_bound(instance) / fifo
         for step in solve(instance, name, moves=runs.moves).course:
-            row = {"search": name, "on": f"{instance.tasks} tasks", "move": step.iteration, "temperature": step.temperature}
-            rows.append({**row, "of_fifo": step.objective / fifo, "best_of_fifo": step.best / fifo, "bound_of_fifo": bound})
+            row = {
+                "search": name,
+                "on": f"{instance.tasks} tasks",
+                "move": step.iteration,
+                "temperature": step.temperature,
+            }
+            rows.append(
+                {
+                    **row,
+                    "of_fifo": step.objective / fifo,
+                    "best_of_fifo": step.best / fifo,
+                    "bound_of_fifo": bound,
+                }
+            )
     return rows
 
 

@@ -1,4 +1,6 @@
-"""The figures and tables of HGSP from instances and runs of our own: of each the data as CSV, and the picture as PNG and SVG."""
+"""The figures and tables of HGSP from instances and runs of our own: of each the data as CSV, and
+the picture as PNG and SVG.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,14 @@ def draw_figures(
     instances: int = 10,
     moves: int = data.MOVES,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
 
-    style: "print" or "lecture". executor: as of `as_they_come`. instances: generated ones a load level, of seeds from 0. moves:
-    of the annealing.
+    style: "print" or "lecture". executor: as of `as_they_come`. instances: generated ones a load
+    level, of seeds from 0. moves: of the annealing.
 
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that cannot be written.
+    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that
+    cannot be written.
     """
     ids = tuple(FIGURES) if ids is None else ids
     runs, intro = Runs(instances, moves, executor), _intro(instances)
@@ -101,7 +105,8 @@ def pictures(instances: int) -> dict[str, Picture]:
             data.table_two_rows,
             panels.table_two,
             findings.table_two,
-            "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves: when all are.\n"
+            "20 requests on 16 GPUs. At once: a GPU is used as it falls idle; waves:"
+            " when all are.\n"
             "Steps: decisions every 0.01 s alone, as in the paper.\n"
             "Response: from arrival to completion, printed as waiting",
             (6.3, 3.8),
@@ -113,12 +118,14 @@ def pictures(instances: int) -> dict[str, Picture]:
 def _intro(instances: int) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
-        "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here: tasks1 to tasks4 are"
-        f" generated, of the printed sizes and clusters, {instances} instances each. A published value belongs to other"
-        " instances; what can be compared is who is better than whom, and by what share. What stands after ± is half of a 95 %"
-        " interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its SAGreedy in two readings; wspt,"
-        " edd and atc are dispatch rules, annealing is ours. Each picture has the CSV of what is plotted beside it."
-        " All of them: `cgrsp hgsp figures --out figures/hgsp`.",
+        "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here:"
+        f" tasks1 to tasks4 are generated, of the printed sizes and clusters, {instances} instances"
+        " each. A published value belongs to other instances; what can be compared is who is"
+        " better than whom, and by what share. What stands after ± is half of a 95 % interval."
+        " fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its"
+        " SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is ours."
+        " Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures"
+        " --out figures/hgsp`.",
     ]
 
 
@@ -137,31 +144,71 @@ def _table_one(rows: list[Row]) -> str:
     lines = []
     for row in rows:
         tardiness, spread = row["weighted_tardiness"], row[half("weighted_tardiness")]
-        printed = amount(row["published_weighted_tardiness"]) if "published_weighted_tardiness" in row else ""
+        printed = (
+            amount(row["published_weighted_tardiness"])
+            if "published_weighted_tardiness" in row
+            else ""
+        )
         cells = [
             row["level"],
             row["scheduler"],
             f"{amount(tardiness)} ± {amount(spread, tardiness)}",
             printed,
         ]
-        cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}", str(row.get("published_dmr_pct", ""))]
+        cells += [
+            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
+            str(row.get("published_dmr_pct", "")),
+        ]
         lines.append(
-            [*cells, f"{row['utilisation_pct']:.1f}", amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
+            [
+                *cells,
+                f"{row['utilisation_pct']:.1f}",
+                amount(row["lower_bound"]) if row["lower_bound"] else "none known",
+            ]
         )
     return markdown(head, 2, lines) + "\n\n\\* of other instances"
 
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown."""
-    waits = {"mean_wait_s": "mean wait, s", "wait_p50_s": "p50", "wait_p90_s": "p90", "wait_p99_s": "p99"}
-    head = ("scheduler", "mode", "decisions", "weighted response, s", "printed*", "mean response, s", "printed*", *waits.values())
+    waits = {
+        "mean_wait_s": "mean wait, s",
+        "wait_p50_s": "p50",
+        "wait_p90_s": "p90",
+        "wait_p99_s": "p99",
+    }
+    head = (
+        "scheduler",
+        "mode",
+        "decisions",
+        "weighted response, s",
+        "printed*",
+        "mean response, s",
+        "printed*",
+        *waits.values(),
+    )
     lines = []
     for row in rows:
-        printed = [f"{row[f'printed_{name}']:.3f}" if row["step_s"] else "" for name in ("weighted_response", "mean_response_s")]
-        cells = [row["scheduler"], row["mode"], f"every {row['step_s']} s" if row["step_s"] else "at any time"]
-        cells += [f"{row['weighted_response']:.3f}", printed[0], f"{row['mean_response_s']:.3f}", printed[1]]
+        printed = [
+            f"{row[f'printed_{name}']:.3f}" if row["step_s"] else ""
+            for name in ("weighted_response", "mean_response_s")
+        ]
+        cells = [
+            row["scheduler"],
+            row["mode"],
+            f"every {row['step_s']} s" if row["step_s"] else "at any time",
+        ]
+        cells += [
+            f"{row['weighted_response']:.3f}",
+            printed[0],
+            f"{row['mean_response_s']:.3f}",
+            printed[1],
+        ]
         lines.append([*cells, *(f"{row[name]:.3f}" for name in waits), str(row["completed"])])
-    return markdown((*head, "completed"), 3, lines) + "\n\n\\* as waiting; it is the time from arrival to completion"
+    return (
+        markdown((*head, "completed"), 3, lines)
+        + "\n\n\\* as waiting; it is the time from arrival to completion"
+    )
 
 
 FIGURES = pictures(10)

@@ -1,4 +1,6 @@
-"""Instances of the kind of the paper's data sets, which are not part of this package: tasks1 to tasks4 (hgsp.txt Section IV)."""
+"""Instances of the kind of the paper's data sets, which are not part of this package: tasks1 to
+tasks4 (hgsp.txt Section IV).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ __all__ = ["LEVELS", "Level", "generate"]
 BASE_SPEED = 30.0  # the A30's, the "baseline" of Section IV
 MEAN_WORKLOAD = 900.0  # half a minute on an A30
 SPREAD = 0.5  # standard deviation of the workload's logarithm
-MEMORY_GB = ((2.0, 24.0), (24.0, 48.0), (48.0, 80.0))  # what fits on all, on L40 and A100, on A100 alone
+# what fits on all, on L40 and A100, on A100 alone
+MEMORY_GB = ((2.0, 24.0), (24.0, 48.0), (48.0, 80.0))
 MEMORY_SHARES = (0.80, 0.15, 0.05)
 
 
@@ -62,11 +65,14 @@ class Level:
     def name(self) -> str:
         """What is generated."""
         least, greatest = self.slack
-        return f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:g}, slack {least:g} to {greatest:g}"
+        return (
+            f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:g}, slack {least:g}"
+            f" to {greatest:g}"
+        )
 
 
-# Sizes and clusters are printed; load and slack are ours, chosen so that FIFO misses about as many deadlines as in Table I
-# (5.7 %, 1.9 %, 99.5 %, 99.1 %).
+# Sizes and clusters are printed; load and slack are ours, chosen so that FIFO misses about as many
+# deadlines as in Table I (5.7 %, 1.9 %, 99.5 %, 99.1 %).
 LEVELS = {
     "tasks1": Level(1000, "small", 0.7, (1.2, 4.0)),
     "tasks2": Level(2000, "medium", 0.45, (0.75, 3.0)),
@@ -76,10 +82,12 @@ LEVELS = {
 
 
 def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = None) -> Instance:
-    """Tasks of a load level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or one of one's own.
+    """Tasks of a load level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4"
+    (extreme), or one of one's own.
 
-    Poisson arrivals, log-normal workloads, weights 1 to 10, memory of three classes that force the use of several models; each
-    has its own stream. gpus: those of the level's cluster unless given; the arrivals do not depend on them.
+    Poisson arrivals, log-normal workloads, weights 1 to 10, memory of three classes that force the
+    use of several models; each has its own stream. gpus: those of the level's cluster unless given;
+    the arrivals do not depend on them.
     """
     check_whole("seed", seed, least=0)
     name = level if isinstance(level, str) else "generated"
@@ -98,4 +106,6 @@ def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = N
     weight = stream(seed, "weights").integers(1, 11, n).astype(float)
     slack = stream(seed, "deadlines").uniform(*level.slack, n)
     deadline_s = arrival_s + slack * workload / BASE_SPEED
-    return Instance(workload, memory_gb, deadline_s, weight, arrival_s, gpus or own, f"{name} seed {seed}")
+    return Instance(
+        workload, memory_gb, deadline_s, weight, arrival_s, gpus or own, f"{name} seed {seed}"
+    )

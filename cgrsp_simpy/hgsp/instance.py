@@ -1,4 +1,6 @@
-"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each takes on which (hgsp.txt Section I)."""
+"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each takes on
+which (hgsp.txt Section I).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    check_whole,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.reading import csv_faults, listed
 from cgrsp_simpy.model.table import csv_text
@@ -67,12 +76,14 @@ class Gpu:
         check_number(f"speed of {self.name}", self.speed, above=0)
 
 
-_MODELS = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))  # hgsp.txt Section IV
+# hgsp.txt Section IV
+_MODELS = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
 CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2), ("large", 3))}
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
-    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt Section IV), or of a file.
+    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt
+    Section IV), or of a file.
 
     A file's name ends in .csv or .toml; see `read_cluster`.
     """
@@ -84,13 +95,14 @@ def cluster(name: str) -> tuple[Gpu, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Tasks in order of arrival, those that arrive together in the order given, and the GPUs that they run on.
+    """Tasks in order of arrival, those that arrive together in the order given, and the GPUs
+    that they run on.
 
     Parameters
     ----------
     workload, memory_gb, deadline_s, weight, arrival_s : arrays of float, of shape (tasks,)
-        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the arrival
-        is allowed, the task is late then.
+        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline before the
+        arrival is allowed, the task is late then.
     gpus : tuple of Gpu
         At least one.
     name : str
@@ -130,7 +142,9 @@ class Instance:
             object.__setattr__(self, column, np.array(getattr(self, column), dtype=np.float64))
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
-        object.__setattr__(self, "task_names", tuple(self.task_names) or tuple(map(str, range(1, self.tasks + 1))))
+        object.__setattr__(
+            self, "task_names", tuple(self.task_names) or tuple(map(str, range(1, self.tasks + 1)))
+        )
         self._check_names()
         for column in COLUMNS:
             self._check(column, getattr(self, column))
@@ -141,28 +155,56 @@ class Instance:
         for column in COLUMNS:
             object.__setattr__(self, column, getattr(self, column)[order])
         for own in ("task_names", "lines"):
-            object.__setattr__(self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own)))
+            object.__setattr__(
+                self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own))
+            )
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
         if len(late) and not self.free_s.any():  # of a plan that is made anew it has been said
             many = f"{len(late)} of {self.tasks} tasks have their deadline before they arrive"
-            log.warning("%s: %s, the first of them %s; they count as late", self.name, many, self._called(late[0]))
+            log.warning(
+                "%s: %s, the first of them %s; they count as late",
+                self.name,
+                many,
+                self._called(late[0]),
+            )
 
     def _called(self, index: int) -> str:
         """What messages call a task, while tasks are in the order given."""
-        return f"task {self.task_names[index]}" + (f" (line {self.lines[index]})" if self.lines else "")
+        return f"task {self.task_names[index]}" + (
+            f" (line {self.lines[index]})" if self.lines else ""
+        )
 
     def _check_names(self) -> None:
         names = self.task_names
-        require(len(names) == self.tasks, "number of task_names", len(names), f"{self.tasks}, one a task")
-        require(len(self.lines) in (0, self.tasks), "number of lines", len(self.lines), f"{self.tasks}, one a task")
+        require(
+            len(names) == self.tasks,
+            "number of task_names",
+            len(names),
+            f"{self.tasks}, one a task",
+        )
+        require(
+            len(self.lines) in (0, self.tasks),
+            "number of lines",
+            len(self.lines),
+            f"{self.tasks}, one a task",
+        )
         for name, times in Counter(names).items():
-            require(isinstance(name, str) and name != "", "name of a task", name, "a text, not empty")
-            require(times == 1, "name of a task", name, f"the name of one task alone; {times} have it")
+            require(
+                isinstance(name, str) and name != "", "name of a task", name, "a text, not empty"
+            )
+            require(
+                times == 1, "name of a task", name, f"the name of one task alone; {times} have it"
+            )
 
     def _check(self, column: str, values: Floats) -> None:
-        require(values.shape == (self.tasks,), f"shape of {column}", values.shape, f"({self.tasks},), one a task")
+        require(
+            values.shape == (self.tasks,),
+            f"shape of {column}",
+            values.shape,
+            f"({self.tasks},), one a task",
+        )
         bad = ~(np.isfinite(values) & (values >= 0))
         if column == "workload":
             bad |= values == 0
@@ -174,13 +216,22 @@ class Instance:
         most = max(gpu.memory_gb for gpu in self.gpus)
         for index in np.flatnonzero(self.memory_gb > most)[:1]:
             raise InputError(
-                f"memory_gb of {self._called(index)}(={self.memory_gb[index].item()!r}) fits on no GPU;"
-                f" the largest has {most:g} GB"
+                f"memory_gb of {self._called(index)}(={self.memory_gb[index].item()!r}) fits on"
+                f" no GPU; the largest has {most:g} GB"
             )
 
     def _check_free(self) -> None:
-        free_s = np.array(self.free_s, dtype=np.float64) if len(self.free_s) else np.zeros(len(self.gpus))
-        require(free_s.shape == (len(self.gpus),), "shape of free_s", free_s.shape, f"({len(self.gpus)},), one a GPU")
+        free_s = (
+            np.array(self.free_s, dtype=np.float64)
+            if len(self.free_s)
+            else np.zeros(len(self.gpus))
+        )
+        require(
+            free_s.shape == (len(self.gpus),),
+            "shape of free_s",
+            free_s.shape,
+            f"({len(self.gpus)},), one a GPU",
+        )
         for j, value in enumerate(free_s.tolist()):
             check_number(f"free_s of GPU {j + 1}", value, least=0)
         object.__setattr__(self, "free_s", free_s)
@@ -192,10 +243,14 @@ class Instance:
 
     @cached_property
     def times_s(self) -> Floats:
-        """p_ij = L_i / v_j, seconds, of shape (tasks, GPUs); infinite where a task does not fit (Eq. 3)."""
+        """p_ij = L_i / v_j, seconds, of shape (tasks, GPUs); infinite where a task does
+        not fit (Eq. 3).
+        """
         speeds = np.array([gpu.speed for gpu in self.gpus])
         memory_gb = np.array([gpu.memory_gb for gpu in self.gpus])
-        return np.where(self.memory_gb[:, None] <= memory_gb, self.workload[:, None] / speeds, np.inf)
+        return np.where(
+            self.memory_gb[:, None] <= memory_gb, self.workload[:, None] / speeds, np.inf
+        )
 
     @cached_property
     def least_time_s(self) -> Floats:
@@ -207,9 +262,14 @@ class Instance:
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
-    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s, weight, arrival_s."""
+    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
+    weight, arrival_s.
+    """
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
-    rows = [{"task": task, **dict(zip(COLUMNS, values))} for task, values in zip(instance.task_names, zip(*columns))]
+    rows = [
+        {"task": task, **dict(zip(COLUMNS, values))}
+        for task, values in zip(instance.task_names, zip(*columns))
+    ]
     write_whole(Path(path), csv_text(rows).encode())
 
 
@@ -219,8 +279,8 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     Parameters
     ----------
     path : str or Path
-        A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML file
-        with a table [[gpu]] of these three for each GPU.
+        A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
+        file with a table [[gpu]] of these three for each GPU.
 
     Raises
     ------
@@ -257,9 +317,11 @@ def _gpu(line: int, row: dict[str, str]) -> Gpu:
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; other columns are not looked at.
+    """Read tasks from a CSV file with the columns of `write_instance`; other columns are
+    not looked at.
 
-    The column task gives the tasks their names; in a file without it they are numbered from 1, in its order.
+    The column task gives the tasks their names; in a file without it they are numbered from
+    1, in its order.
 
     Parameters
     ----------
@@ -268,7 +330,8 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     gpus : tuple of Gpu
         That the tasks run on.
     skip_unfit : bool
-        Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of refusing them.
+        Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of
+        refusing them.
 
     Raises
     ------
@@ -277,12 +340,17 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     """
     path = Path(path)
     with csv_faults(path):
-        rows = [_row(line, number, row) for number, (line, row) in enumerate(_table(path, COLUMNS), start=1)]
+        rows = [
+            _row(line, number, row)
+            for number, (line, row) in enumerate(_table(path, COLUMNS), start=1)
+        ]
         if skip_unfit:
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
         columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
         names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
-        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines)
+        return Instance(
+            **dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines
+        )
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
@@ -290,7 +358,12 @@ def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]
     with path.open(encoding="utf-8-sig", newline="") as file:
         table = csv.DictReader(file)
         missing = [column for column in columns if column not in (table.fieldnames or ())]
-        require(not missing, "columns", ",".join(table.fieldnames or ()), f"among others {','.join(columns)}")
+        require(
+            not missing,
+            "columns",
+            ",".join(table.fieldnames or ()),
+            f"among others {','.join(columns)}",
+        )
         return [(table.line_num, row) for row in table]
 
 
@@ -303,7 +376,11 @@ class _Row(NamedTuple):
 
 
 def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
-    return _Row(line, cells.get("task", str(number)), [_number(line, column, cells[column]) for column in COLUMNS])
+    return _Row(
+        line,
+        cells.get("task", str(number)),
+        [_number(line, column, cells[column]) for column in COLUMNS],
+    )
 
 
 def _number(line: int, column: str, text: str | None) -> float:
@@ -317,21 +394,27 @@ def _fitting(path: Path, rows: list[_Row], most_gb: float) -> list[_Row]:
     memory = COLUMNS.index("memory_gb")
     unfit = [f"line {row.line}: task {row.name}" for row in rows if row.values[memory] > most_gb]
     if unfit:
-        log.warning("%s: %d tasks fit on no GPU and are left out: %s", path, len(unfit), listed(unfit))
+        log.warning(
+            "%s: %d tasks fit on no GPU and are left out: %s", path, len(unfit), listed(unfit)
+        )
     return [row for row in rows if not row.values[memory] > most_gb]
 
 
-# n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of numbers does not tell it:
-# the 125 instances of n = 40 could be 100 of n = 50, or 50 of n = 100.
+# n of the instances in the OR-Library's files of weighted tardiness, by their names. The number of
+# numbers does not tell it: the 125 instances of n = 40 could be 100 of n = 50, or 50 of n = 100.
 ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 
 
-def read_orlib(path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None) -> Instance:
-    """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n weights, n due dates.
+def read_orlib(
+    path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None
+) -> Instance:
+    """An instance of the OR-Library's weighted tardiness files: per instance n processing times,
+    n weights, n due dates.
 
-    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n; known of the library's own files
-    wt40.txt, wt50.txt and wt100.txt. Raises InputError with the file's name for any other file without `tasks`, one whose
-    count of numbers does not fit n, or an index beyond its end.
+    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n; known
+    of the library's own files wt40.txt, wt50.txt and wt100.txt. Raises InputError with the file's
+    name for any other file without `tasks`, one whose count of numbers does not fit n, or an index
+    beyond its end.
     """
     check_whole("index", index, least=1)
     check_whole("machines", machines, least=1)
@@ -346,7 +429,12 @@ def read_orlib(path: str | Path, index: int = 1, machines: int = 1, tasks: int |
     n = tasks or ORLIB_TASKS.get(Path(path).stem) or _refuse_to_guess(path, len(numbers))
     held = len(numbers) // (3 * n)
     fits = len(numbers) > 0 and len(numbers) % (3 * n) == 0
-    require(fits, f"{path}: numbers", len(numbers), f"a multiple of {3 * n}, three for each of {n} tasks")
+    require(
+        fits,
+        f"{path}: numbers",
+        len(numbers),
+        f"a multiple of {3 * n}, three for each of {n} tasks",
+    )
     require(index <= held, f"{path}: index", index, f"a number from 1 to {held}")
     times, weights, due = numbers.reshape(held, 3, n)[index - 1]
     none = np.zeros(n)
@@ -355,6 +443,13 @@ def read_orlib(path: str | Path, index: int = 1, machines: int = 1, tasks: int |
 
 
 def _refuse_to_guess(path: str | Path, numbers: int) -> NoReturn:
-    fitting = [f"{numbers // (3 * n)} instances of {n}" for n in ORLIB_TASKS.values() if numbers and numbers % (3 * n) == 0]
+    fitting = [
+        f"{numbers // (3 * n)} instances of {n}"
+        for n in ORLIB_TASKS.values()
+        if numbers and numbers % (3 * n) == 0
+    ]
     could = f" ({' or '.join(fitting)} would fit)" if fitting else ""
-    raise InputError(f"{path}: {numbers} numbers do not tell how many tasks an instance has{could}; give it (--size)")
+    raise InputError(
+        f"{path}: {numbers} numbers do not tell how many tasks an instance has{could};"
+        " give it (--size)"
+    )

@@ -1,4 +1,6 @@
-"""What an LLM scheduler sees, and the schedulers: orders of the waiting requests, and when a decision may be made."""
+"""What an LLM scheduler sees, and the schedulers: orders of the waiting requests, and when a
+decision may be made.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
-__all__ = ["SCHEDULERS", "STEP_S", "Request", "RequestPolicy", "RequestState", "Stepped", "Waves", "fifo", "wsrpt"]
+__all__ = [
+    "SCHEDULERS",
+    "STEP_S",
+    "Request",
+    "RequestPolicy",
+    "RequestState",
+    "Stepped",
+    "Waves",
+    "fifo",
+    "wsrpt",
+]
 
 STEP_S = 0.01  # Section VI.D
 
@@ -22,8 +34,8 @@ STEP_S = 0.01  # Section VI.D
 class Request:
     """A request that has arrived.
 
-    id: its number in order of arrival, from 1. name: the id, unless requests are named. gpus: tau, all held at once. time_s:
-    p_prefill + p_decode, seconds.
+    id: its number in order of arrival, from 1. name: the id, unless requests are named. gpus: tau,
+    all held at once. time_s: p_prefill + p_decode, seconds.
     """
 
     id: int
@@ -35,7 +47,9 @@ class Request:
 
 
 class RequestState:
-    """The requests that wait and the GPUs, as policies see them. waiting: oldest first. free: GPUs that are idle, of `gpus`.
+    """The requests that wait and the GPUs, as policies see them.
+
+    waiting: oldest first. free: GPUs that are idle, of `gpus`.
 
     A policy answers with pairs (request, number of its GPUs), and if it likes with a `Wake`.
     """
@@ -56,7 +70,10 @@ class RequestState:
 
     def describe(self, request: Request) -> str:
         """What a listing says of a request that arrives."""
-        return f"request {request.name}, {request.gpus} GPUs for {request.time_s:.2f} s, weight {request.weight:g}"
+        return (
+            f"request {request.name}, {request.gpus} GPUs for {request.time_s:.2f} s, weight"
+            f" {request.weight:g}"
+        )
 
     def add(self, request: Request) -> None:
         """A request waits."""
@@ -96,18 +113,24 @@ def fifo(view: RequestState) -> Answer:
 
 
 def wsrpt(view: RequestState) -> Answer:
-    """The largest w / (p_prefill + p_decode) first, equal ones by arrival, then number (hgsp.txt Eq. 17).
+    """The largest w / (p_prefill + p_decode) first, equal ones by arrival, then number
+    (hgsp.txt Eq. 17).
 
     Nothing is interrupted, so that what remains of a waiting request is the whole of it.
     """
-    yield from _in_order(view, nlargest(view.free, view.waiting, key=lambda request: request.weight / request.time_s))  # stable
+    # stable
+    yield from _in_order(
+        view, nlargest(view.free, view.waiting, key=lambda request: request.weight / request.time_s)
+    )
 
 
 SCHEDULERS: dict[str, RequestPolicy] = {"fifo": fifo, "wsrpt": wsrpt}
 
 
 class Waves:
-    """A policy that is asked only when every GPU is idle: nothing starts until the whole running batch has ended."""
+    """A policy that is asked only when every GPU is idle: nothing starts until the whole running
+    batch has ended.
+    """
 
     def __init__(self, policy: RequestPolicy) -> None:
         self.policy, self.name = policy, policy_name(policy)
@@ -120,14 +143,16 @@ class Waves:
 class Stepped:
     """A policy that is asked only at steps of a clock, as in the loop of hgsp.txt Section VI.D.
 
-    At each step, requests whose completion is reached free their GPUs, arrivals join the queue, and then the policy decides;
-    whatever happens between two steps is noticed at the second. A request's completion is its start plus its execution time,
-    not the step at which that is noticed.
+    At each step, requests whose completion is reached free their GPUs, arrivals join the queue,
+    and then the policy decides; whatever happens between two steps is noticed at the second.
+    A request's completion is its start plus its execution time, not the step at which
+    that is noticed.
 
-    The clock is a running sum of `step_s` in floating point, t = t + step, and this is where the printed late step comes from.
-    Two hundred steps of 0.01 s sum to 2.0000000000000013, so that a request that ends at 2.0 is noticed at step 200. But 250 of
-    them sum to 2.4999999999999907: a request that ends at 2.5 is not yet complete at step 250, and its GPUs start the next
-    request at step 251, at 2.51 s. A clock of exact multiples would be late nowhere on that workload.
+    The clock is a running sum of `step_s` in floating point, t = t + step, and this is where the
+    printed late step comes from. Two hundred steps of 0.01 s sum to 2.0000000000000013, so that
+    a request that ends at 2.0 is noticed at step 200. But 250 of them sum to 2.4999999999999907:
+    a request that ends at 2.5 is not yet complete at step 250, and its GPUs start the next request
+    at step 251, at 2.51 s. A clock of exact multiples would be late nowhere on that workload.
     """
 
     def __init__(self, policy: RequestPolicy, step_s: float = STEP_S) -> None:
@@ -138,7 +163,8 @@ class Stepped:
 
     def __call__(self, view: RequestState) -> Any:
         """What the policy decides at a step; between steps, to be woken at the next."""
-        on_step = self._woken and view.now_s >= self._clock_s  # the wake may come a rounding after its time
+        # the wake may come a rounding after its time
+        on_step = self._woken and view.now_s >= self._clock_s
         if not on_step:
             while self._clock_s < view.now_s:
                 self._clock_s += self.step_s

@@ -1,4 +1,6 @@
-"""LLM inference requests and the cluster that serves them (hgsp.txt Section VI.A), and the reader of a log of requests."""
+"""LLM inference requests and the cluster that serves them (hgsp.txt Section VI.A), and the reader
+of a log of requests.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,28 @@ import numpy as np
 from cgrsp_simpy.hgsp.instance import Floats
 from cgrsp_simpy.hgsp.schedule import Ints
 from cgrsp_simpy.logs import Tags, read_log
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    check_whole,
+    entries_of,
+    require,
+)
 
 __all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "RequestList", "read_requests"]
 
-WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}  # columns of whole numbers, and the least of each
+# columns of whole numbers, and the least of each
+WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}
 MOST = 1e15  # of a whole number: up to here floats are exact
 
 
 @dataclass(frozen=True)
 class LlmModel:
-    """A language model. memory_gb: what it needs in all, m_i; each of tau GPUs holds m_i / tau of it."""
+    """A language model.
+
+    memory_gb: what it needs in all, m_i; each of tau GPUs holds m_i / tau of it.
+    """
 
     name: str
     memory_gb: float
@@ -35,15 +48,16 @@ QWEN3 = LlmModel("Qwen3", 30.0)  # Section VI.C: 15 GB per GPU with tau = 2
 
 @dataclass(frozen=True, eq=False)
 class RequestList:
-    """Requests in order of arrival, those that arrive together in the order given; columns of shape (requests,).
+    """Requests in order of arrival, those that arrive together in the order given; columns of
+    shape (requests,).
 
     Parameters
     ----------
     arrival_s : array of float
         a_i, seconds, at least 0.
     prompt_tokens, output_tokens : arrays of int
-        Tokens of the phases PREFILL and DECODE, at least 0 and not both 0; a request of one phase has 0
-        tokens of the other.
+        Tokens of the phases PREFILL and DECODE, at least 0 and not both 0; a request of one phase
+        has 0 tokens of the other.
     weight : array of float
         w_i, at least 0.
     gpus : array of int
@@ -78,22 +92,36 @@ class RequestList:
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
-        columns = {name: np.array(getattr(self, name), np.float64) for name in ("arrival_s", "weight", *WHOLE)}
+        columns = {
+            name: np.array(getattr(self, name), np.float64)
+            for name in ("arrival_s", "weight", *WHOLE)
+        }
         number = columns["arrival_s"].size
         if number == 0:
             raise InputError(f"{self.name}: no request")
         names = tuple(self.request_names) or tuple(map(str, range(1, number + 1)))
-        require(len(names) == number, "number of request_names", len(names), f"{number}, one a request")
+        require(
+            len(names) == number, "number of request_names", len(names), f"{number}, one a request"
+        )
         for name, values in columns.items():
-            require(values.shape == (number,), f"shape of {name}", values.shape, f"({number},), one a request")
+            require(
+                values.shape == (number,),
+                f"shape of {name}",
+                values.shape,
+                f"({number},), one a request",
+            )
             _check(name, values, names)
         for index in np.flatnonzero(columns["prompt_tokens"] + columns["output_tokens"] == 0)[:1]:
-            require(False, f"prompt_tokens + output_tokens of request {names[index]}", 0, "at least 1")
+            require(
+                False, f"prompt_tokens + output_tokens of request {names[index]}", 0, "at least 1"
+            )
         models = entries_of("models", self.models, "a list of models, one a request")
         require(len(models) == number, "number of models", len(models), f"{number}, one a request")
         order = np.argsort(columns["arrival_s"], kind="stable")
         for name, values in columns.items():
-            object.__setattr__(self, name, values[order].astype(np.int64 if name in WHOLE else np.float64))
+            object.__setattr__(
+                self, name, values[order].astype(np.int64 if name in WHOLE else np.float64)
+            )
         object.__setattr__(self, "models", tuple(models[index] for index in order))
         object.__setattr__(self, "request_names", tuple(names[index] for index in order))
         object.__setattr__(self, "tags", self.tags.chosen(order))
@@ -152,29 +180,40 @@ class LlmCluster:
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
     def times_s(self, requests: RequestList) -> Floats:
-        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds, of shape (requests,)."""
-        return requests.prompt_tokens / self.prefill_tokens_per_s + requests.output_tokens / self.decode_tokens_per_s
+        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds,
+        of shape (requests,).
+        """
+        return (
+            requests.prompt_tokens / self.prefill_tokens_per_s
+            + requests.output_tokens / self.decode_tokens_per_s
+        )
 
     def check(self, requests: RequestList) -> None:
-        """Raise InputError, naming the request, for one that can never run here: too many GPUs, or too much memory on each."""
+        """Raise InputError, naming the request, for one that can never run here: too many GPUs, or
+        too much memory on each.
+        """
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(
-                f"request {requests.request_names[index]} needs {requests.gpus[index]} GPUs at once;"
-                f" the cluster has {self.gpus} {self.gpu} in all"
+                f"request {requests.request_names[index]} needs {requests.gpus[index]} GPUs at"
+                f" once; the cluster has {self.gpus} {self.gpu} in all"
             )
-        for name, model, gpus in zip(requests.request_names, requests.models, requests.gpus.tolist()):
+        for name, model, gpus in zip(
+            requests.request_names, requests.models, requests.gpus.tolist()
+        ):
             if model.memory_gb / gpus > self.memory_gb:
                 raise InputError(
-                    f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs ({model.name});"
-                    f" {self.gpu} has {self.memory_gb:g} GB"
+                    f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs"
+                    f" ({model.name}); {self.gpu} has {self.memory_gb:g} GB"
                 )
 
 
 # ---- a log of requests ----
 
-SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0  # the printed workload weighs prompts of 500 tokens 10, of 2000 tokens 1
+# the printed workload weighs prompts of 500 tokens 10, of 2000 tokens 1
+SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0
 
-# Name of a law -> weights from the columns prompt_tokens and output_tokens. Logs hold no weights: these laws are ours.
+# Name of a law -> weights from the columns prompt_tokens and output_tokens. Logs hold no weights:
+# these laws are ours.
 WEIGHTS: dict[str, Callable[[Ints, Ints], Floats]] = {
     "equal": lambda prompt, output: np.ones(len(prompt)),  # noqa: ARG005, as of every law
     "short": lambda prompt, output: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),  # noqa: ARG005
@@ -192,12 +231,14 @@ def read_requests(
     window: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> RequestList:
-    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of 2023.
+    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference
+    trace of 2023.
 
-    Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows nothing else: gpus (tau) and
-    model are the same for all requests, and weight names a law of WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt
-    tokens, else 1). For columns of one's own: `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
-    format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`.
+    Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows
+    nothing else: gpus (tau) and model are the same for all requests, and weight names a law of
+    WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). For columns of one's
+    own: `dataclasses.replace(requests, weight=...)`. Each request is named by its line. format,
+    window, strict, columns: as of `cgrsp_simpy.logs.read_log`.
 
     Raises InputError with the file's name, and the line where there is one.
     """
@@ -205,8 +246,13 @@ def read_requests(
     check_whole("gpus", gpus, least=1)
     found = read_log(path, format, window=window, strict=strict, columns=columns)
     found = found.usable("LLM requests", ("submit_s", "prompt_tokens", "output_tokens"), {})
-    arrival_s, prompt, output = found["submit_s"], *(found[name].astype(int) for name in ("prompt_tokens", "output_tokens"))
+    arrival_s, prompt, output = (
+        found["submit_s"],
+        *(found[name].astype(int) for name in ("prompt_tokens", "output_tokens")),
+    )
     name, number = found.path.name.removesuffix(".gz").rpartition(".")[0], len(found)
     weights = WEIGHTS[weight](prompt, output)
     same, lines = (np.full(number, gpus), (model,) * number), tuple(map(str, found.line.tolist()))
-    return RequestList(arrival_s - arrival_s[0], prompt, output, weights, *same, name, lines, found.tags)
+    return RequestList(
+        arrival_s - arrival_s[0], prompt, output, weights, *same, name, lines, found.tags
+    )

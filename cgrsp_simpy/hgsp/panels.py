@@ -38,7 +38,12 @@ LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 
 def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str) -> None:
     """A legend above all panels, with a note as its title."""
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": 4, "frameon": False, "fontsize": "small"}
+    place: dict[str, Any] = {
+        "loc": "outside upper left",
+        "ncols": 4,
+        "frameon": False,
+        "fontsize": "small",
+    }
     place |= {"title": note, "title_fontsize": "small", "alignment": "left"}
     canvas.legend(handles=list(handles), **place, handlelength=1.6, columnspacing=1.4)
 
@@ -48,7 +53,9 @@ def _published() -> Line2D:
 
 
 def amount(value: float, beside: float = 0.0) -> str:
-    """A weighted tardiness in few digits; in millions if it, or what it stands beside, has so many."""
+    """A weighted tardiness in few digits; in millions if it, or what it stands
+    beside, has so many.
+    """
     if max(value, beside) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
@@ -58,7 +65,9 @@ def amount(value: float, beside: float = 0.0) -> str:
 
 
 def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A panel a scheduler: bars in green for tasks that end in time, in red for those that end late."""
+    """A panel a scheduler: bars in green for tasks that end in time, in red for those
+    that end late.
+    """
     axes = canvas.subplots(len(GANTT), 1, sharex=True)
     for ax, name in zip(axes, GANTT):
         own = [row for row in rows if row["scheduler"] == name]
@@ -68,8 +77,14 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
         ax.set_title(_headed(name, own), loc="left", fontsize="small")
     axes[-1].set_xlabel("time (min)")
-    axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, max(row["finish_s"] for row in rows) / 60)
-    _legend(canvas, [Patch(color=ON_TIME, label="ends in time"), Patch(color=LATE, label="ends late")], note)
+    axes[-1].set_xlim(
+        min(row["start_s"] for row in rows) // 60, max(row["finish_s"] for row in rows) / 60
+    )
+    _legend(
+        canvas,
+        [Patch(color=ON_TIME, label="ends in time"), Patch(color=LATE, label="ends late")],
+        note,
+    )
 
 
 def _headed(name: str, rows: Sequence[Row]) -> str:
@@ -136,11 +151,15 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
         value, colour = row["weighted_tardiness"], COLOURS[row["scheduler"]]
         ax.plot([value], [place], "o", color=colour)
-        marks.intervals(ax, [value], [place], x_half=[row[half("weighted_tardiness")]], colour=colour)
+        marks.intervals(
+            ax, [value], [place], x_half=[row[half("weighted_tardiness")]], colour=colour
+        )
     published = [row.get("published_weighted_tardiness", nan) for row in rows]
     ax.plot(published, range(len(rows)), **marks.hollow())
     ax.set_xscale("log")
-    decades = np.log10([row["weighted_tardiness"] for row in rows] + [value for value in published if value > 0])
+    decades = np.log10(
+        [row["weighted_tardiness"] for row in rows] + [value for value in published if value > 0]
+    )
     ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
@@ -184,9 +203,14 @@ def searches(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 def _course(upper: Axes, lower: Axes, rows: Sequence[Row]) -> None:
     thousands = rows[-1]["move"] >= 10_000
-    moves, thin = [row["move"] / (1000 if thousands else 1) for row in rows], 0.7 * rcParams["lines.linewidth"]
+    moves, thin = (
+        [row["move"] / (1000 if thousands else 1) for row in rows],
+        0.7 * rcParams["lines.linewidth"],
+    )
     upper.plot(moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current")
-    upper.plot(moves, [row["best_of_fifo"] for row in rows], color=COLOURS["edd"], label="best so far")
+    upper.plot(
+        moves, [row["best_of_fifo"] for row in rows], color=COLOURS["edd"], label="best so far"
+    )
     upper.axhline(rows[0]["bound_of_fifo"], color="black", lw=thin, ls=":", label="lower bound")
     upper.set_ylim(0, 1.05)
     lower.plot(moves, [row["temperature"] for row in rows], color=LATE)
@@ -200,7 +224,10 @@ def _course(upper: Axes, lower: Axes, rows: Sequence[Row]) -> None:
 
 def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     """Bars of both measures in each mode, the printed values as hollow marks."""
-    names = [", ".join([row["scheduler"], SHORT[row["mode"]], *(["steps"] if row["step_s"] else [])]) for row in rows]
+    names = [
+        ", ".join([row["scheduler"], SHORT[row["mode"]], *(["steps"] if row["step_s"] else [])])
+        for row in rows
+    ]
     colours = [COLOURS["fifo" if row["scheduler"] == "fifo" else "wspt"] for row in rows]
     labels = {"weighted_response": "weighted response (s)", "mean_response_s": "mean response (s)"}
     for ax, (metric, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):

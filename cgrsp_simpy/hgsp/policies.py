@@ -1,4 +1,6 @@
-"""Policies for HGSP tasks: a plan made ahead and carried out, a plan made anew from time to time, and rules asked online."""
+"""Policies for HGSP tasks: a plan made ahead and carried out, a plan made anew from time to time,
+and rules asked online.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ __all__ = ["Answer", "Follow", "Online", "Replan", "TaskPolicy"]
 
 Answer = Iterator[tuple[Task, GpuSlot] | Wake]
 TaskPolicy = Callable[[TaskView], object]
-"""A function of a TaskView that answers with pairs (task, GPU) and Wakes, as a list or one by one."""
+"""A function of a TaskView that answers with pairs (task, GPU) and Wakes, as a list
+or one by one.
+"""
 
 
 class Follow:
-    """Carries out a schedule: each GPU runs its tasks in the planned order, each as early as it can.
+    """Carries out a schedule: each GPU runs its tasks in the planned order, each as
+    early as it can.
 
-    Where the plan has a GPU idle although its next task is there, it idles until that task's planned start.
+    Where the plan has a GPU idle although its next task is there, it idles until that task's
+    planned start.
     """
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
@@ -44,7 +50,9 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """A GPU's tasks, the last first: id, and until when the plan holds each back, seconds (0: it does not)."""
+    """A GPU's tasks, the last first: id, and until when the plan holds each back, seconds
+    (0: it does not).
+    """
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)
@@ -65,15 +73,18 @@ class Online:
 
 
 class Replan:
-    """Every `every_s` seconds plans anew what has arrived and not started, and carries that out until the next plan.
+    """Every `every_s` seconds plans anew what has arrived and not started, and carries that out
+    until the next plan.
 
-    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule. What arrives between two plans waits for the
-    second.
+    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule. What arrives
+    between two plans waits for the second.
     """
 
     hears_all = True  # plans are due also when every GPU is busy
 
-    def __init__(self, plan: Callable[[Instance], Schedule], every_s: float, name: str = "replan") -> None:
+    def __init__(
+        self, plan: Callable[[Instance], Schedule], every_s: float, name: str = "replan"
+    ) -> None:
         check_number("replan_s", every_s, above=0)
         self.name, self._plan, self._every_s = name, plan, every_s
         self._due_s: float | None = None  # of the next plan; None: nothing waits for it
@@ -101,5 +112,10 @@ class Replan:
         rows = [[getattr(task, column) for column in COLUMNS] for task in queue]
         gpus, names = tuple(slot.gpu for slot in view.gpus), tuple(task.name for task in queue)
         columns = dict(zip(COLUMNS, np.array(rows).T))
-        instance = Instance(**columns, gpus=gpus, name="what waits", task_names=names, free_s=np.array(view.free_s))
-        return [[queue[index] for index in reversed(sequence)] for sequence in self._plan(instance).sequences()]
+        instance = Instance(
+            **columns, gpus=gpus, name="what waits", task_names=names, free_s=np.array(view.free_s)
+        )
+        return [
+            [queue[index] for index in reversed(sequence)]
+            for sequence in self._plan(instance).sequences()
+        ]

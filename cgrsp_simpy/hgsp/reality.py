@@ -1,4 +1,6 @@
-"""How a scheduler meets reality: its plan frozen, a plan made anew from time to time, or a rule asked online."""
+"""How a scheduler meets reality: its plan frozen, a plan made anew from time to time, or a
+rule asked online.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ OWNERS = {
 class Way:
     """A scheduler, and how it meets reality.
 
-    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with every arrival
-    known, and its order is carried out.
+    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with every
+    arrival known, and its order is carried out.
 
     Parameters
     ----------
@@ -62,10 +64,17 @@ class Way:
         check_number("replan_s", self.replan_s, least=0)
         check_whole("moves", self.moves, least=0)
         check_number("seconds", self.seconds, least=0)
-        require(not (self.online and self.replan_s), "replan_s", self.replan_s, "0 for a rule that is asked online")
+        require(
+            not (self.online and self.replan_s),
+            "replan_s",
+            self.replan_s,
+            "0 for a rule that is asked online",
+        )
         for name, owners in OWNERS.items():
             if getattr(self, name) and self.scheduler not in owners:
-                raise InputError(f"{self.scheduler} has no {name}; it goes with {' or '.join(owners)}")
+                raise InputError(
+                    f"{self.scheduler} has no {name}; it goes with {' or '.join(owners)}"
+                )
 
     @property
     def name(self) -> str:
@@ -73,7 +82,10 @@ class Way:
         if not isinstance(self.scheduler, str):
             return policy_name(self.scheduler)
         given = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
-        told = ",".join(f"{name}={'true' if value is True else f'{value:.12g}'}" for name, value in given.items())
+        told = ",".join(
+            f"{name}={'true' if value is True else f'{value:.12g}'}"
+            for name, value in given.items()
+        )
         return f"{self.scheduler}:{told}" if told else self.scheduler
 
     @property
@@ -85,7 +97,11 @@ class Way:
         """The same with a setting's limits where it has none of its own."""
         asked = {"moves": moves, "seconds": seconds}
         own = self.moves or self.seconds
-        more = {name: value for name, value in asked.items() if value and not own and self.scheduler in OWNERS[name]}
+        more = {
+            name: value
+            for name, value in asked.items()
+            if value and not own and self.scheduler in OWNERS[name]
+        }
         return replace(self, **more)  # type: ignore[arg-type]
 
     def limits(self, seed: int) -> Limits:
@@ -113,8 +129,15 @@ class Way:
         if self.replan_s:
             scheduler, end_s = SCHEDULERS[self.scheduler], float(plan.finish_s.max())
             least_s = end_s / MOST_PLANS
-            require(self.replan_s >= least_s, "replan_s", self.replan_s, f"at least {least_s:g} for a plan of {end_s:g} s")
-            return Replan(lambda instance: scheduler(instance, limits).schedule, self.replan_s, self.name)
+            require(
+                self.replan_s >= least_s,
+                "replan_s",
+                self.replan_s,
+                f"at least {least_s:g} for a plan of {end_s:g} s",
+            )
+            return Replan(
+                lambda instance: scheduler(instance, limits).schedule, self.replan_s, self.name
+            )
         return Online(RULES[self.scheduler], self.name) if self.online else Follow(plan, self.name)
 
 

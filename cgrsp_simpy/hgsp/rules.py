@@ -17,7 +17,9 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
 
 class Columns(NamedTuple):
-    """Tasks that wait, in order of arrival. times_s: p_ij, of shape (tasks, GPUs); the others of shape (tasks,).
+    """Tasks that wait, in order of arrival.
+
+    times_s: p_ij, of shape (tasks, GPUs); the others of shape (tasks,).
 
     least_time_s: on the fastest GPU that each fits on. Times in seconds.
     """
@@ -39,7 +41,9 @@ Priority = Callable[[Columns, float], Floats]
 
 
 def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
-    """Weighted shortest processing time: w / p. Source: Smith (1956), Naval Research Logistics Quarterly 3, 59-66."""
+    """Weighted shortest processing time: w / p. Source: Smith (1956), Naval Research Logistics
+    Quarterly 3, 59-66.
+    """
     return waiting.weight / waiting.least_time_s
 
 
@@ -51,8 +55,8 @@ def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
 def atc(waiting: Columns, now_s: float) -> Floats:
     """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p - t).
 
-    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987), Management Science 33,
-    1035-1047.
+    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987),
+    Management Science 33, 1035-1047.
     """
     time_s = waiting.least_time_s
     slack_s = np.maximum(0.0, waiting.deadline_s - time_s - now_s)
@@ -62,11 +66,13 @@ def atc(waiting: Columns, now_s: float) -> Floats:
 RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 
 
-def decide(waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float) -> list[tuple[int, int]]:
+def decide(
+    waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float
+) -> list[tuple[int, int]]:
     """Who starts now: pairs of a place among the waiting tasks and a GPU.
 
-    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal priorities go by arrival, equal GPUs by
-    index.
+    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal priorities go
+    by arrival, equal GPUs by index.
     """
     free = sorted(idle)
     answer: list[tuple[int, int]] = []
@@ -82,12 +88,22 @@ def decide(waiting: Columns, priority: Priority, idle: Sequence[int], now_s: flo
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
     """The schedule that a rule makes when tasks are revealed as they arrive."""
-    gpu, start_s, finish_s = np.zeros(instance.tasks, np.int64), np.zeros(instance.tasks), np.zeros(instance.tasks)
-    idle, waiting, ends = set[int](), list[int](), [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())]
+    gpu, start_s, finish_s = (
+        np.zeros(instance.tasks, np.int64),
+        np.zeros(instance.tasks),
+        np.zeros(instance.tasks),
+    )
+    idle, waiting, ends = (
+        set[int](),
+        list[int](),
+        [(free_s, j) for j, free_s in enumerate(instance.free_s.tolist())],
+    )
     heapify(ends)
     arrivals, coming = instance.arrival_s.tolist(), 0
     while coming < instance.tasks or waiting:
-        now_s = min(arrivals[coming] if coming < instance.tasks else np.inf, ends[0][0] if ends else np.inf)
+        now_s = min(
+            arrivals[coming] if coming < instance.tasks else np.inf, ends[0][0] if ends else np.inf
+        )
         while coming < instance.tasks and arrivals[coming] <= now_s:
             waiting.append(coming)
             coming += 1

@@ -1,12 +1,16 @@
-"""SAGreedy: annealing over orders of tasks, each evaluated by greedy assignment (hgsp.txt Section III.C), in two readings.
+"""SAGreedy: annealing over orders of tasks, each evaluated by greedy assignment (hgsp.txt Section
+III.C), in two readings.
 
-The neighbour puts late tasks at the front of the order, before tasks that arrive long before them. The text can be read in two
-ways as to what greedy assignment (Section III.B) makes of a task that is put in front of the queue and has not arrived:
+The neighbour puts late tasks at the front of the order, before tasks that arrive long before them.
+The text can be read in two ways as to what greedy assignment (Section III.B) makes of a task that
+is put in front of the queue and has not arrived:
 
-- "For each task i in order", with c_ij = max(a_i, avail_j) + L_i / v_j and avail_j the time at which GPU j finishes what it has
-  been assigned: the task takes a GPU at once, and blocks it until the task arrives and has run (`greedy_assignment`).
-- "At any scheduling decision point", "tasks arrive dynamically" (Section III): only tasks that have arrived are in the queue,
-  and the order says which of them goes first; the task blocks nothing before it arrives (`greedy_as_they_arrive`).
+- "For each task i in order", with c_ij = max(a_i, avail_j) + L_i / v_j and avail_j the time at
+  which GPU j finishes what it has been assigned: the task takes a GPU at once, and blocks it until
+  the task arrives and has run (`greedy_assignment`).
+- "At any scheduling decision point", "tasks arrive dynamically" (Section III): only tasks that have
+  arrived are in the queue, and the order says which of them goes first; the task blocks nothing
+  before it arrives (`greedy_as_they_arrive`).
 
 In order of arrival both give Greedy's schedule, from which the search starts.
 """
@@ -46,10 +50,12 @@ class Iteration:
 
 
 def greedy_as_they_arrive(instance: Instance, order: Iterable[int]) -> Schedule:
-    """Decide whenever a task arrives or a GPU falls idle: greedy assignment of the tasks that have arrived, in a given order.
+    """Decide whenever a task arrives or a GPU falls idle: greedy assignment of the tasks that have
+    arrived, in a given order.
 
-    A task whose earliest finish is on an idle GPU starts; one that would end sooner on a busy GPU waits for that, and those after
-    it count with it. What waits is decided anew at the next decision. order: indices of all tasks.
+    A task whose earliest finish is on an idle GPU starts; one that would end sooner on a busy
+    GPU waits for that, and those after it count with it. What waits is decided anew at the next
+    decision. order: indices of all tasks.
     """
     rank = {task: place for place, task in enumerate(order)}
     n, arrivals, times = instance.tasks, instance.arrival_s.tolist(), instance.times_s.tolist()
@@ -57,7 +63,8 @@ def greedy_as_they_arrive(instance: Instance, order: Iterable[int]) -> Schedule:
     free_s, queue, coming, now_s = instance.free_s.tolist(), list[tuple[int, int]](), 0, 0.0
     while coming < n or queue:
         ends_s = [end_s for end_s in free_s if end_s > now_s] if queue else []
-        now_s = max(min(ends_s + arrivals[coming : coming + 1]), min(free_s))  # nothing starts before a GPU is idle
+        # nothing starts before a GPU is idle
+        now_s = max(min(ends_s + arrivals[coming : coming + 1]), min(free_s))
         while coming < n and arrivals[coming] <= now_s:
             insort(queue, (rank[coming], coming))
             coming += 1
@@ -69,7 +76,10 @@ def greedy_as_they_arrive(instance: Instance, order: Iterable[int]) -> Schedule:
 def _start(
     queue: list[tuple[int, int]], times: list[list[float]], free_s: list[float], now_s: float
 ) -> list[tuple[int, int, float]]:
-    """Take out of a queue of (rank, task) what starts now: task, GPU and finish of each. free_s: when each GPU falls idle."""
+    """Take out of a queue of (rank, task) what starts now: task, GPU and finish of each.
+
+    free_s: when each GPU falls idle.
+    """
     planned_s, place, started = [max(now_s, end_s) for end_s in free_s], 0, []
     while place < len(queue) and now_s in planned_s:
         task = queue[place][1]
@@ -84,7 +94,10 @@ def _start(
 
 
 def sagreedy(
-    instance: Instance, seed: int = 0, iterations: int = ITERATIONS, assign: Assign = greedy_assignment
+    instance: Instance,
+    seed: int = 0,
+    iterations: int = ITERATIONS,
+    assign: Assign = greedy_assignment,
 ) -> tuple[Schedule, list[Iteration]]:
     """The best schedule of a run, and its course; never worse than Greedy, from which it starts.
 
@@ -109,7 +122,9 @@ def sagreedy(
 
 
 def _neighbour(order: np.ndarray, schedule: Schedule, temperature: float) -> np.ndarray:
-    """The worst of the tardy tasks to the front, by weighted tardiness; the others stay in order."""
+    """The worst of the tardy tasks to the front, by weighted tardiness; the others
+    stay in order.
+    """
     weighted = schedule.instance.weight * schedule.tardiness_s
     tardy = int((schedule.tardiness_s > 0).sum())
     ratio = min(MOST_RATIO, max(LEAST_RATIO, (temperature - LEAST) / (INITIAL - LEAST)))  # Eq. 15

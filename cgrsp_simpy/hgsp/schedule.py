@@ -21,10 +21,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Where and when each task runs; columns of shape (tasks,). gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i.
+    """Where and when each task runs; columns of shape (tasks,).
 
-    Of a schedule that was measured, granted_s: when each task was given its GPU, the provisioning delay before start_s; policy:
-    whose it is.
+    gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i.
+
+    Of a schedule that was measured, granted_s: when each task was given its GPU, the provisioning
+    delay before start_s; policy: whose it is.
     """
 
     instance: Instance
@@ -46,7 +48,9 @@ class Schedule:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10), makespan_s (11), utilisation_pct (12)."""
+        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10), makespan_s (11),
+        utilisation_pct (12).
+        """
         jobs, flow_s = self.instance, self.finish_s - self.instance.arrival_s
         late = int((self.finish_s > jobs.deadline_s).sum())
         makespan_s = float(self.finish_s.max())
@@ -58,45 +62,75 @@ class Schedule:
             "dmc": late,
             "dmr_pct": 100 * late / jobs.tasks,
             "makespan_s": makespan_s,
-            "utilisation_pct": 100 * busy_s / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
+            "utilisation_pct": 100
+            * busy_s
+            / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
         }
 
     def sequences(self) -> list[list[int]]:
         """The tasks of each GPU in the order in which they run."""
         order = np.lexsort((self.finish_s, self.start_s))
-        return [[int(task) for task in order if self.gpu[task] == j] for j in range(len(self.instance.gpus))]
+        return [
+            [int(task) for task in order if self.gpu[task] == j]
+            for j in range(len(self.instance.gpus))
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Where and when each task runs, in order of arrival: its name, number (from 1) and name of its GPU, times in seconds."""
+        """Where and when each task runs, in order of arrival: its name, number (from 1) and name of
+        its GPU, times in seconds.
+        """
         jobs = self.instance
         times = (jobs.arrival_s, self.start_s, self.finish_s, jobs.deadline_s, jobs.weight)
         names = ("arrival_s", "start_s", "finish_s", "deadline_s", "weight")
         return [
             {"task": task, "gpu_number": j + 1, "gpu": jobs.gpus[j].name, **dict(zip(names, row))}
-            for task, j, row in zip(jobs.task_names, self.gpu.tolist(), zip(*(column.tolist() for column in times)))
+            for task, j, row in zip(
+                jobs.task_names, self.gpu.tolist(), zip(*(column.tolist() for column in times))
+            )
         ]
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Who holds which GPU when: a row a task and phase (provisioning, executing), an array of CLAIM, by time of grant.
+        """Who holds which GPU when: a row a task and phase (provisioning, executing), an array of
+        CLAIM, by time of grant.
 
-        job: the task's number in order of arrival, from 1. place: the GPU's index. from_s, to_s: seconds.
+        job: the task's number in order of arrival, from 1. place: the GPU's index. from_s,
+        to_s: seconds.
         """
         granted_s = self.start_s if self.granted_s is None else self.granted_s
-        columns = zip(self.gpu.tolist(), granted_s.tolist(), self.start_s.tolist(), self.finish_s.tolist())
-        return claims_table([(id, ((j, 1),), *times_s) for id, (j, *times_s) in enumerate(columns, start=1)])
+        columns = zip(
+            self.gpu.tolist(), granted_s.tolist(), self.start_s.tolist(), self.finish_s.tolist()
+        )
+        return claims_table(
+            [(id, ((j, 1),), *times_s) for id, (j, *times_s) in enumerate(columns, start=1)]
+        )
 
     @property
     def timeline(self) -> Timeline:
-        """The schedule for plots: tasks by their names, coloured by the memory of the least GPU on which they fit."""
+        """The schedule for plots: tasks by their names, coloured by the memory of the least GPU
+        on which they fit.
+        """
         jobs, granted_s = self.instance, self.start_s if self.granted_s is None else self.granted_s
         ids = range(1, jobs.tasks + 1)
-        visits = np.array(list(zip(ids, jobs.arrival_s, granted_s, self.finish_s, jobs.deadline_s)), VISIT)
+        visits = np.array(
+            list(zip(ids, jobs.arrival_s, granted_s, self.finish_s, jobs.deadline_s)), VISIT
+        )
         sizes_gb = np.unique([gpu.memory_gb for gpu in jobs.gpus])
-        kinds = [f"up to {size:g} GB" for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]]
+        kinds = [
+            f"up to {size:g} GB" for size in sizes_gb[np.searchsorted(sizes_gb, jobs.memory_gb)]
+        ]
         places = tuple(f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1))
         labels = dict(zip(ids, jobs.task_names))
-        return Timeline("GPU", places, (1.0,) * len(places), self.claims, visits, labels, dict(zip(ids, kinds)), self.policy)
+        return Timeline(
+            "GPU",
+            places,
+            (1.0,) * len(places),
+            self.claims,
+            visits,
+            labels,
+            dict(zip(ids, kinds)),
+            self.policy,
+        )
 
     @property
     def fits(self) -> npt.NDArray[np.bool_]:
@@ -110,7 +144,8 @@ class Schedule:
         for broken, what in (
             (~self.fits, "runs on a GPU whose memory it exceeds (Eq. 3)"),
             (
-                np.abs(self.finish_s - self.start_s - times_s) > 1e-9 * np.maximum(1, self.finish_s),
+                np.abs(self.finish_s - self.start_s - times_s)
+                > 1e-9 * np.maximum(1, self.finish_s),
                 "runs too long or short (Eq. 4)",
             ),
             (self.start_s < jobs.arrival_s, "starts before it arrives (Eq. 5)"),
@@ -120,7 +155,9 @@ class Schedule:
         for sequence in self.sequences():
             for one, other in pairwise(sequence):
                 if self.start_s[other] < self.finish_s[one]:
-                    return f"tasks {jobs.task_names[one]} and {jobs.task_names[other]} overlap (Eq. 6)"
+                    return (
+                        f"tasks {jobs.task_names[one]} and {jobs.task_names[other]} overlap (Eq. 6)"
+                    )
         return ""
 
 
@@ -129,11 +166,15 @@ def weighted_tardiness(instance: Instance, finish_s: Sequence[float]) -> float:
     return float(instance.weight @ np.maximum(0.0, np.asarray(finish_s) - instance.deadline_s))
 
 
-def greedy_assignment(instance: Instance, order: Iterable[int], least_start: bool = False) -> Schedule:
-    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT), or that starts it first.
+def greedy_assignment(
+    instance: Instance, order: Iterable[int], least_start: bool = False
+) -> Schedule:
+    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT), or that
+    starts it first.
 
-    order: indices of all tasks. A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is the
-    first. Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
+    order: indices of all tasks. A GPU starts its tasks in the order in which they are put on it;
+    of GPUs that are equal it is the first. Source: hgsp.txt Section III.A (FIFO: least start) and
+    III.B (Greedy: least finish).
     """
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
     free_s = instance.free_s.tolist()
@@ -154,7 +195,11 @@ def greedy_assignment(instance: Instance, order: Iterable[int], least_start: boo
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
     """The schedule in which each GPU runs its tasks in a given order, each as early as it can."""
-    gpu, start, finish = np.zeros(instance.tasks, np.int64), np.zeros(instance.tasks), np.zeros(instance.tasks)
+    gpu, start, finish = (
+        np.zeros(instance.tasks, np.int64),
+        np.zeros(instance.tasks),
+        np.zeros(instance.tasks),
+    )
     for j, sequence in enumerate(sequences):
         now_s = instance.free_s[j]
         for task in sequence:

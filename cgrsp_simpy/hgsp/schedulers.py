@@ -53,7 +53,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Found:
-    """What a scheduler answers. bound: a lower bound that it has proven, if any. course: of a search, step by step."""
+    """What a scheduler answers.
+
+    bound: a lower bound that it has proven, if any. course: of a search, step by step.
+    """
 
     schedule: Schedule
     bound: float = 0.0

@@ -72,7 +72,15 @@ class Requests(Model[Served]):
     horizon_s: float = inf
 
     metrics = METRICS
-    shown = ("weighted_response", "mean_response_s", "mean_wait_s", "wait_p50_s", "wait_p90_s", "wait_p99_s", "utilisation_pct")
+    shown = (
+        "weighted_response",
+        "mean_response_s",
+        "mean_wait_s",
+        "wait_p50_s",
+        "wait_p90_s",
+        "wait_p99_s",
+        "utilisation_pct",
+    )
     tested = ("weighted_response", "mean_response_s", "mean_wait_s")
     precise = "mean_wait_s"
     policies = POLICIES
@@ -113,7 +121,9 @@ class Requests(Model[Served]):
         return Simulation(self.source, self.cluster, policy, listener, **mode)  # type: ignore[arg-type]
 
     def varied(self, **parameters: Any) -> Requests:
-        """The requests with other parameters: their own, and those of the cluster (gpus, memory_gb and so on)."""
+        """The requests with other parameters: their own, and those of the cluster (gpus,
+        memory_gb and so on).
+        """
         names = {item.name for item in fields(LlmCluster)}
         own = {name: value for name, value in parameters.items() if name in names}
         others = {name: value for name, value in parameters.items() if name not in names}

@@ -1,4 +1,6 @@
-"""HGSP tasks carried out by the engine, process by process: as planned, or with service times and delays that no plan knows."""
+"""HGSP tasks carried out by the engine, process by process: as planned, or with service times and
+delays that no plan knows.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ Process = Generator[simpy.Event, Any, None]
 class Uncertainty:
     """In what reality differs from a plan, which knows nothing of it.
 
-    noise: coefficient of variation of service times, at most 100. They are the planned ones times log-normal draws of mean 1,
-    one a task, whoever schedules. delay_s: provisioning delay before each task, seconds; the task holds its GPU already.
-    seed: of the draws.
+    noise: coefficient of variation of service times, at most 100. They are the planned ones times
+    log-normal draws of mean 1, one a task, whoever schedules. delay_s: provisioning delay before
+    each task, seconds; the task holds its GPU already. seed: of the draws.
     """
 
     noise: float = 0.0
@@ -55,20 +57,27 @@ class Uncertainty:
     def factors(self, tasks: int) -> Floats:
         """Service time over planned time of each task, in order of arrival."""
         variance = math.log1p(self.noise**2)
-        return stream(self.seed, "service noise").lognormal(-variance / 2, math.sqrt(variance), tasks)
+        return stream(self.seed, "service noise").lognormal(
+            -variance / 2, math.sqrt(variance), tasks
+        )
 
 
 CERTAIN = Uncertainty()
 
 
 def simulate(
-    instance: Instance, policy: TaskPolicy, uncertainty: Uncertainty = CERTAIN, listener: Listener | None = None
+    instance: Instance,
+    policy: TaskPolicy,
+    uncertainty: Uncertainty = CERTAIN,
+    listener: Listener | None = None,
 ) -> Schedule:
-    """What comes of an instance under a policy; the run works on a copy of it, so that one with memory is fresh for every run.
+    """What comes of an instance under a policy; the run works on a copy of it, so that one with
+    memory is fresh for every run.
 
-    policy: a function of a TaskView, such as `Follow(schedule)` or `Online(atc)`; with an attribute hears_all = True it is asked
-    also while every GPU is busy. listener: is called with each Event.
-    Raises PolicyError if the policy answers what cannot be carried out, such as a GPU without the memory that a task needs.
+    policy: a function of a TaskView, such as `Follow(schedule)` or `Online(atc)`; with an attribute
+    hears_all = True it is asked also while every GPU is busy. listener: is called with each Event.
+    Raises PolicyError if the policy answers what cannot be carried out, such as a GPU without the
+    memory that a task needs.
     """
     run = Simulation(instance, policy, uncertainty, listener)
     run.env.run()
@@ -76,7 +85,10 @@ def simulate(
 
 
 def execute(schedule: Schedule, uncertainty: Uncertainty = CERTAIN) -> Schedule:
-    """A schedule carried out: each GPU runs its tasks in the planned order. Without uncertainty it comes out as planned."""
+    """A schedule carried out: each GPU runs its tasks in the planned order.
+
+    Without uncertainty it comes out as planned.
+    """
     return simulate(schedule.instance, Follow(schedule), uncertainty)
 
 
@@ -93,8 +105,13 @@ class Simulation:
         self.instance, self.delay_s = instance, uncertainty.delay_s
         env = self.env = simpy.Environment()
         slots = [Slot(env, "GPU", number) for number in range(1, len(instance.gpus) + 1)]
-        state, hears_all = TaskState(instance.gpus, uncertainty.delay_s), getattr(policy, "hears_all", False)
-        self.engine = Engine(env, slots, state, copy.deepcopy(policy), listener, hears_all=hears_all)
+        state, hears_all = (
+            TaskState(instance.gpus, uncertainty.delay_s),
+            getattr(policy, "hears_all", False),
+        )
+        self.engine = Engine(
+            env, slots, state, copy.deepcopy(policy), listener, hears_all=hears_all
+        )
         self.gpu = np.zeros(instance.tasks, np.int64)
         self.granted_s, self.start_s, self.finish_s = np.zeros((3, instance.tasks))
         env.process(self.source(uncertainty.factors(instance.tasks)))
@@ -102,31 +119,58 @@ class Simulation:
     def close(self) -> Schedule:
         """Where and when each task ran, once nothing is left to happen."""
         self.engine.check_done()
-        return Schedule(self.instance, self.gpu, self.start_s, self.finish_s, self.granted_s, policy_name(self.engine.policy))
+        return Schedule(
+            self.instance,
+            self.gpu,
+            self.start_s,
+            self.finish_s,
+            self.granted_s,
+            policy_name(self.engine.policy),
+        )
 
     def source(self, factors: Floats) -> Process:
         """Start the process of each task when it arrives."""
         env, jobs = self.env, self.instance
         columns = (getattr(jobs, column).tolist() for column in COLUMNS)
         rows = zip(jobs.task_names, *columns, jobs.times_s.tolist(), factors.tolist())
-        for id, (name, workload, memory_gb, deadline_s, weight, arrival_s, times_s, factor) in enumerate(rows, start=1):
+        for id, (
+            name,
+            workload,
+            memory_gb,
+            deadline_s,
+            weight,
+            arrival_s,
+            times_s,
+            factor,
+        ) in enumerate(rows, start=1):
             yield env.timeout(delay_until(env.now, arrival_s), ("submit", id))
-            task = Task(id, name, arrival_s, deadline_s, weight, workload, memory_gb, tuple(times_s))
+            task = Task(
+                id, name, arrival_s, deadline_s, weight, workload, memory_gb, tuple(times_s)
+            )
             env.process(self.task_process(task, factor))
 
     def task_process(self, task: Task, factor: float) -> Process:
-        """A task: wait for a GPU, provisioning delay, request of the GPU, execution, release. factor: of the planned time."""
+        """A task: wait for a GPU, provisioning delay, request of the GPU, execution, release.
+
+        factor: of the planned time.
+        """
         env, engine, index = self.env, self.engine, task.id - 1
         claim = yield engine.claim(task)
         slot, self.granted_s[index] = claim.terms, env.now
         if engine.listener:
-            engine.tell("dispatch", claim, f"task {task.name}, {slot.gpu.name} of {slot.gpu.memory_gb:g} GB")
+            engine.tell(
+                "dispatch", claim, f"task {task.name}, {slot.gpu.name} of {slot.gpu.memory_gb:g} GB"
+            )
         yield env.timeout(self.delay_s, ("start", task.id))
 
         claim.acquire()
         self.gpu[index], self.start_s[index] = slot.index, env.now
         if engine.listener:
-            engine.tell("start", claim, f"task {task.name}, {env.now - task.arrival_s:.2f} s after its arrival")
+            engine.tell(
+                "start",
+                claim,
+                f"task {task.name}, {env.now - task.arrival_s:.2f} s after its arrival",
+            )
         service_s = task.times_s[slot.index] * factor  # hgsp.txt Eq. 4, times what no plan knows
         yield env.timeout(service_s, ("finish", task.id))
 
@@ -134,5 +178,9 @@ class Simulation:
         if engine.listener:
             late = "late" if env.now > task.deadline_s else "in time"
             planned = f", {task.times_s[slot.index]:.2f} s planned" if factor != 1 else ""
-            engine.tell("finish", claim, f"task {task.name}, {service_s:.2f} s of execution{planned}, {late}")
+            engine.tell(
+                "finish",
+                claim,
+                f"task {task.name}, {service_s:.2f} s of execution{planned}, {late}",
+            )
         engine.release(claim)

@@ -79,7 +79,8 @@ class Solution:
     def gap_pct(self) -> float:
         """By how much the optimum can be below, in % of the weighted tardiness found.
 
-        NaN if no bound is known but that nothing is below 0; what reaches 0 is optimal all the same, and its gap is 0.
+        NaN if no bound is known but that nothing is below 0; what reaches 0 is optimal all the
+        same, and its gap is 0.
         """
         value = self.schedule.weighted_tardiness
         if value == 0:
@@ -87,17 +88,28 @@ class Solution:
         return 100 * max(0.0, value - self.lower_bound) / value if self.lower_bound > 0 else nan
 
     def summary(self) -> dict[str, float]:
-        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality differs, lower_bound and gap_pct.
+        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality differs,
+        lower_bound and gap_pct.
 
-        Where service times vary there is no bound. The seconds that planning took are no part of it: they differ
-        from run to run.
+        Where service times vary there is no bound. The seconds that planning took are no part of
+        it: they differ from run to run.
         """
-        planned = {} if self.is_as_planned else {"planned_weighted_tardiness": self.planned.weighted_tardiness}
-        bounds = {} if self.lower_bound != self.lower_bound else {"lower_bound": self.lower_bound, "gap_pct": self.gap_pct}
+        planned = (
+            {}
+            if self.is_as_planned
+            else {"planned_weighted_tardiness": self.planned.weighted_tardiness}
+        )
+        bounds = (
+            {}
+            if self.lower_bound != self.lower_bound
+            else {"lower_bound": self.lower_bound, "gap_pct": self.gap_pct}
+        )
         return {**self.schedule.metrics, **planned, **bounds}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a task, as of `Schedule.rows`, and what was planned under planned_ and its name."""
+        """One dict a task, as of `Schedule.rows`, and what was planned under
+        planned_ and its name.
+        """
         times = zip(self.schedule.rows(), self.planned.rows())
         return [{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]
 
@@ -115,7 +127,13 @@ class Solution:
 class Trial:
     """A scheduler's run that has been set up, and planned ahead if it plans, and not let go."""
 
-    def __init__(self, instance: Instance, way: Way, uncertainty: Uncertainty, listener: Listener | None = None) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        way: Way,
+        uncertainty: Uncertainty,
+        listener: Listener | None = None,
+    ) -> None:
         self.instance, self.way, self.uncertainty = instance, way, uncertainty
         limits = way.limits(uncertainty.seed)
         self._begin = time.perf_counter()
@@ -141,24 +159,31 @@ class Trial:
         measured, way, certain = self.run.close(), self.way, self.uncertainty.is_certain
         if self.found is None:
             self.seconds = time.perf_counter() - self._begin
-            self.found = Found(measured if certain else simulate(self.instance, way.policy(None, way.limits(0))))
+            self.found = Found(
+                measured if certain else simulate(self.instance, way.policy(None, way.limits(0)))
+            )
         if certain and way.is_frozen:
             _check_as_planned(measured, self.found.schedule)
         bound = nan if self.uncertainty.noise else max(self.found.bound, lower_bound(self.instance))
         as_planned = certain and not way.replan_s
         planned = replace(self.found.schedule, policy=way.name)
-        return Solution(way.name, measured, planned, self.seconds, bound, as_planned, self.found.course)
+        return Solution(
+            way.name, measured, planned, self.seconds, bound, as_planned, self.found.course
+        )
 
 
 def _check_as_planned(found: Schedule, plan: Schedule) -> None:
-    same = np.array_equal(found.gpu, plan.gpu) and np.allclose(found.finish_s, plan.finish_s, rtol=ROUNDING, atol=0)
+    same = np.array_equal(found.gpu, plan.gpu) and np.allclose(
+        found.finish_s, plan.finish_s, rtol=ROUNDING, atol=0
+    )
     if not same:
         raise RuntimeError(f"{plan.instance.name}: the simulation did not come out as planned")
 
 
 @dataclass(frozen=True)
 class Setting(Model[Solution]):
-    """Tasks on GPUs, and in what reality differs from the plans: all but the scheduler and the seed.
+    """Tasks on GPUs, and in what reality differs from the plans: all but the scheduler
+    and the seed.
 
     Parameters
     ----------
@@ -193,7 +218,15 @@ class Setting(Model[Solution]):
     seconds: float | None = None
 
     metrics = METRICS
-    shown = ("weighted_tardiness", "planned_weighted_tardiness", "dmr_pct", "act_s", "makespan_s", "utilisation_pct", "gap_pct")
+    shown = (
+        "weighted_tardiness",
+        "planned_weighted_tardiness",
+        "dmr_pct",
+        "act_s",
+        "makespan_s",
+        "utilisation_pct",
+        "gap_pct",
+    )
     tested = ("weighted_tardiness", "dmr_pct", "act_s")
     precise = "weighted_tardiness"
     policies = POLICIES
@@ -225,7 +258,9 @@ class Setting(Model[Solution]):
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether tasks or their times are drawn; on tasks that are there only a search has luck."""
+        """Whether tasks or their times are drawn; on tasks that are there only a
+        search has luck.
+        """
         return self.noise > 0 or not isinstance(self.source, Instance)
 
     @property
@@ -234,7 +269,9 @@ class Setting(Model[Solution]):
         return LEVELS[self.source].tasks if isinstance(self.source, str) else self.source.tasks
 
     def default_policies(self) -> tuple[str, ...]:
-        """The schedulers of a comparison: rules alone where no plan is possible, the annealing within the setting's limits."""
+        """The schedulers of a comparison: rules alone where no plan is possible, the annealing
+        within the setting's limits.
+        """
         if self.unknown_arrivals and self.replan_s is None:
             return tuple(RULES)
         limited = self.moves is not None or self.seconds is not None
@@ -255,12 +292,15 @@ class Setting(Model[Solution]):
         elif way.is_frozen and self.unknown_arrivals:
             if way.scheduler not in RULES:
                 raise InputError(
-                    f"{way.name} plans ahead, which unknown arrivals do not allow; have it plan anew (replan_s), or use a rule"
-                    f" ({', '.join(RULES)})"
+                    f"{way.name} plans ahead, which unknown arrivals do not allow; have it plan"
+                    f" anew (replan_s), or use a rule ({', '.join(RULES)})"
                 )
             way = replace(way, online=True)
         if way.scheduler == "annealing" and way.replan_s and not (way.moves or way.seconds):
-            raise InputError("annealing plans anew (replan_s) with few moves; give their number (moves) or seconds")
+            raise InputError(
+                "annealing plans anew (replan_s) with few moves; give their number"
+                " (moves) or seconds"
+            )
         return way
 
     def draw(self, seed: int) -> Instance:
@@ -281,7 +321,9 @@ class Setting(Model[Solution]):
         return Trial(instance, policy, Uncertainty(self.noise, self.delay_s, seed), listener)
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters: its own, and those of its Level (tasks, cluster, load, slack)."""
+        """The setting with other parameters: its own, and those of its Level (tasks,
+        cluster, load, slack).
+        """
         own = {name: value for name, value in parameters.items() if name in OF_LEVEL}
         level = LEVELS[self.source] if isinstance(self.source, str) else self.source
         changed = self

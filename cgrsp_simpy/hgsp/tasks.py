@@ -1,4 +1,7 @@
-"""What a scheduler of HGSP tasks sees: those that wait, and the GPUs. Never a task to come, never a real run time."""
+"""What a scheduler of HGSP tasks sees: those that wait, and the GPUs.
+
+Never a task to come, never a real run time.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,13 @@ __all__ = ["GpuSlot", "Task", "TaskState", "TaskView"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A task that has arrived. id: its number in order of arrival, from 1. times_s: planned, by GPU (infinite: it does not fit).
+    """A task that has arrived.
 
-    name: the id, unless a file gives names. arrival_s, deadline_s: seconds. memory_gb: that it needs (hgsp.txt Section I.B).
+    id: its number in order of arrival, from 1. times_s: planned, by GPU (infinite: it
+    does not fit).
+
+    name: the id, unless a file gives names. arrival_s, deadline_s: seconds. memory_gb: that it
+    needs (hgsp.txt Section I.B).
     """
 
     id: int
@@ -49,7 +56,10 @@ class GpuSlot:
 
 
 class TaskState:
-    """What is kept for the views. delay_s: provisioning delay of each task, seconds. waiting: claims, by task."""
+    """What is kept for the views.
+
+    delay_s: provisioning delay of each task, seconds. waiting: claims, by task.
+    """
 
     def __init__(self, gpus: Sequence[Gpu], delay_s: float) -> None:
         self.gpus = tuple(GpuSlot(index, gpu) for index, gpu in enumerate(gpus))
@@ -57,11 +67,14 @@ class TaskState:
         self.waiting: dict[Task, Claim] = {}
         self.by_id: dict[int, Task] = {}  # those that wait
         self.ends_s: list[float | None] = [None] * len(gpus)  # expected; None: the GPU is idle
-        self._columns = np.empty((3 + len(gpus), 64))  # of all that have arrived, in order of their ids
+        # of all that have arrived, in order of their ids
+        self._columns = np.empty((3 + len(gpus), 64))
 
     def columns(self) -> Columns:
         """The waiting tasks as columns, oldest first."""
-        weight, deadline_s, least_time_s, *times_s = self._columns[:, [task.id - 1 for task in self.waiting]]
+        weight, deadline_s, least_time_s, *times_s = self._columns[
+            :, [task.id - 1 for task in self.waiting]
+        ]
         return Columns(weight, deadline_s, least_time_s, np.array(times_s).T)
 
     # ---- what the engine tells ----
@@ -72,29 +85,44 @@ class TaskState:
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self.waiting)} waiting, {self.ends_s.count(None)} of {len(self.gpus)} GPUs idle"
+        return (
+            f"{len(self.waiting)} waiting, {self.ends_s.count(None)} of {len(self.gpus)} GPUs idle"
+        )
 
     def describe(self, task: Task) -> str:
         """What a listing says of a task that arrives."""
-        return f"task {task.name}, {task.memory_gb:g} GB, weight {task.weight:g}, due {task.deadline_s:.2f}"
+        return (
+            f"task {task.name}, {task.memory_gb:g} GB, weight {task.weight:g}, due"
+            f" {task.deadline_s:.2f}"
+        )
 
     def add(self, task: Task) -> None:
         """A task waits."""
         self.by_id[task.id] = task
         if task.id > self._columns.shape[1]:
             self._columns = np.hstack([self._columns, np.empty_like(self._columns)])
-        self._columns[:, task.id - 1] = (task.weight, task.deadline_s, min(task.times_s), *task.times_s)
+        self._columns[:, task.id - 1] = (
+            task.weight,
+            task.deadline_s,
+            min(task.times_s),
+            *task.times_s,
+        )
 
     def gave_up(self, task: Task) -> None:
         """No task does."""
 
     def granted(self, claim: Claim, chosen: GpuSlot) -> Sequence[Part]:
-        """A GPU is a task's, for whose memory there is room (hgsp.txt Eq. 3); the claim's terms are the GPU."""
+        """A GPU is a task's, for whose memory there is room (hgsp.txt Eq. 3); the claim's
+        terms are the GPU.
+        """
         task: Task = claim.job
         if not any(chosen is slot for slot in self.gpus):
             raise PlaceError(f"{chosen!r}, which is no GPU of the view")
         if task.memory_gb > chosen.gpu.memory_gb:
-            raise PlaceError(f"{chosen}, which has {chosen.gpu.memory_gb:g} GB; task {task.name} needs {task.memory_gb:g} GB")
+            raise PlaceError(
+                f"{chosen}, which has {chosen.gpu.memory_gb:g} GB; task {task.name} needs"
+                f" {task.memory_gb:g} GB"
+            )
         del self.by_id[task.id]
         self.ends_s[chosen.index] = claim.granted_s + self.delay_s + task.times_s[chosen.index]
         claim.terms = chosen
@@ -106,7 +134,9 @@ class TaskState:
 
 
 class TaskView:
-    """What a policy sees at a decision; to be read during the decision only. now_s: the clock, seconds.
+    """What a policy sees at a decision; to be read during the decision only.
+
+    now_s: the clock, seconds.
 
     A policy answers with pairs (task, GPU), and if it likes with a `Wake`.
     """
@@ -148,4 +178,6 @@ class TaskView:
     @property
     def free_s(self) -> list[float]:
         """When each GPU is expected to be free, by plan: now if it is idle or late; seconds."""
-        return [self.now_s if end_s is None else max(self.now_s, end_s) for end_s in self._state.ends_s]
+        return [
+            self.now_s if end_s is None else max(self.now_s, end_s) for end_s in self._state.ends_s
+        ]

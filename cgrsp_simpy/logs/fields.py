@@ -1,4 +1,6 @@
-"""The fields of a log: their names in the file, in which unit, what is allowed; and how texts become numbers and times."""
+"""The fields of a log: their names in the file, in which unit, what is allowed; and how texts
+become numbers and times.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ import numpy.typing as npt
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.reading import timestamp
 
-__all__ = ["MOST", "TEXT", "TIME", "Array", "Clock", "Field", "Floats", "of_unix", "seconds_between"]
+__all__ = [
+    "MOST",
+    "TEXT",
+    "TIME",
+    "Array",
+    "Clock",
+    "Field",
+    "Floats",
+    "of_unix",
+    "seconds_between",
+]
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -21,7 +33,8 @@ Faults = dict[int, str]  # by row, what is wrong
 MOST = 1e15  # of any quantity: up to here products are finite and whole numbers exact
 TIME: Literal["time"] = "time"
 TEXT: Literal["text"] = "text"
-EPOCH_S = (1e9, 1e11)  # seconds in this range are a Unix time (2001 to 5138): no log lasts for thirty years
+# seconds in this range are a Unix time (2001 to 5138): no log lasts for thirty years
+EPOCH_S = (1e9, 1e11)
 FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
 
 
@@ -29,10 +42,11 @@ FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
 class Field:
     """A field of the rows of a format.
 
-    name: its column in a `Log`, or what the format makes others of. of: its names in the file; the first that is there is taken.
-    kind: a number, a time (a timestamp, or seconds, as the first one is written) or a text. least: of a number; above: more
-    than that. whole: whether the number is. unit: what one of the file is in the unit of the column. missing: texts that stand
-    for none, and minus: whether -1 does. needed: whether the file must have it.
+    name: its column in a `Log`, or what the format makes others of. of: its names in the file;
+    the first that is there is taken. kind: a number, a time (a timestamp, or seconds, as the first
+    one is written) or a text. least: of a number; above: more than that. whole: whether the number
+    is. unit: what one of the file is in the unit of the column. missing: texts that stand for none,
+    and minus: whether -1 does. needed: whether the file must have it.
     """
 
     name: str
@@ -50,10 +64,15 @@ class Field:
     def allowed(self) -> str:
         """What a number of it may be."""
         kind, than = ("a whole number" if self.whole else "a number"), (">" if self.above else ">=")
-        return f"{kind} {than} {self.least:g} and at most {MOST:g}{', or -1 if missing' if self.minus else ''}"
+        return (
+            f"{kind} {than} {self.least:g} and at most"
+            f" {MOST:g}{', or -1 if missing' if self.minus else ''}"
+        )
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
-        """The values of cells in the unit of the column, NaN where there is none, and what is wrong with the others."""
+        """The values of cells in the unit of the column, NaN where there is none, and what is wrong
+        with the others.
+        """
         faults: Faults = {}
         try:
             values, none = np.array(list(map(float, texts))), np.zeros(len(texts), dtype=bool)
@@ -69,7 +88,9 @@ class Field:
         values[none | ~ok] = np.nan
         return values * self.unit, faults
 
-    def _one_by_one(self, column: str, texts: Sequence[str], faults: Faults) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def _one_by_one(
+        self, column: str, texts: Sequence[str], faults: Faults
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         values, none = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
         for row, text in enumerate(texts):
             try:
@@ -82,25 +103,37 @@ class Field:
 
 
 class Clock:
-    """Reads the times of a file: all of them are timestamps, or all are seconds, as the first that can be read is."""
+    """Reads the times of a file: all of them are timestamps, or all are seconds, as the first that
+    can be read is.
+    """
 
     def __init__(self) -> None:
         self.stamped: bool | None = None
 
     def times(self, field: Field, column: str, texts: Sequence[str]) -> tuple[Array, Faults]:
-        """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and what is wrong with the others."""
+        """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and what is wrong
+        with the others.
+        """
         if self.stamped is None:
             kinds = (_is_stamp(text, column) for text in texts if text.strip() not in field.missing)
             self.stamped = next((kind for kind in kinds if kind is not None), None)
         if self.stamped is None:
-            told = {row: text for row, text in enumerate(texts) if text.strip() not in field.missing}
-            faults = {row: f"{column}(={text[:50]!r}) must be {FORM}, or a number of seconds" for row, text in told.items()}
+            told = {
+                row: text for row, text in enumerate(texts) if text.strip() not in field.missing
+            }
+            faults = {
+                row: f"{column}(={text[:50]!r}) must be {FORM}, or a number of seconds"
+                for row, text in told.items()
+            }
             return np.full(len(texts), np.nan), faults
         return _stamps(field, column, texts) if self.stamped else field.numbers(column, texts)
 
 
 def _is_stamp(text: str, column: str) -> bool | None:
-    """Whether a text is a timestamp, not a number; None for neither. 20241120 is a day in a column of that name alone."""
+    """Whether a text is a timestamp, not a number; None for neither.
+
+    20241120 is a day in a column of that name alone.
+    """
     ways = (_number, timestamp) if column != "timestamp" else (timestamp, _number)
     for way in ways:
         try:
@@ -137,14 +170,23 @@ def seconds_between(start: Any, times: Array) -> Floats:
 
 
 def of_unix(times: Array, submit: Array) -> Array:
-    """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times; else as they are.
+    """Seconds as timestamps (UTC) where the earliest submission shows that they are Unix times;
+    else as they are.
 
     Raises InputError for an earliest submission that is neither, such as one in milliseconds.
     """
-    if submit.dtype.kind == "M" or not len(submit) or np.isnan(submit).all() or times.dtype.kind == "M":
+    if (
+        submit.dtype.kind == "M"
+        or not len(submit)
+        or np.isnan(submit).all()
+        or times.dtype.kind == "M"
+    ):
         return times
     first_s = float(np.nanmin(submit))
-    require(first_s < EPOCH_S[1], "earliest submission", first_s, "seconds, or a Unix time in seconds")  # not in milliseconds
+    # not in milliseconds
+    require(
+        first_s < EPOCH_S[1], "earliest submission", first_s, "seconds, or a Unix time in seconds"
+    )
     if first_s < EPOCH_S[0]:
         return times
     micro = np.round(np.nan_to_num(times) * 1e6).astype(np.int64).astype("datetime64[us]")

@@ -1,4 +1,6 @@
-"""What a format of logs is: how lines become cells, which fields they have, and how these become the columns of a log."""
+"""What a format of logs is: how lines become cells, which fields they have, and how these become
+the columns of a log.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ __all__ = ["Format", "Made", "Raw", "as_they_are"]
 
 @dataclass(frozen=True)
 class Raw:
-    """The fields of some rows that could be read: numbers and times as arrays, texts as lists ("" where the file has none)."""
+    """The fields of some rows that could be read: numbers and times as arrays, texts as lists (""
+    where the file has none).
+    """
 
     numbers: Mapping[str, Array]
     texts: Mapping[str, Sequence[str]]
@@ -31,9 +35,9 @@ class Raw:
 class Made(NamedTuple):
     """The columns of a log from the fields of its rows.
 
-    columns: by their names in COLUMNS, seconds as numbers, moments as the file tells them. left_out: reasons, each with the rows
-    that tell of no job that can be run, as a mask. bad: masks of rows that cannot be, each with the field that is wrong and what
-    it must be.
+    columns: by their names in COLUMNS, seconds as numbers, moments as the file tells them.
+    left_out: reasons, each with the rows that tell of no job that can be run, as a mask. bad: masks
+    of rows that cannot be, each with the field that is wrong and what it must be.
     """
 
     columns: Mapping[str, Array]
@@ -50,11 +54,13 @@ def as_they_are(raw: Raw) -> Made:
 class Format:
     """A format of logs.
 
-    about: what it is, in a line. fields: those that are looked at; of several of one name, the first that the file has. rows: how
-    lines become cells. names: of all fields of a line, where the file has no header line. made: how fields become columns.
-    skip: a field, and what tells from its text why a row is left out unread, None for one that is read. group: a field by which
-    rows belong together. start: from the header to the calendar's time at time 0. none: a text that stands for none in any
-    column. whole: reads a file that is no table, to columns, tags and edges.
+    about: what it is, in a line. fields: those that are looked at; of several of one name, the
+    first that the file has. rows: how lines become cells. names: of all fields of a line, where
+    the file has no header line. made: how fields become columns.
+    skip: a field, and what tells from its text why a row is left out unread, None for one that is
+    read. group: a field by which rows belong together. start: from the header to the calendar's
+    time at time 0. none: a text that stands for none in any column. whole: reads a file that is
+    no table, to columns, tags and edges.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""The formats of logs, each declared once: its fields with their units, and what becomes of them."""
+"""The formats of logs, each declared once: its fields with their units, and what
+becomes of them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def _csv(raw: Raw) -> Made:
 
 CSV = Format(
     "csv",
-    "a CSV table with a header line; other names of columns, such as those of the waiting policies' authors, are known as well",
+    (
+        "a CSV table with a header line; other names of columns, such as those of the waiting"
+        " policies' authors, are known as well"
+    ),
     (
         Field("submit_s", ("submit_s", "timestamp"), TIME),
         Field("submit_s", ("time",), TIME, minus=True),
@@ -73,7 +78,10 @@ def _unsuccessful(status: str) -> str | None:
 
 GENTD26 = Format(
     "gentd26",
-    "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that succeeded are jobs",
+    (
+        "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that"
+        " succeeded are jobs"
+    ),
     (Field("submit_s", ("gmt_create",), TIME), Field("service_s", ("exec_time_seconds",))),
     comma_rows,
     skip=("predict_status", _unsuccessful),
@@ -84,7 +92,9 @@ GENTD26 = Format(
 
 def _azure(raw: Raw) -> Made:
     none = raw.numbers["prompt_tokens"] + raw.numbers["output_tokens"] == 0
-    return Made(raw.numbers, bad=((none, "output_tokens", "at least 1 where the prompt has no token"),))
+    return Made(
+        raw.numbers, bad=((none, "output_tokens", "at least 1 where the prompt has no token"),)
+    )
 
 
 AZURE = Format(
@@ -103,9 +113,13 @@ AZURE = Format(
 
 
 def _openb(raw: Raw) -> Made:
-    """A pod that was never scheduled asked for GPUs all the same, and is taken to run from its creation."""
+    """A pod that was never scheduled asked for GPUs all the same, and is taken to run
+    from its creation.
+    """
     columns = dict(raw.numbers)
-    created_s, deleted_s, scheduled_s = (columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s"))
+    created_s, deleted_s, scheduled_s = (
+        columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s")
+    )
     shared = columns.pop("share")
     start_s = np.where(np.isnan(scheduled_s), created_s, scheduled_s)
     odd = (columns["gpus"] > 0) & ~((shared > 0) & (shared <= 1000))
@@ -137,10 +151,11 @@ OPENB = Format(
 
 # ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020), OSDI) ----
 
-# Steps per second by job type, ours: the file tells none. The step counts of the four traces show how fast the types are
-# relative to each other (geometric means over jobs with equal GPUs in the same trace); all were then scaled together so that
-# jobs take from half an hour to 77 days, the traces being 52 to 94 days long. The shortest job of every type then takes between
-# half an hour and an hour.
+# Steps per second by job type, ours: the file tells none. The step counts of the four traces
+# show how fast the types are relative to each other (geometric means over jobs with equal GPUs in
+# the same trace); all were then scaled together so that jobs take from half an hour to 77 days,
+# the traces being 52 to 94 days long. The shortest job of every type then takes between half an
+# hour and an hour.
 STEPS_PER_S = {
     "A3C": 4.4,
     "CycleGAN": 2.6,
@@ -172,9 +187,11 @@ STEPS_PER_S = {
 
 
 def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
-    """The format of Gavel's traces, which hold steps and not seconds: run times are steps over a rate by job type.
+    """The format of Gavel's traces, which hold steps and not seconds: run times are steps over
+    a rate by job type.
 
-    steps_per_s: by job type; the defaults are ours, not measured. The same rate is taken whatever the GPUs of a job.
+    steps_per_s: by job type; the defaults are ours, not measured. The same rate is taken whatever
+    the GPUs of a job.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -192,7 +209,10 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
         Field("gpus", ("gpus",), least=1, whole=True, missing=GIVEN),
     )
     names = ("job_type", "command", "step_argument", "needs_data", "steps", "arrival", "gpus")
-    about = "Microsoft's Philly traces in the format of Gavel; run times are steps over rates that are ours"
+    about = (
+        "Microsoft's Philly traces in the format of Gavel; run times are steps over rates"
+        " that are ours"
+    )
     return Format("philly", about, fields, tab_rows, names, made)
 
 
@@ -221,11 +241,13 @@ SWF_FIELDS = (
 
 
 def _swf(raw: Raw) -> Made:
-    """Processors are the allocated ones, where none are given the requested ones; each stands for a GPU where GPUs are needed.
+    """Processors are the allocated ones, where none are given the requested ones; each stands for
+    a GPU where GPUs are needed.
 
-    Memory is what was requested, else what was used, per processor and times the processors. Parts of checkpointed jobs
-    (status 2, 3, 4; the format lists these jobs whole as well) and jobs that were cancelled before they ran (status 5) are no
-    jobs; all others held their processors, whatever their status.
+    Memory is what was requested, else what was used, per processor and times the processors.
+    Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs whole as well) and jobs
+    that were cancelled before they ran (status 5) are no jobs; all others held their processors,
+    whatever their status.
     """
     numbers = raw.numbers
     allocated, requested = np.nan_to_num(numbers["allocated"]), np.nan_to_num(numbers["requested"])
@@ -253,20 +275,29 @@ def _swf(raw: Raw) -> Made:
 
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")  # Fri Oct 01 00:00:03 PDT 1993, as of the program date
+# Fri Oct 01 00:00:03 PDT 1993, as of the program date
+DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")
 
 
 def started(header: Mapping[str, str]) -> datetime | None:
-    """The local time at time 0, by the header of an SWF file: StartTime, else UnixStartTime and TimeZone (seconds)."""
+    """The local time at time 0, by the header of an SWF file: StartTime, else UnixStartTime and
+    TimeZone (seconds).
+    """
     date = DATE.match(header.get("StartTime", ""))
     if date and date[1] in MONTHS:
         with suppress(ValueError):  # no day of the calendar
-            return timestamp(f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}")
-    unix, zone = (re.match(r"-?\d+", header.get(name, "")) for name in ("UnixStartTime", "TimeZone"))
+            return timestamp(
+                f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}"
+            )
+    unix, zone = (
+        re.match(r"-?\d+", header.get(name, "")) for name in ("UnixStartTime", "TimeZone")
+    )
     if unix is None:
         return None
     with suppress(OverflowError):
-        return datetime(1970, 1, 1) + timedelta(seconds=int(unix[0]) + (int(zone[0]) if zone else 0))
+        return datetime(1970, 1, 1) + timedelta(
+            seconds=int(unix[0]) + (int(zone[0]) if zone else 0)
+        )
     return None
 
 
@@ -288,7 +319,10 @@ SWF = Format(
             )
         ),
         Field("job_id", ("job number",), TEXT),
-        *(Field(name, (name,), TEXT) for name in ("user", "group", "application", "queue", "partition", "status")),
+        *(
+            Field(name, (name,), TEXT)
+            for name in ("user", "group", "application", "queue", "partition", "status")
+        ),
     ),
     swf_rows,
     SWF_FIELDS,
@@ -307,7 +341,13 @@ def _alibaba(raw: Raw) -> Made:
     start_s, end_s = raw.numbers["start_s"], raw.numbers["end_s"]
     early = (end_s < start_s, "end_s", "at least start_time")
     unnamed = np.array([job == "" for job in raw.texts["job_name"]], dtype=bool)
-    odd = np.array([re.match(r"[A-Za-z]+\d", task) and not TASK.fullmatch(task) for task in raw.texts["job_id"]], dtype=bool)
+    odd = np.array(
+        [
+            re.match(r"[A-Za-z]+\d", task) and not TASK.fullmatch(task)
+            for task in raw.texts["job_id"]
+        ],
+        dtype=bool,
+    )
     named = (odd, "job_id", "like M5_3_4, or without a number after its letters")
     columns = {"start_s": start_s, "service_s": end_s - start_s}
     return Made(columns, bad=((unnamed, "job_name", "given"), named, early))
@@ -315,9 +355,13 @@ def _alibaba(raw: Raw) -> Made:
 
 ALIBABA = Format(
     "alibaba",
-    "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for; a row is a task of a job",
     (
-        Field("start_s", ("start_time",), above=True, missing=GIVEN),  # 0 stands for a time outside the trace
+        "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for;"
+        " a row is a task of a job"
+    ),
+    (
+        # 0 stands for a time outside the trace
+        Field("start_s", ("start_time",), above=True, missing=GIVEN),
         Field("end_s", ("end_time",), above=True, missing=GIVEN),
         Field("job_id", ("task_name",), TEXT),
         Field("job_name", ("job_name",), TEXT),
@@ -338,10 +382,16 @@ ALIBABA = Format(
     group="job_name",
 )
 
-FORMATS = {each.name: each for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)}
-ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}  # of a file's name, before .gz; all others are csv
+FORMATS = {
+    each.name: each
+    for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)
+}
+# of a file's name, before .gz; all others are csv
+ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 
 
 def format_of(path: str | Path) -> str:
-    """The format that is read unless one is named: csv, but for names that end in .swf, .trace or .json (or these with .gz)."""
+    """The format that is read unless one is named: csv, but for names that end in .swf, .trace or
+    .json (or these with .gz).
+    """
     return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")

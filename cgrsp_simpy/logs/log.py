@@ -1,4 +1,6 @@
-"""A log as a table: columns of numbers under common names, every other column as a tag, and a report of what was read."""
+"""A log as a table: columns of numbers under common names, every other column as a tag, and a
+report of what was read.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ COLUMNS = {
 
 
 class Tags(Mapping[str, tuple[str, ...]]):
-    """Texts of jobs by the name of their column: one text a job, "" where there is none. Immutable."""
+    """Texts of jobs by the name of their column: one text a job, "" where there is none.
+
+    Immutable.
+    """
 
     def __init__(self, columns: Mapping[str, Iterable[str]] | None = None) -> None:
         self._columns = {name: tuple(texts) for name, texts in (columns or {}).items()}
@@ -62,14 +67,21 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
         """The texts of one job; a name that is taken is put behind log_."""
         taken = set(taken)
-        return {f"log_{name}" if name in taken else name: texts[job] for name, texts in self._columns.items()}
+        return {
+            f"log_{name}" if name in taken else name: texts[job]
+            for name, texts in self._columns.items()
+        }
 
     def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
         """The texts of some jobs, in the order asked for."""
         places = [int(place) for place in index]
-        if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(range(len(places))):
+        if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(
+            range(len(places))
+        ):
             return self
-        return Tags({name: [texts[place] for place in places] for name, texts in self._columns.items()})
+        return Tags(
+            {name: [texts[place] for place in places] for name, texts in self._columns.items()}
+        )
 
     def groups(self, name: str) -> dict[str, Mask]:
         """The values of a column in the order of the alphabet, each with the jobs that have it.
@@ -86,7 +98,9 @@ def _unpacked(content: bytes) -> Tags:
 
 
 class Fault(NamedTuple):
-    """A bad row: its line, what is wrong, and the text of the column by which the format groups its rows."""
+    """A bad row: its line, what is wrong, and the text of the column by which the format
+    groups its rows.
+    """
 
     line: int
     what: str
@@ -97,8 +111,8 @@ class Fault(NamedTuple):
 class Report:
     """What was read.
 
-    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines of rows that tell of no job
-    that can be run, by reason.
+    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines
+    of rows that tell of no job that can be run, by reason.
     """
 
     rows: int = 0
@@ -116,12 +130,14 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """The rows of a log that tell of jobs, in order of submission (those of one moment in the order of the file).
+    """The rows of a log that tell of jobs, in order of submission (those of one moment in the
+    order of the file).
 
-    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN where a row tells none; those
-    that the format does not tell are not there. tags: job_id (the number of the line where the file has none), every other column
-    of the file, and the line of each row. header: what the comments of an SWF file tell. start: the calendar's time at
-    time 0, where it is known. edges: in a log of workflows, (row, row after it, gigabytes of 10^9 sent).
+    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN
+    where a row tells none; those that the format does not tell are not there. tags: job_id (the
+    number of the line where the file has none), every other column of the file, and the line of
+    each row. header: what the comments of an SWF file tell. start: the calendar's time at time 0,
+    where it is known. edges: in a log of workflows, (row, row after it, gigabytes of 10^9 sent).
     """
 
     path: Path
@@ -148,16 +164,20 @@ class Log:
         values = self.columns.get(column, np.full(len(self), np.nan))
         return np.where(np.isnan(values), otherwise, values)
 
-    def usable(self, who: str, needs: Sequence[str], reasons: Mapping[str, Callable[[Log], Mask]]) -> Log:
-        """The rows that a module can run; the others are counted under the first reason that holds, and all is told in one line.
+    def usable(
+        self, who: str, needs: Sequence[str], reasons: Mapping[str, Callable[[Log], Mask]]
+    ) -> Log:
+        """The rows that a module can run; the others are counted under the first reason that holds,
+        and all is told in one line.
 
-        who: of what the columns `needs` are needed. Raises InputError for a column that is not there, or if no row is left.
+        who: of what the columns `needs` are needed. Raises InputError for a column that is not
+        there, or if no row is left.
         """
         for column in needs:
             if column not in self.columns:
                 raise InputError(
-                    f"{self.path}: the format {self.format} tells no {column} ({COLUMNS[column]}), which {who} need"
-                    f" (told: {', '.join(self.columns)})"
+                    f"{self.path}: the format {self.format} tells no {column} ({COLUMNS[column]}),"
+                    f" which {who} need (told: {', '.join(self.columns)})"
                 )
         found = self
         for reason, holds in reasons.items():
@@ -166,7 +186,9 @@ class Log:
             log.info("%s: rows left out: %s", self.path, found.report)
         if not len(found):
             bad = len(found.report.bad)
-            raise InputError(f"{self.path}: no usable job (bad rows: {bad}; left out: {found.report})")
+            raise InputError(
+                f"{self.path}: no usable job (bad rows: {bad}; left out: {found.report})"
+            )
         return found
 
     def without(self, reason: str, out: Mask) -> Log:
@@ -177,7 +199,9 @@ class Log:
         lines = (*self.report.left_out.get(reason, ()), *self.line[out].tolist())
         report = replace(self.report, left_out={**self.report.left_out, reason: lines})
         columns = {name: values[kept] for name, values in self.columns.items()}
-        return replace(self, columns=columns, tags=self.tags.chosen(kept), line=self.line[kept], report=report)
+        return replace(
+            self, columns=columns, tags=self.tags.chosen(kept), line=self.line[kept], report=report
+        )
 
 
 def _no_time(found: Log) -> Mask:

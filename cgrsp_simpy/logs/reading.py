@@ -38,19 +38,25 @@ def read_log(
 ) -> Log:
     """Read a log into a table; plain or gzipped, which is seen from its content.
 
-    The rules are the same for all formats. A row that is not of the format (a field too many or too few, a text for a number, a
-    number that is not allowed) is bad. A row that tells of no job that can be run (no run time, no submit time, cancelled before
-    it ran, ...) is left out and counted by its reason. A job of 0 s ran, for less than the log's clock can tell, and is kept; a
-    module whose jobs must take time leaves it out, and counts it. Rows are put in order of submission. Time 0 is the log's own
-    where times are seconds, the first submission where they are timestamps or Unix times, and the beginning of a window.
+    The rules are the same for all formats. A row that is not of the format (a field too many or too
+    few, a text for a number, a number that is not allowed) is bad. A row that tells of no job that
+    can be run (no run time, no submit time, cancelled before it ran, ...) is left out and counted
+    by its reason. A job of 0 s ran, for less than the log's clock can tell, and is kept; a module
+    whose jobs must take time leaves it out, and counts it. Rows are put in order of submission.
+    Time 0 is the log's own where times are seconds, the first submission where they are timestamps
+    or Unix times, and the beginning of a window.
 
-    format: a name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace (philly), .json (wfformat), else csv.
-    window: "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM on and before TO are read.
-    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted, with a logged note.
-    columns: names of the file's columns by ours, such as {"submit": "created", "service": "seconds"}, in the units of COLUMNS.
-    where: a column of the file and a text; rows that hold another there are not looked at.
+    format: a name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace
+    (philly), .json (wfformat), else csv. window: "FROM:TO", two dates, timestamps or numbers of
+    seconds; jobs submitted from FROM on and before TO are read.
+    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted,
+    with a logged note.
+    columns: names of the file's columns by ours, such as {"submit": "created", "service":
+    "seconds"}, in the units of COLUMNS. where: a column of the file and a text; rows that hold
+    another there are not looked at.
 
-    Raises InputError with the file's name and, where there is one, line, column, value and what is allowed.
+    Raises InputError with the file's name and, where there is one, line, column, value and
+    what is allowed.
     """
     check_bool("strict", strict)
     require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")
@@ -63,7 +69,12 @@ def read_log(
     with faults_of(path):
         with opened(path) as file:
             if format.whole is not None:
-                require(window is None, "window", window, f"left out: the format {format.name} tells no submissions")
+                require(
+                    window is None,
+                    "window",
+                    window,
+                    f"left out: the format {format.name} tells no submissions",
+                )
                 return _of_whole(path, format, file)
             found = _Found(Clock(), *_columns(file, format, fields))
             _take_all(found, format, where)
@@ -87,10 +98,15 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
         name = key if key in names else short.get(key, key)
         check_one_of(f"column of the format {format.name}", name, names)
-        require(isinstance(column, str), f"column for {key}", column, "the name of a column of the file")
+        require(
+            isinstance(column, str), f"column for {key}", column, "the name of a column of the file"
+        )
         kind = TIME if name in MOMENTS else "number"
         own = next((each for each in fields if each.name == name), Field(name, (), kind))
-        fields = (*(each for each in fields if each.name != name), replace(own, of=(column,), needed=True))
+        fields = (
+            *(each for each in fields if each.name != name),
+            replace(own, of=(column,), needed=True),
+        )
     return fields
 
 
@@ -101,7 +117,8 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
 class _Found:
     """What has been read so far.
 
-    taken: by our names, the field, its name in the file and its place in a row. others: the places of all other columns.
+    taken: by our names, the field, its name in the file and its place in a row. others: the places
+    of all other columns.
     """
 
     clock: Clock
@@ -154,13 +171,17 @@ def _check_names(line: int, format: Format, fields: Sequence[Field], names: list
     for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
         if not set(choices) & set(names):
             told = f"(columns: {', '.join(names)[:200]!r})"
-            raise InputError(f"line {line}: no column {' or '.join(choices)} {told}{_hint(format, names)}")
+            raise InputError(
+                f"line {line}: no column {' or '.join(choices)} {told}{_hint(format, names)}"
+            )
 
 
 def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
     """Of each field that a file must have, the names that it may have there."""
     return [
-        dict.fromkeys(name for other in fields if other.name == each.name for name in other.of) for each in fields if each.needed
+        dict.fromkeys(name for other in fields if other.name == each.name for name in other.of)
+        for each in fields
+        if each.needed
     ]
 
 
@@ -169,20 +190,27 @@ def _hint(format: Format, names: list[str]) -> str:
     fit = [
         each.name
         for each in FORMATS.values()
-        if each is not format and not each.names and each.fields and all(set(some) & set(names) for some in _needed(each.fields))
+        if each is not format
+        and not each.names
+        and each.fields
+        and all(set(some) & set(names) for some in _needed(each.fields))
     ]
     return f"; they are those of the format {' or '.join(fit)}" if fit else ""
 
 
 def _of_width(rows: Rows, format: Format) -> Rows:
-    """The rows of a file without header line; the first of them shows whether it is of the format."""
+    """The rows of a file without header line; the first of them shows whether it is
+    of the format.
+    """
     first = next(rows, None)
     if first is None:
         return
     line, cells = first
     if isinstance(cells, str) or len(cells) != len(format.names):
         fault = cells if isinstance(cells, str) else f"{len(cells)} fields, not {len(format.names)}"
-        raise InputError(f"line {line}: not a row of the format {format.name}, {format.about} ({fault})")
+        raise InputError(
+            f"line {line}: not a row of the format {format.name}, {format.about} ({fault})"
+        )
     yield from chain([first], rows)
 
 
@@ -223,11 +251,16 @@ def _place(found: _Found, column: str) -> int:
     return places[column]
 
 
-def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]], group: int | None) -> None:
+def _take(
+    found: _Found, format: Format, lines: list[int], rows: list[list[str]], group: int | None
+) -> None:
     """Put the usable rows of some with those found before."""
     cells = list(zip(*rows))
     made, faults = _made(found, format, cells)
-    found.bad += [Fault(lines[row], what, rows[row][group] if group is not None else "") for row, what in sorted(faults.items())]
+    found.bad += [
+        Fault(lines[row], what, rows[row][group] if group is not None else "")
+        for row, what in sorted(faults.items())
+    ]
     kept = np.ones(len(rows), dtype=bool)
     kept[list(faults)] = False
     for reason, out in (*made.left_out, *_untimed(made.columns)):
@@ -239,18 +272,26 @@ def _take(found: _Found, format: Format, lines: list[int], rows: list[list[str]]
         return
     found.lines += [lines[row] for row in rest]
     found.numbers.append({name: values[kept] for name, values in made.columns.items()})
-    texts = {name: place for name, (each, _, place) in found.taken.items() if each.kind == TEXT} | found.others
+    texts = {
+        name: place for name, (each, _, place) in found.taken.items() if each.kind == TEXT
+    } | found.others
     for name, place in texts.items():
         some = ("" if cells[place][row] == format.none else cells[place][row] for row in rest)
         found.texts.setdefault(name, []).extend(found.seen.setdefault(text, text) for text in some)
 
 
-def _made(found: _Found, format: Format, cells: Sequence[Sequence[str]]) -> tuple[Made, dict[int, str]]:
-    """The columns of a log from the cells of some rows, column by column, and what is wrong with the bad ones of these."""
+def _made(
+    found: _Found, format: Format, cells: Sequence[Sequence[str]]
+) -> tuple[Made, dict[int, str]]:
+    """The columns of a log from the cells of some rows, column by column, and what is wrong with
+    the bad ones of these.
+    """
     count = len(cells[0])
     faults: dict[int, str] = {}
     numbers: dict[str, Array] = {}
-    texts: dict[str, Sequence[str]] = {each.name: [""] * count for each in format.fields if each.kind == TEXT}
+    texts: dict[str, Sequence[str]] = {
+        each.name: [""] * count for each in format.fields if each.kind == TEXT
+    }
     for name, (each, column, place) in found.taken.items():
         if each.kind == TEXT:
             texts[name] = cells[place]
@@ -269,7 +310,9 @@ def _made(found: _Found, format: Format, cells: Sequence[Sequence[str]]) -> tupl
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
     """Rows without a run time or a submit time, where the format has them."""
     reasons = {"service_s": "no run time", "submit_s": "no submit time"}
-    return [(reason, _is_none(columns[name])) for name, reason in reasons.items() if name in columns]
+    return [
+        (reason, _is_none(columns[name])) for name, reason in reasons.items() if name in columns
+    ]
 
 
 def _is_none(values: Array) -> Array:
@@ -283,26 +326,41 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
     bad = tuple(sorted(found.bad))
     told = listed([f"line {each.line}: {each.what}" for each in bad])
-    report = Report(found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()})
+    report = Report(
+        found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()}
+    )
     if not found.lines and not (bad and strict):
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
         raise InputError(f"no usable job ({counted}){': ' if bad else ''}{told}")
     if bad:
         note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {told}", "left out")
-    columns = {name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]}
+    columns = {
+        name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]
+    }
     found.numbers.clear()
     line = np.array(found.lines, dtype=np.int64)
     tags = _tags(found, path, format)
     submit = columns.get("submit_s")
     if submit is None:
-        require(window is None, "window", window, f"left out: the format {format.name} tells no submissions")
+        require(
+            window is None,
+            "window",
+            window,
+            f"left out: the format {format.name} tells no submissions",
+        )
         return Log(path, format.name, columns, tags, line, report, found.header)
     moments = {name: of_unix(columns[name], submit) for name in MOMENTS if name in columns}
     submit = moments["submit_s"]
     order = np.argsort(submit, kind="stable")
     late = np.flatnonzero(submit[1:] < submit[:-1])
     if len(late):
-        note(log, path, strict, f"submissions out of order, first at line {line[late[0] + 1]}", "sorted")
+        note(
+            log,
+            path,
+            strict,
+            f"submissions out of order, first at line {line[late[0] + 1]}",
+            "sorted",
+        )
     zero, end = _bounds(submit[order], window)
     inside = (submit[order] >= zero) & (submit[order] < end if end is not None else True)
     kept = order[inside]
@@ -310,8 +368,16 @@ def _log(path: Path, format: Format, found: _Found, window: str | None, strict: 
         raise InputError(f"no usable job in the window {window}")
     columns |= {name: seconds_between(zero, values) for name, values in moments.items()}
     columns = {name: values[kept] for name, values in columns.items()}
-    start = zero.item() if submit.dtype.kind == "M" else format.start(found.header) if format.start and zero == 0 else None
-    return Log(path, format.name, columns, tags.chosen(kept), line[kept], report, found.header, start)
+    start = (
+        zero.item()
+        if submit.dtype.kind == "M"
+        else format.start(found.header)
+        if format.start and zero == 0
+        else None
+    )
+    return Log(
+        path, format.name, columns, tags.chosen(kept), line[kept], report, found.header, start
+    )
 
 
 def _tags(found: _Found, path: Path, format: Format) -> Tags:
@@ -319,12 +385,19 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
     lines = list(map(str, found.lines))
     ids = found.texts.get("job_id", [])
     ids = ids if any(ids) else lines
-    groups = found.texts.get(format.group, ids)  # where rows belong together, ids need not differ beyond these
+    # where rows belong together, ids need not differ beyond these
+    groups = found.texts.get(format.group, ids)
     twice = [text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1]
     if twice:
-        log.info("%s: job ids that occur more than once: %d, such as %r; lines tell them apart", path, len(twice), twice[0][:50])
+        log.info(
+            "%s: job ids that occur more than once: %d, such as %r; lines tell them apart",
+            path,
+            len(twice),
+            twice[0][:50],
+        )
     found.texts.pop("job_id", None)
-    others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}  # a large log is there once only
+    # a large log is there once only
+    others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}
     return Tags({"job_id": ids, **others, "line": lines})
 
 
@@ -333,7 +406,8 @@ def _bounds(submit: Array, window: str | None) -> tuple[Any, Any]:
     stamped = submit.dtype.kind == "M"
     if window is None:
         return (submit[0] if stamped else 0.0), None
-    for place in (i for i, char in enumerate(window) if char == ":"):  # a timestamp may hold colons of its own
+    # a timestamp may hold colons of its own
+    for place in (i for i, char in enumerate(window) if char == ":"):
         try:
             start, stop = _moment(window[:place], stamped), _moment(window[place + 1 :], stamped)
         except ValueError:

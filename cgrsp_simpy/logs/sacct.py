@@ -1,4 +1,6 @@
-"""The accounting of Slurm: the output of `sacct -P`, fields with bars between them below a header line."""
+"""The accounting of Slurm: the output of `sacct -P`, fields with bars between them below
+a header line.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from cgrsp_simpy.logs.text import pipe_rows
 __all__ = ["SACCT"]
 
 NONE = ("", "Unknown", "None")
-GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}  # Slurm's plain number is MB
+# Slurm's plain number is MB
+GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}
 COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
@@ -21,7 +24,9 @@ ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
 def _step(job_id: str) -> str | None:
-    """Steps of a job, such as 123.batch, are no jobs; a job that stands for an array or a heterogeneous job has no dot."""
+    """Steps of a job, such as 123.batch, are no jobs; a job that stands for an array or a
+    heterogeneous job has no dot.
+    """
     return "step of a job" if "." in job_id else None
 
 
@@ -39,12 +44,16 @@ def _gpus(tres: dict[str, str]) -> float:
     """GPUs of all types; Slurm may tell their sum, their types, or both."""
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
-    return sum(_amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:"))
+    return sum(
+        _amount(count, COUNT) for name, count in tres.items() if name.startswith("gres/gpu:")
+    )
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
     """GPUs, cores, memory and nodes of each job, and whether a text is none of the kind."""
-    columns = {name: np.full(len(texts), np.nan) for name in ("gpus", "cores", "memory_gb", "nodes")}
+    columns = {
+        name: np.full(len(texts), np.nan) for name in ("gpus", "cores", "memory_gb", "nodes")
+    }
     bad = np.zeros(len(texts), dtype=bool)
     for row, text in enumerate(texts):
         if text and not all(map(ENTRY.fullmatch, text.split(","))):
@@ -52,7 +61,11 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
             continue
         tres = _resources(text)
         found = {"gpus": _gpus(tres)}
-        found |= {name: _amount(tres[key], COUNT) for name, key in (("cores", "cpu"), ("nodes", "node")) if key in tres}
+        found |= {
+            name: _amount(tres[key], COUNT)
+            for name, key in (("cores", "cpu"), ("nodes", "node"))
+            if key in tres
+        }
         if "mem" in tres:
             found["memory_gb"] = _amount(tres["mem"], GB_PER)
         bad[row] = any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
@@ -62,15 +75,30 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 
 
 def _made(raw: Raw) -> Made:
-    """A job takes what was allocated, where nothing was what it asked for; it ran from its start to its end."""
+    """A job takes what was allocated, where nothing was what it asked for; it ran from its
+    start to its end.
+    """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
-    resources, odd = _asked([allocated or wanted for allocated, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])])
+    resources, odd = _asked(
+        [
+            allocated or wanted
+            for allocated, wanted in zip(raw.texts["AllocTRES"], raw.texts["ReqTRES"])
+        ]
+    )
     start, end = raw.numbers["start"], raw.numbers["end"]
     service_s = seconds_between(start, end)
-    cancelled = np.array([state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool)
+    cancelled = np.array(
+        [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
+    )
     limit_s = np.where(raw.get("limit_s") > 0, raw.get("limit_s"), np.nan)
     return Made(
-        {"submit_s": raw.numbers["submit_s"], "service_s": service_s, "limit_s": limit_s, "start_s": start, **resources},
+        {
+            "submit_s": raw.numbers["submit_s"],
+            "service_s": service_s,
+            "limit_s": limit_s,
+            "start_s": start,
+            **resources,
+        },
         left_out=(("cancelled before it ran", cancelled & ~(service_s > 0)),),
         bad=(
             (service_s < 0, "end", "at or after Start"),
@@ -82,12 +110,22 @@ def _made(raw: Raw) -> Made:
 
 SACCT = Format(
     "sacct",
-    "Slurm's accounting, `sacct -P -o JobID,Submit,Start,End,TimelimitRaw,ReqTRES,AllocTRES,Partition,Account,User,QOS,State`",
+    (
+        "Slurm's accounting, `sacct -P -o"
+        " JobID,Submit,Start,End,TimelimitRaw,ReqTRES,AllocTRES,Partition,Account,User,QOS,State`"
+    ),
     (
         Field("submit_s", ("Submit",), TIME, missing=NONE),
         Field("start", ("Start",), TIME, missing=NONE),
         Field("end", ("End",), TIME, missing=NONE),
-        Field("limit_s", ("TimelimitRaw",), unit=60, missing=(*NONE, "UNLIMITED", "Partition_Limit"), needed=False),  # minutes
+        # minutes
+        Field(
+            "limit_s",
+            ("TimelimitRaw",),
+            unit=60,
+            missing=(*NONE, "UNLIMITED", "Partition_Limit"),
+            needed=False,
+        ),
         Field("job_id", ("JobID",), TEXT),
         Field("ReqTRES", ("ReqTRES",), TEXT, needed=False),
         Field("AllocTRES", ("AllocTRES",), TEXT, needed=False),

@@ -13,20 +13,35 @@ __all__ = ["swf_text"]
 
 
 def swf_text(columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]) -> str:
-    """The text of a log: a comment for each entry of `told`, then a line a job, -1 for all that is not given.
+    """The text of a log: a comment for each entry of `told`, then a line a job, -1 for all
+    that is not given.
 
-    columns: by the names of the format's fields, of shape (jobs,). ids: of the jobs; they are the job numbers where all are whole
-    numbers that differ. Else jobs are numbered from 1, and a comment for each tells its id.
+    columns: by the names of the format's fields, of shape (jobs,). ids: of the jobs; they are
+    the job numbers where all are whole numbers that differ. Else jobs are numbered from 1, and
+    a comment for each tells its id.
     """
     jobs = len(columns["submit time"])
-    own = len(ids) == jobs and all(text.isascii() and text.isdecimal() for text in ids) and len(set(map(int, ids))) == jobs
+    own = (
+        len(ids) == jobs
+        and all(text.isascii() and text.isdecimal() for text in ids)
+        and len(set(map(int, ids))) == jobs
+    )
     numbers = [int(text) for text in ids] if own else list(range(1, jobs + 1))
-    notes = [] if own else [f"; Note: job {number} is {' '.join(text.split())}" for number, text in zip(numbers, ids)]
+    notes = (
+        []
+        if own
+        else [
+            f"; Note: job {number} is {' '.join(text.split())}"
+            for number, text in zip(numbers, ids)
+        ]
+    )
     header = {"Version": "2.2", **told, "MaxJobs": jobs, "MaxRecords": jobs}
     missing = np.full(jobs, -1)
     cells = [numbers, *(columns.get(name, missing).tolist() for name in SWF_FIELDS[1:])]
     lines = [" ".join(map(_text, row)) for row in zip(*cells)]
-    return "\n".join([*(f"; {name}: {value}" for name, value in header.items()), *notes, *lines, ""])
+    return "\n".join(
+        [*(f"; {name}: {value}" for name, value in header.items()), *notes, *lines, ""]
+    )
 
 
 def _text(value: float) -> str:

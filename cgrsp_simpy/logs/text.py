@@ -18,11 +18,13 @@ from cgrsp_simpy.model.checks import InputError
 
 __all__ = ["Rows", "comma_rows", "faults_of", "opened", "pipe_rows", "swf_rows", "tab_rows"]
 
-Rows = Iterator[tuple[int, list[str] | str]]  # the numbers of lines, and their cells, or what is wrong with them
+# the numbers of lines, and their cells, or what is wrong with them
+Rows = Iterator[tuple[int, list[str] | str]]
 log = logging.getLogger(__name__)
 HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")  # a line of the header of an SWF file
 
-# Old files are of any encoding: bytes that are not UTF-8 are taken for Latin-1, so that names stay apart.
+# Old files are of any encoding: bytes that are not UTF-8 are taken for Latin-1, so that
+# names stay apart.
 codecs.register_error(
     "cgrsp_simpy.latin1",
     lambda error: (error.object[error.start : error.end].decode("latin-1"), error.end),  # type: ignore[attr-defined]
@@ -65,7 +67,8 @@ def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001, a
         except StopIteration:
             return
         except csv.Error as error:
-            if "end of data" in str(error):  # cut off within quotes: nobody knows where the row should have ended
+            # cut off within quotes: nobody knows where the row should have ended
+            if "end of data" in str(error):
                 raise InputError(f"line {line}: not CSV ({error})") from None
             yield line, f"not CSV ({error})"
         else:
@@ -84,11 +87,17 @@ def tab_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
 
 
 def _split(file: TextIO, separator: str) -> Rows:
-    return ((line, text.rstrip("\r\n").split(separator)) for line, text in enumerate(file, 1) if text.strip())
+    return (
+        (line, text.rstrip("\r\n").split(separator))
+        for line, text in enumerate(file, 1)
+        if text.strip()
+    )
 
 
 def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
-    """Lines with white space between the fields; what the comments, which begin with a semicolon, tell goes into `header`."""
+    """Lines with white space between the fields; what the comments, which begin with a semicolon,
+    tell goes into `header`.
+    """
     for line, text in enumerate(file, 1):
         cells = text.split()
         if cells and cells[0][0] != ";":

@@ -1,8 +1,10 @@
-"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6: a row a task, and the edges between them.
+"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6: a row a task, and
+the edges between them.
 
-A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it is not given). An edge leads from each
-task to those that name it as a parent, or that it names as a child; it sends the files that its start writes and its end reads.
-Tasks are named as the file refers to them: by name in 1.4, by id since.
+A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it is not
+given). An edge leads from each task to those that name it as a parent, or that it names as a child;
+it sends the files that its start writes and its end reads. Tasks are named as the file refers to
+them: by name in 1.4, by id since.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def _json(file: TextIO) -> object:
     try:
         return json.loads(file.read(), parse_int=float)  # of any length
     except json.JSONDecodeError as error:
-        raise InputError(f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})") from None
+        raise InputError(
+            f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
+        ) from None
     except RecursionError:
         raise InputError("not JSON") from None
 
@@ -41,7 +45,9 @@ def _of(record: object, what: str, key: str, kind: type, otherwise: object = Non
     """An entry of a JSON object; InputError if there is none, or one of another kind."""
     value = record.get(key, otherwise) if isinstance(record, dict) else None
     if not isinstance(value, kind):
-        raise InputError(f"not WfFormat: {key} of {what}(={repr(value)[:50]}) must be {KINDS[kind.__name__]}")
+        raise InputError(
+            f"not WfFormat: {key} of {what}(={repr(value)[:50]}) must be {KINDS[kind.__name__]}"
+        )
     return value
 
 
@@ -52,19 +58,31 @@ def _tasks(file: object) -> list[dict[str, Any]]:
     workflow = _of(file, "the file", "workflow", dict)
     if version == "1.4":
         return _of(workflow, "workflow", "tasks", list)  # type: ignore[no-any-return]
-    specification, execution = (_of(workflow, "workflow", part, dict) for part in ("specification", "execution"))
+    specification, execution = (
+        _of(workflow, "workflow", part, dict) for part in ("specification", "execution")
+    )
     files = _of(specification, "specification", "files", list, [])
     size = {_of(file, "a file", "id", str): file.get("sizeInBytes") for file in files}
-    run = {_of(task, "a task", "id", str): task for task in _of(execution, "execution", "tasks", list)}
-    return [_earlier(task, run, size) for task in _of(specification, "specification", "tasks", list)]
+    run = {
+        _of(task, "a task", "id", str): task for task in _of(execution, "execution", "tasks", list)
+    }
+    return [
+        _earlier(task, run, size) for task in _of(specification, "specification", "tasks", list)
+    ]
 
 
 def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
     """A task of version 1.5 in the layout of 1.4, with its run and the sizes of its files."""
     name = _of(task, "a task", "id", str)
-    links = [(link, file) for link in ("input", "output") for file in _of(task, f"task {name}", f"{link}Files", list, [])]
+    links = [
+        (link, file)
+        for link in ("input", "output")
+        for file in _of(task, f"task {name}", f"{link}Files", list, [])
+    ]
     related = {key: _of(task, f"task {name}", key, list, []) for key in ("parents", "children")}
-    files = [{"link": link, "name": file, "sizeInBytes": size.get(str(file))} for link, file in links]
+    files = [
+        {"link": link, "name": file, "sizeInBytes": size.get(str(file))} for link, file in links
+    ]
     return {**run.get(name, {}), **related, "name": name, "files": files}
 
 
@@ -81,11 +99,17 @@ def _task(name: str, task: dict[str, Any]) -> _Task:
         check_number(f"{key} of task {name}", run[key], least=0)
     sizes: dict[str, dict[str, float]] = {"input": {}, "output": {}}
     for file in _of(task, f"task {name}", "files", list, []):
-        file_name, link = (_of(file, f"a file of task {name}", key, str) for key in ("name", "link"))
+        file_name, link = (
+            _of(file, f"a file of task {name}", key, str) for key in ("name", "link")
+        )
         check_one_of(f"link of file {file_name} of task {name}", link, sizes)
-        check_number(f"sizeInBytes of file {file_name} of task {name}", file.get("sizeInBytes"), least=0)
+        check_number(
+            f"sizeInBytes of file {file_name} of task {name}", file.get("sizeInBytes"), least=0
+        )
         sizes[link][file_name] = file["sizeInBytes"]
-    return _Task(run["runtimeInSeconds"], run["memoryInBytes"], set(sizes["input"]), sizes["output"])
+    return _Task(
+        run["runtimeInSeconds"], run["memoryInBytes"], set(sizes["input"]), sizes["output"]
+    )
 
 
 def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
@@ -111,7 +135,10 @@ def _whole(file: TextIO) -> Whole:
         "service_s": np.array([node.run_s for node in nodes.values()]),
         "memory_gb": np.array([node.memory_bytes / BYTES_PER_GB for node in nodes.values()]),
     }
-    edges = tuple((place[start], place[end], _sent_gb(nodes[start], nodes[end])) for start, end in _edges(tasks))
+    edges = tuple(
+        (place[start], place[end], _sent_gb(nodes[start], nodes[end]))
+        for start, end in _edges(tasks)
+    )
     return columns, Tags({"job_id": tasks, **_texts(tasks.values())}), edges
 
 
@@ -123,9 +150,22 @@ def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     """What else tasks tell in a text or a number, such as the program or the machine."""
     known = ("name", "memoryInBytes", "runtimeInSeconds")
     told = [
-        {key: str(value) for key, value in task.items() if isinstance(value, (str, float)) and key not in known} for task in tasks
+        {
+            key: str(value)
+            for key, value in task.items()
+            if isinstance(value, (str, float)) and key not in known
+        }
+        for task in tasks
     ]
-    return {key: [each.get(key, "") for each in told] for key in dict.fromkeys(key for each in told for key in each)}
+    return {
+        key: [each.get(key, "") for each in told]
+        for key in dict.fromkeys(key for each in told for key in each)
+    }
 
 
-WFFORMAT = Format("wfformat", "a workflow in WfFormat, the JSON of the WfCommons; a row is a task", (), whole=_whole)
+WFFORMAT = Format(
+    "wfformat",
+    "a workflow in WfFormat, the JSON of the WfCommons; a row is a task",
+    (),
+    whole=_whole,
+)

@@ -24,7 +24,10 @@ BILLION = 10**9
 
 
 class InputError(ValueError):
-    """A value that the model cannot use. The message names it, shows it and says what is allowed."""
+    """A value that the model cannot use.
+
+    The message names it, shows it and says what is allowed.
+    """
 
 
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
@@ -37,7 +40,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def check_number(name: str, value: object, *, above: float | None = None, least: float | None = None) -> None:
+def check_number(
+    name: str, value: object, *, above: float | None = None, least: float | None = None
+) -> None:
     """A finite number, greater than `above` or at least `least` where given."""
     if above is not None:
         require(_is_number(value) and value > above, name, value, f"a number > {above:g}")  # type: ignore[operator]
@@ -48,7 +53,9 @@ def check_number(name: str, value: object, *, above: float | None = None, least:
 
 
 def check_whole(name: str, value: object, *, least: int, most: float | None = None) -> None:
-    """A whole number, at least `least`, and at most `most`: unless told a billion for what is counted, from 1 on."""
+    """A whole number, at least `least`, and at most `most`: unless told a billion for what is
+    counted, from 1 on.
+    """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(whole and value >= least, name, value, f"a whole number >= {least}")  # type: ignore[operator]
     most = (BILLION if least > 0 else math.inf) if most is None else most

@@ -26,7 +26,8 @@ def write_whole(path: Path, content: bytes) -> None:
         part.replace(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and path.is_file():
-            return  # the same is written twice at a time, and the other has just put the same bytes there
+            # the same is written twice at a time, and the other has just put the same bytes there
+            return
         with suppress(OSError):
             part.unlink()
         raise InputError(f"{path}: {error.strerror or error}") from None

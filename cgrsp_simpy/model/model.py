@@ -1,4 +1,6 @@
-"""What the scenario of every module is: a model, which is simulated, compared and swept in one way."""
+"""What the scenario of every module is: a model, which is simulated, compared and
+swept in one way.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,15 @@ class Model(ABC, Generic[RunT]):
         return self.jobs
 
     @abstractmethod
-    def simulation(self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Any = None) -> Any:
+    def simulation(
+        self,
+        policy: Any,
+        seed: int,
+        *,
+        drawn: Any = None,
+        records: bool = True,
+        listener: Any = None,
+    ) -> Any:
         """A run that has been set up and not let go.
 
         Parameters
@@ -103,12 +113,13 @@ class Model(ABC, Generic[RunT]):
         Returns
         -------
         Any
-            Something with env, engine and `close()`, which answers with the run: its `summary()` gives the
-            figures by name, its `claims` and `timeline` who held what.
+            Something with env, engine and `close()`, which answers with the run: its `summary()`
+            gives the figures by name, its `claims` and `timeline` who held what.
         """
 
     def make_policy(self, policy: Any) -> Any:
-        """A policy from its text ("name", "name:parameter=2", "own.py:function"); a function is passed through.
+        """A policy from its text ("name", "name:parameter=2", "own.py:function"); a function is
+        passed through.
 
         Raises
         ------
@@ -129,8 +140,18 @@ class Model(ABC, Generic[RunT]):
         """What the policies that meet on a seed share, drawn once; None where that is nothing."""
         return None
 
-    def run(self, policy: Any, seed: int = 0, *, drawn: Any = None, records: bool = True, listener: Any = None) -> RunT:
-        """The run of a policy on a seed; arguments as of `simulation`, but for policy: as of `make_policy`."""
+    def run(
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: Any = None,
+        records: bool = True,
+        listener: Any = None,
+    ) -> RunT:
+        """The run of a policy on a seed; arguments as of `simulation`, but for policy: as
+        of `make_policy`.
+        """
         made = self.make_policy(policy)
         run = self.simulation(made, seed, drawn=drawn, records=records, listener=listener)
         run.env.run()
@@ -160,7 +181,9 @@ class Model(ABC, Generic[RunT]):
 
 
 def foreign_part(model: Any) -> object | None:
-    """The first part of a model, itself included, that is a function or of a class of the user's own."""
+    """The first part of a model, itself included, that is a function or of a class of
+    the user's own.
+    """
     if type(model) in PLAIN:
         return None
     if type(model) is tuple:

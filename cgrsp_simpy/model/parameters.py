@@ -1,4 +1,6 @@
-"""Policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest" a function of a file."""
+"""Policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest"
+a function of a file.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Made]]) -> Made:
     """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through.
 
-    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter or file, for a value that a
-    parameter cannot have, and for what is neither text nor function.
+    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
+    or file, for a value that a parameter cannot have, and for what is neither text nor function.
     """
     if not isinstance(given, str):
         if not callable(given):
@@ -42,40 +44,53 @@ def in_file(text: str) -> bool:
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:
-    """The function that "own.py:oldest" names; raises InputError if there is none, or the file cannot be loaded."""
+    """The function that "own.py:oldest" names; raises InputError if there is none, or the file
+    cannot be loaded.
+    """
     name, _, function = text.partition(":")
     path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
     if not path.is_file():
         raise InputError(f"{what} file {name!r} does not exist")
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
-    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    # dataclasses look their module up
+    module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise InputError(f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}") from None
-    own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        raise InputError(
+            f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}"
+        ) from None
+    own = [
+        key for key, value in vars(module).items() if callable(value) and not key.startswith("_")
+    ]
     check_one_of(f"function in {path}", function, own)
     return cast(Callable[..., Any], getattr(module, function))
 
 
 def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> Made:
-    """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy, scheduler and so on, for errors.
+    """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy, scheduler and
+    so on, for errors.
 
-    Raises InputError for an unknown name or parameter, or a value that is not of the kind of the parameter's default.
+    Raises InputError for an unknown name or parameter, or a value that is not of the kind of the
+    parameter's default.
     """
     name = text.partition(":")[0]
     check_one_of(what, name, factories)
     return factories[name](**parameters(what, text, factories[name]))
 
 
-def parameters(what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()) -> dict[str, Any]:
+def parameters(
+    what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()
+) -> dict[str, Any]:
     """Keyword arguments for a factory from "name:a=1,b=true", each of the kind of its default.
 
     but: arguments of the factory that a text cannot give. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
-    own = {key: value for key, value in inspect.signature(factory).parameters.items() if key not in but}
+    own = {
+        key: value for key, value in inspect.signature(factory).parameters.items() if key not in but
+    }
     given: dict[str, Any] = {}
     for part in rest.split(",") if rest else ():
         key, equals, value = part.partition("=")

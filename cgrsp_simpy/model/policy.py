@@ -1,4 +1,6 @@
-"""What a policy of any model may answer beside its assignments, and what is wrong with an answer."""
+"""What a policy of any model may answer beside its assignments, and what is wrong
+with an answer.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def timestamp(text: str) -> datetime:
 def listed(bad: list[str], most: int = 10) -> str:
     """What is wrong with the first bad rows, and the line numbers of all others."""
     others = ", ".join(fault.partition(":")[0].removeprefix("line ") for fault in bad[most:])
-    return "; ".join(bad[:most]) + (f"; and {len(bad) - most} more, at lines {others}" if others else "")
+    return "; ".join(bad[:most]) + (
+        f"; and {len(bad) - most} more, at lines {others}" if others else ""
+    )
 
 
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:

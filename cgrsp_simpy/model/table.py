@@ -21,7 +21,9 @@ Rows = Sequence[Mapping[str, Any]]
 def csv_text(rows: Rows) -> str:
     """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
+    writer = csv.DictWriter(
+        out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
@@ -50,7 +52,9 @@ def json_text(value: Any) -> str:
 
 
 def or_none(value: Any) -> Any:
-    """The value with None in place of every number that is NaN or infinite, however deep in lists and mappings."""
+    """The value with None in place of every number that is NaN or infinite, however deep in
+    lists and mappings.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -59,6 +63,11 @@ def or_none(value: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table whose columns are aligned: the first to the left, the others to the right."""
+    """Lines of a table whose columns are aligned: the first to the left, the
+    others to the right.
+    """
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
+        for row in rows
+    ]

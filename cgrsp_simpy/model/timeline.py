@@ -10,19 +10,32 @@ import numpy as np
 __all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "timeline_of"]
 
 PHASES = ("provisioning", "executing")
-CLAIM = np.dtype([("job", "i8"), ("place", "i4"), ("amount", "f8"), ("phase", "U12"), ("from_s", "f8"), ("to_s", "f8")])
-VISIT = np.dtype([("job", "i8"), ("ready_s", "f8"), ("granted_s", "f8"), ("end_s", "f8"), ("due_s", "f8")])
+CLAIM = np.dtype(
+    [
+        ("job", "i8"),
+        ("place", "i4"),
+        ("amount", "f8"),
+        ("phase", "U12"),
+        ("from_s", "f8"),
+        ("to_s", "f8"),
+    ]
+)
+VISIT = np.dtype(
+    [("job", "i8"), ("ready_s", "f8"), ("granted_s", "f8"), ("end_s", "f8"), ("due_s", "f8")]
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """A run as places and jobs.
 
-    noun: what a place is called (slot, node, machine, GPU). places: their names. sizes: how much each has to hold. claims: one
-    row a job, place and phase, an array of CLAIM: `amount` of the place from from_s to to_s, seconds; phase: one of PHASES, or of
-    the model's own; phases of no length are left out. visits: one row a job, an array of VISIT: when it began to wait, was
-    granted places (NaN: never), and ended, or gave up waiting, and its deadline (NaN: none); seconds. labels, kinds: by job, what
-    is written on it, and the kind by which it is coloured. policy: what the run is called beside others.
+    noun: what a place is called (slot, node, machine, GPU). places: their names. sizes: how
+    much each has to hold. claims: one row a job, place and phase, an array of CLAIM: `amount` of
+    the place from from_s to to_s, seconds; phase: one of PHASES, or of the model's own; phases
+    of no length are left out. visits: one row a job, an array of VISIT: when it began to wait,
+    was granted places (NaN: never), and ended, or gave up waiting, and its deadline (NaN: none);
+    seconds. labels, kinds: by job, what is written on it, and the kind by which it is coloured.
+    policy: what the run is called beside others.
     """
 
     noun: str
@@ -37,7 +50,9 @@ class Timeline:
     @property
     def end_s(self) -> float:
         """When all have ended, seconds."""
-        return float(max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0)))
+        return float(
+            max(self.claims["to_s"].max(initial=0.0), self.visits["end_s"].max(initial=0.0))
+        )
 
 
 class Timed(Protocol):

@@ -21,7 +21,10 @@ def table_of(made: Any) -> dict[str, Any]:
 
 
 def toml_text(tables: dict[str, Any], path: str = "") -> str:
-    """TOML text: the values first, then the tables. JSON's values of the kinds used here are TOML's."""
+    """TOML text: the values first, then the tables.
+
+    JSON's values of the kinds used here are TOML's.
+    """
     lines, below = [], []
     for key, value in tables.items():
         name = f"{path}{key}"
@@ -55,10 +58,14 @@ def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def make(cls: type[T], table: Any, where: str) -> T:
-    """An object of a class from a table of its arguments, with an error that names the table, the key and the value."""
+    """An object of a class from a table of its arguments, with an error that names the table, the
+    key and the value.
+    """
     own = signature(cls).parameters
     check_keys(where, table, own)
-    missing = [name for name, item in own.items() if item.default is Parameter.empty and name not in table]
+    missing = [
+        name for name, item in own.items() if item.default is Parameter.empty and name not in table
+    ]
     if missing:
         raise InputError(f"{where} lacks {', '.join(missing)}")
     try:

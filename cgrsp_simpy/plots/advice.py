@@ -1,4 +1,6 @@
-"""Plots for advice: misses against wait with the limits and the Pareto set, and where the slots' hours go."""
+"""Plots for advice: misses against wait with the limits and the Pareto set, and where the
+slots' hours go.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,40 @@ BAND: dict[str, Any] = {"color": "0.9", "linewidth": 0, "zorder": -1}
 
 
 def trade_off(
-    rows: Sequence[Mapping[str, Any]], bounds: Mapping[str, Mean] | None = None, ax: Axes | None = None, title: str = ""
+    rows: Sequence[Mapping[str, Any]],
+    bounds: Mapping[str, Mean] | None = None,
+    ax: Axes | None = None,
+    title: str = "",
 ) -> Axes:
-    """A point an option: missed deadlines against mean wait, with 95 % intervals; lines and bands of what no policy is below.
+    """A point an option: missed deadlines against mean wait, with 95 % intervals; lines and bands
+    of what no policy is below.
 
-    rows: of one number of slots, with policy, wait_min, wait_min_half, miss_pct and miss_pct_half; a line joins those that no
-    other beats in both. bounds: of wait_min and miss_pct; their intervals are the bands, cut off at 0.
+    rows: of one number of slots, with policy, wait_min, wait_min_half, miss_pct and miss_pct_half;
+    a line joins those that no other beats in both. bounds: of wait_min and miss_pct; their
+    intervals are the bands, cut off at 0.
     """
     ax = axes(ax)
     handles: list[Line2D] = []
     for row, look in zip(rows, looks([row["policy"] for row in rows])):
-        handles += ax.plot(row["wait_min"], row["miss_pct"], label=row["policy"], linestyle="", clip_on=False, **dots(look))
-        point, halves = ([row["wait_min"]], [row["miss_pct"]]), ([row["wait_min_half"]], [row["miss_pct_half"]])
+        handles += ax.plot(
+            row["wait_min"],
+            row["miss_pct"],
+            label=row["policy"],
+            linestyle="",
+            clip_on=False,
+            **dots(look),
+        )
+        point, halves = (
+            ([row["wait_min"]], [row["miss_pct"]]),
+            ([row["wait_min_half"]], [row["miss_pct_half"]]),
+        )
         intervals(ax, *point, *halves, colour=look.colour)
     points = sorted((row["wait_min"], row["miss_pct"]) for row in rows)
-    front = [(wait, miss) for place, (wait, miss) in enumerate(points) if all(miss < other for _, other in points[:place])]
+    front = [
+        (wait, miss)
+        for place, (wait, miss) in enumerate(points)
+        if all(miss < other for _, other in points[:place])
+    ]
     ax.plot([wait for wait, _ in front], [miss for _, miss in front], **FRONT)
     if bounds:
         wait, miss = bounds["wait_min"], bounds["miss_pct"]
@@ -60,15 +81,33 @@ def trade_off(
     return ax
 
 
-def slot_hours(hours: Mapping[str, Mapping[str, float]], ax: Axes | None = None, title: str = "") -> Axes:
-    """A bar a policy: the slots' hours by what they are spent on. hours: policy -> name of HOURS -> hours."""
+def slot_hours(
+    hours: Mapping[str, Mapping[str, float]], ax: Axes | None = None, title: str = ""
+) -> Axes:
+    """A bar a policy: the slots' hours by what they are spent on.
+
+    hours: policy -> name of HOURS -> hours.
+    """
     ax = axes(ax)
     left = np.zeros(len(hours))
     for name, (label, colour) in HOURS.items():
         values = np.array([own[name] for own in hours.values()])
-        ax.barh(range(len(hours)), values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4, label=label)
+        ax.barh(
+            range(len(hours)),
+            values,
+            0.7,
+            left,
+            color=colour,
+            edgecolor="0.4",
+            linewidth=0.4,
+            label=label,
+        )
         left += values
     ax.set_yticks(range(len(hours)), list(hours))
     ax.set(xlabel="hours of all slots", ylim=(len(hours) - 0.5, -0.5))
-    legend_above(ax, [Patch(facecolor=colour, edgecolor="0.4", label=label) for label, colour in HOURS.values()], title)
+    legend_above(
+        ax,
+        [Patch(facecolor=colour, edgecolor="0.4", label=label) for label, colour in HOURS.values()],
+        title,
+    )
     return ax

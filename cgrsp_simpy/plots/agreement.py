@@ -17,8 +17,14 @@ from cgrsp_simpy.plots.style import MISSED, axes
 
 __all__ = ["published_vs_reproduced"]
 
-KINDS = {"wait": "o", "miss": "s", "tardiness": "^", "cost": "D"}  # what a cell measures, and its marker
-UNITS = {"wait": "wait (min)", "miss": "misses (%)", "tardiness": "tardiness (min)", "cost": "cost (USD)"}
+# what a cell measures, and its marker
+KINDS = {"wait": "o", "miss": "s", "tardiness": "^", "cost": "D"}
+UNITS = {
+    "wait": "wait (min)",
+    "miss": "misses (%)",
+    "tardiness": "tardiness (min)",
+    "cost": "cost (USD)",
+}
 BY_CAPTION = {"5.6": "miss"}  # tables whose columns are policies and whose caption names the figure
 VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED}
 RIMMED: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.4}
@@ -74,9 +80,11 @@ class Report(Protocol):
 
 
 def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any) -> Axes:
-    """Every counted cell of the thesis's tables: published on x, reproduced with its 95 % interval on y.
+    """Every counted cell of the thesis's tables: published on x, reproduced with its
+    95 % interval on y.
 
-    report: of `cgrsp thesis`. Cells that differ are named by table, row and column. style: of the marks.
+    report: of `cgrsp thesis`. Cells that differ are named by table, row and column. style:
+    of the marks.
 
     Raises InputError for a cell that is none of wait, misses, tardiness and cost.
     """
@@ -86,11 +94,22 @@ def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any
         for kind, marker in KINDS.items():
             cells = [cell for cell in counted if (cell.verdict, _kind(cell)) == (verdict, kind)]
             x, y, half_widths = _numbers(cells)
-            own = {**RIMMED, "marker": marker, "color": colour, "zorder": 4 if verdict == "differs" else 3}
+            own = {
+                **RIMMED,
+                "marker": marker,
+                "color": colour,
+                "zorder": 4 if verdict == "differs" else 3,
+            }
             intervals(ax, x, y, y_half=half_widths, colour=colour, caps=False)
             ax.plot(x, y, **merged(own, style, Line2D))
     _scale(ax, counted)
-    _name(ax, *([cell for cell in counted if (cell.verdict == "differs") == differs] for differs in (True, False)))
+    _name(
+        ax,
+        *(
+            [cell for cell in counted if (cell.verdict == "differs") == differs]
+            for differs in (True, False)
+        ),
+    )
     if not counted:
         say(ax, "no counted cells")
     ax.set_xlabel("published in the thesis")
@@ -103,7 +122,9 @@ def _kind(cell: Cell) -> str:
     """What a cell measures: the first of KINDS that its part, else its column, speaks of."""
     text = BY_CAPTION.get(cell.table) or cell.part or cell.column
     kind = next((kind for kind in KINDS if kind in text), "")
-    require(bool(kind), f"cell of table {cell.table}: column", cell.column, f"of {', '.join(KINDS)}")
+    require(
+        bool(kind), f"cell of table {cell.table}: column", cell.column, f"of {', '.join(KINDS)}"
+    )
     return kind
 
 
@@ -117,7 +138,9 @@ def _numbers(cells: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
-    """Both axes alike: logarithmic, but linear near zero; and the line on which both figures are equal."""
+    """Both axes alike: logarithmic, but linear near zero; and the line on which both
+    figures are equal.
+    """
     x, y, _ = _numbers(cells)
     most = 1.5 * max([1.0, *x, *y])
     ticks = [0, *(10.0**power for power in range(-1, 1 + int(np.log10(most))))]
@@ -130,17 +153,24 @@ def _scale(ax: Axes, cells: Sequence[Cell]) -> None:
 
 
 def _name(ax: Axes, cells: Sequence[Cell], others: Sequence[Cell]) -> None:
-    """Name cells by table, row, column and part, off the other cells; those of one row that lie together share a name."""
+    """Name cells by table, row, column and part, off the other cells; those of one row that lie
+    together share a name.
+    """
     places: dict[tuple[str, str, str, str, str], list[Cell]] = {}
     for cell in cells:
-        places.setdefault((cell.table, cell.row, cell.part, cell.printed, f"{float(cell.ours.split()[0]):.2g}"), []).append(cell)
+        places.setdefault(
+            (cell.table, cell.row, cell.part, cell.printed, f"{float(cell.ours.split()[0]):.2g}"),
+            [],
+        ).append(cell)
     marks = {}
     for (table, row, part, *_), there in places.items():
         (at_x, *_), (at_y, *_), halves = _numbers(there)
         half = np.nan_to_num(halves).max()
         columns = ("\n" if len(there) > 1 else "") + ", ".join(cell.column for cell in there)
         name = f"{table} {row}, {columns}" + (f": {part}" if part else "")
-        marks[name] = Mark(np.array([(at_x, at_y)]), np.array([(at_x, at_y - half), (at_x, at_y + half)]))
+        marks[name] = Mark(
+            np.array([(at_x, at_y)]), np.array([(at_x, at_y - half), (at_x, at_y + half)])
+        )
     x, y, half_widths = map(np.nan_to_num, _numbers(others))
     gap = np.full_like(x, np.nan)
     bars = np.stack([x, y - half_widths, x, y + half_widths, gap, gap], axis=1).reshape(-1, 2)
@@ -152,7 +182,11 @@ def _explain(ax: Axes, cells: Sequence[Cell]) -> None:
     there = {_kind(cell) for cell in cells}
     plain: dict[str, Any] = {"linestyle": "none", "color": "0.35"}
     handles: list[Line2D | Patch] = []
-    handles += [Line2D([], [], marker=KINDS[kind], label=UNITS[kind], **plain) for kind in KINDS if kind in there]
+    handles += [
+        Line2D([], [], marker=KINDS[kind], label=UNITS[kind], **plain)
+        for kind in KINDS
+        if kind in there
+    ]
     handles += [Patch(color=colour, label=verdict) for verdict, colour in VERDICTS.items()]
     agreeing = sum(cell.verdict == "agrees" for cell in cells)
     legend_above(ax, handles, f"{agreeing} of {len(cells)} cells agree, the others are named")

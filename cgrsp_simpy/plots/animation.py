@@ -38,24 +38,33 @@ SIDE = 0.9  # of a box
 
 
 class RunAnimation(FuncAnimation):
-    """A matplotlib animation that saves as .gif, or as one .html file with a play button that needs nothing else."""
+    """A matplotlib animation that saves as .gif, or as one .html file with a play button that
+    needs nothing else.
+    """
 
-    def __init__(self, figure: Figure, show: Callable[[float], list[Any]], times_s: list[float], fps: float) -> None:
+    def __init__(
+        self, figure: Figure, show: Callable[[float], list[Any]], times_s: list[float], fps: float
+    ) -> None:
         self.fps = fps
         super().__init__(figure, show, frames=times_s, interval=1000 / fps, repeat=False)
 
-    def save(self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any) -> None:  # type: ignore[override]
-        """Write the animation; a writer of another kind of file may be given, as matplotlib takes them.
+    def save(  # type: ignore[override]
+        self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any
+    ) -> None:
+        """Write the animation; a writer of another kind of file may be given, as matplotlib
+        takes them.
 
-        Without one, the file appears whole or not at all. Raises InputError if it cannot be written, or its name ends neither in
-        .gif nor in .html.
+        Without one, the file appears whole or not at all. Raises InputError if it cannot be
+        written, or its name ends neither in .gif nor in .html.
         """
         if writer is not None:
             super().save(str(filename), writer=writer, **options)
             return
         path = Path(filename)
         suffix = path.suffix.lower()
-        require(suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}")
+        require(
+            suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}"
+        )
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
             super().save(str(drawn), writer=WRITERS[suffix](fps=self.fps), **options)
@@ -66,16 +75,23 @@ WRITERS: dict[str, Any] = {".gif": PillowWriter, ".html": PageWriter}
 
 
 def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
-    """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`, or "day.gif".
+    """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`,
+    or "day.gif".
 
-    run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or
-    how many; up to 20 are named, and say it by the name of the job, if it has one, shortened to the box. frames: at least 2. fps:
-    frames per second. Raises InputError for a run without jobs.
+    run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100
+    boxes say which job that is, or how many; up to 20 are named, and say it by the name of the
+    job, if it has one, shortened to the box. frames: at least 2. fps: frames per second. Raises
+    InputError for a run without jobs.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
     timeline = timeline_of(run)
-    require(len(timeline.visits) > 0, "jobs with records in the run", len(timeline.visits), "at least one")
+    require(
+        len(timeline.visits) > 0,
+        "jobs with records in the run",
+        len(timeline.visits),
+        "at least one",
+    )
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
     _Unseen(figure)
     top, bottom = figure.subplots(2, height_ratios=(2, 1))
@@ -98,7 +114,10 @@ class _Scene:
     def __init__(self, timeline: Timeline, top: Axes, bottom: Axes) -> None:
         self._policy, self._unit = timeline.policy, time_unit(timeline.end_s)
         times_s, waiting = metrics.queue_length(timeline)
-        self._times_s, self._waiting = np.concatenate([[0.0], times_s]), np.concatenate([[0], waiting])
+        self._times_s, self._waiting = (
+            np.concatenate([[0.0], times_s]),
+            np.concatenate([[0], waiting]),
+        )
         colour = colour_of(timeline.policy) or "black"
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
@@ -115,7 +134,9 @@ class _Scene:
         unit, unit_name = self._unit
         past = int(np.searchsorted(self._times_s, time_s, side="right"))
         now = int(self._waiting[past - 1])
-        self._line.set_data([*(self._times_s[:past] / unit), time_s / unit], [*self._waiting[:past], now])
+        self._line.set_data(
+            [*(self._times_s[:past] / unit), time_s / unit], [*self._waiting[:past], now]
+        )
         self._now.set_data([time_s / unit], [now])
         told = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
         self._title.set_text(f"{self._policy}: {told}" if self._policy else told)
@@ -137,32 +158,52 @@ class _Boxes:
         ax.add_collection(self._filled)
         rims = self._outlines(np.arange(number), np.zeros(number), np.ones(number))
         ax.add_collection(
-            PolyCollection(list(rims), facecolor="none", edgecolor="0.4", linewidth=1 if number <= WRITTEN else 0.15)
+            PolyCollection(
+                list(rims),
+                facecolor="none",
+                edgecolor="0.4",
+                linewidth=1 if number <= WRITTEN else 0.15,
+            )
         )
         self._few, self._texts = number <= LABELLED, list[tuple[Text, Text]]()
         if number <= WRITTEN:
-            self._texts = [self._text(ax, place, name) for place, name in enumerate(timeline.places)]
+            self._texts = [
+                self._text(ax, place, name) for place, name in enumerate(timeline.places)
+            ]
         handles = [
-            Patch(facecolor=colour, edgecolor="0.4", label=name) for name, colour in {**self._colours, "idle": IDLE}.items()
+            Patch(facecolor=colour, edgecolor="0.4", label=name)
+            for name, colour in {**self._colours, "idle": IDLE}.items()
         ]
-        ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(handles), frameon=False)
+        ax.legend(
+            handles=handles,
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=len(handles),
+            frameon=False,
+        )
         ax.set_xlim(0, columns)
         ax.set_ylim(-math.ceil(number / columns), 0)
         ax.set_axis_off()
 
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
-        """A text for what holds a place, and, where boxes are few, its name, without its number, by which it stands."""
+        """A text for what holds a place, and, where boxes are few, its name, without its number,
+        by which it stands.
+        """
         left, bottom = self._corners[place]
         own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
         held = ax.text(y=bottom + 0.53, s="", fontsize="medium" if self._few else "xx-small", **own)
         told = name.removeprefix(str(place)).strip() or name
-        return held, ax.text(y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **own)
+        return held, ax.text(
+            y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **own
+        )
 
     def _outlines(self, place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """The corners of parts of boxes, from low to high."""
         left, bottom = self._corners[place].T
         right, top, bottom = left + SIDE, bottom + SIDE * high, bottom + SIDE * low
-        return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(-1, 4, 2)
+        return np.stack([left, bottom, left, top, right, top, right, bottom], axis=1).reshape(
+            -1, 4, 2
+        )
 
     def show(self, time_s: float) -> None:
         """Let all be as it is at a time, in seconds."""
@@ -170,14 +211,17 @@ class _Boxes:
         colours = [self._colours[phase] for phase in here["phase"].tolist()]
         self._filled.set_verts(list(self._outlines(here["place"], here["low"], here["high"])))
         self._filled.set_facecolor(colours)
-        jobs: list[dict[int, str]] = [{} for _ in self._texts]  # of each place those who hold it, with their colours
+        # of each place those who hold it, with their colours
+        jobs: list[dict[int, str]] = [{} for _ in self._texts]
         for place, job, colour in zip(here["place"].tolist(), here["job"].tolist(), colours):
             if jobs:
                 jobs[place][job] = colour
         for texts, held in zip(self._texts, jobs):
             texts[0].set_text(self._told(held))
             for text in texts:
-                text.set_color(ink_on(next(iter(held.values()), IDLE)) if len(held) < 2 else "black")
+                text.set_color(
+                    ink_on(next(iter(held.values()), IDLE)) if len(held) < 2 else "black"
+                )
 
     def _told(self, held: Iterable[int]) -> str:
         """Who holds a place."""
@@ -187,7 +231,9 @@ class _Boxes:
         if not self._few:
             return "".join(map(str, jobs))
         names = [self._labels.get(job, str(job)) for job in jobs]
-        return "".join(f"job {name}" if name.isdecimal() else _shortened(name, self._letters) for name in names)
+        return "".join(
+            f"job {name}" if name.isdecimal() else _shortened(name, self._letters) for name in names
+        )
 
 
 def _shortened(text: str, letters: int) -> str:

@@ -19,22 +19,34 @@ __all__ = ["Mark", "label_marks"]
 CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
 DIRECTIONS = np.concatenate([CORNERS, SIDES, CORNERS * (1, 0.5), CORNERS * (0.5, 1)])
-DISTANCES = (0.35, 0.7, 1.2, 2.0, 3.0, 4.5, 6.5)  # from an anchor to its label, in heights of the label
+# from an anchor to its label, in heights of the label
+DISTANCES = (0.35, 0.7, 1.2, 2.0, 3.0, 4.5, 6.5)
 JOINED = 1.0  # from this distance on a thin line joins the two
 STEP = 0.3  # heights of a label between the points that stand for a line
-# What a place costs: a height of distance to the anchor; each point of its own mark on which the label lies, of another mark, or
-# near to it; to lie on a label, or outside of the Axes; each height by which another mark is nearer to the anchor than CLEAR; the
-# rank of the anchor.
-DISTANT, ON_OWN, ON_OTHER, BY_OTHER, ON_LABEL, OUTSIDE, CROWDED, RANK = 1.5, 8.0, 10.0, 0.3, 300.0, 500.0, 15.0, 0.1
+# What a place costs: a height of distance to the anchor; each point of its own mark on which the
+# label lies, of another mark, or near to it; to lie on a label, or outside of the Axes; each height
+# by which another mark is nearer to the anchor than CLEAR; the rank of the anchor.
+DISTANT, ON_OWN, ON_OTHER, BY_OTHER, ON_LABEL, OUTSIDE, CROWDED, RANK = (
+    1.5,
+    8.0,
+    10.0,
+    0.3,
+    300.0,
+    500.0,
+    15.0,
+    0.1,
+)
 CLEAR = 1.2
 RIM = np.array([-0.3, -0.1, 0.3, 0.1])  # what is kept free around a label, in heights
-LEADER_AT = np.linspace(0.1, 0.6, 6)  # the share of the way from an anchor to the centre of its label
+# the share of the way from an anchor to the centre of its label
+LEADER_AT = np.linspace(0.1, 0.6, 6)
 
 
 class Mark(NamedTuple):
     """What is to be labelled, in data coordinates, arrays of shape (n, 2).
 
-    anchors: where its label may stand, the best place first. covers: the line that it draws, broken at NaN.
+    anchors: where its label may stand, the best place first. covers: the line that it draws,
+    broken at NaN.
     """
 
     anchors: np.ndarray
@@ -44,15 +56,30 @@ class Mark(NamedTuple):
 def label_marks(
     ax: Axes, marks: Mapping[str, Mark], colours: Sequence[str], obstacles: np.ndarray | None = None
 ) -> list[Annotation]:
-    """A name beside each mark, off the marks and other names; where it stands apart, a thin line joins it to its mark.
+    """A name beside each mark, off the marks and other names; where it stands apart, a thin line
+    joins it to its mark.
 
     colours: in the order of the marks. obstacles: a path more to keep off, as in Mark.covers.
     """
     labels = []
     for (name, mark), colour in zip(marks.items(), colours):
         leader = {**LEADER, "color": colour, "shrinkB": 2}
-        place: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset pixels", "ha": "center", "va": "center"}
-        labels.append(ax.annotate(name, tuple(mark.anchors[0]), **place, color=ink(colour), fontsize="small", arrowprops=leader))
+        place: dict[str, Any] = {
+            "xytext": (0, 0),
+            "textcoords": "offset pixels",
+            "ha": "center",
+            "va": "center",
+        }
+        labels.append(
+            ax.annotate(
+                name,
+                tuple(mark.anchors[0]),
+                **place,
+                color=ink(colour),
+                fontsize="small",
+                arrowprops=leader,
+            )
+        )
         labels[-1].set_in_layout(False)
     paths = [mark.covers for mark in marks.values()] + ([] if obstacles is None else [obstacles])
 
@@ -61,7 +88,9 @@ def label_marks(
         covered = [_dense(ax.transData.transform(path), step) for path in paths]
         taken = np.empty((0, 4))
         for number, (label, mark) in enumerate(zip(labels, marks.values())):
-            others = np.concatenate([points for at, points in enumerate(covered) if at != number] or [np.empty((0, 2))])
+            others = np.concatenate(
+                [points for at, points in enumerate(covered) if at != number] or [np.empty((0, 2))]
+            )
             anchors = ax.transData.transform(mark.anchors)
             places = _Places(anchors, *extent(label, renderer))
             cost = places.cost + CROWDED * places.crowding(anchors, others)
@@ -83,10 +112,11 @@ def label_marks(
 
 
 class _Places:
-    """Where a label of some pixels could stand around anchors, and what speaks against it; arrays with an entry a place.
+    """Where a label of some pixels could stand around anchors, and what speaks against it; arrays
+    with an entry a place.
 
-    anchor: number of the anchor. distance: to it, in heights. offset: from it to the centre, in pixels. boxes: left, low, right,
-    high edge. cost: of distance and rank of the anchor.
+    anchor: number of the anchor. distance: to it, in heights. offset: from it to the centre, in
+    pixels. boxes: left, low, right, high edge. cost: of distance and rank of the anchor.
     """
 
     def __init__(self, anchors: np.ndarray, width: float, height: float) -> None:
@@ -112,7 +142,11 @@ class _Places:
         x, y = points.T
         low_x, low_y, high_x, high_y = (edge[:, None] for edge in self.boxes.T)
         pad *= self.height
-        return np.asarray(((x > low_x - pad) & (x < high_x + pad) & (y > low_y - pad) & (y < high_y + pad)).sum(axis=1))
+        return np.asarray(
+            ((x > low_x - pad) & (x < high_x + pad) & (y > low_y - pad) & (y < high_y + pad)).sum(
+                axis=1
+            )
+        )
 
     def overlapping(self, taken: np.ndarray) -> np.ndarray:
         """How many of the boxes taken each box overlaps."""
@@ -144,5 +178,7 @@ def _dense(path: np.ndarray, step: float) -> np.ndarray:
     counts = np.maximum(1, np.ceil(np.hypot(*move.T) / step)).astype(int)
     which = np.repeat(np.arange(len(counts)), counts)
     share = (np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)) / counts[which]
-    points = np.concatenate([start[which] + share[:, None] * move[which], path[np.isfinite(path).all(axis=1)]])
+    points = np.concatenate(
+        [start[which] + share[:, None] * move[which], path[np.isfinite(path).all(axis=1)]]
+    )
     return np.asarray(np.unique(np.round(points / step), axis=0) * step)

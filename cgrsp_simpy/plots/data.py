@@ -71,11 +71,15 @@ class Month(Protocol):
 
     @property
     def days(self) -> list[dict[str, Any]]:
-        """One dict a policy and day: policy, replication, day, kind, seed, and the figures of the day's run."""
+        """One dict a policy and day: policy, replication, day, kind, seed, and the figures
+        of the day's run.
+        """
 
 
 def axis(name: str, study: Study | Month | None = None) -> str:
-    """A figure of a study, or a parameter, on an axis: with its unit; its own name where nothing is known of it."""
+    """A figure of a study, or a parameter, on an axis: with its unit; its own name where nothing
+    is known of it.
+    """
     return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
 
 
@@ -89,13 +93,18 @@ def replications(number: int) -> str:
     return f"mean of {number} seeds with 95 % interval" if number > 1 else "1 seed"
 
 
-def found(study: Study, metric: str, among: Iterable[str] | None = None) -> tuple[np.ndarray, np.ndarray]:
+def found(
+    study: Study, metric: str, among: Iterable[str] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Means and half widths of a figure by policy, in order; NaN where there are none.
 
-    among: figures that are allowed, where not only this study's. Raises InputError for an unknown figure.
+    among: figures that are allowed, where not only this study's. Raises InputError for an
+    unknown figure.
     """
     means = study.means()
-    check_one_of("metric", metric, among or dict.fromkeys(name for row in means.values() for name in row))
+    check_one_of(
+        "metric", metric, among or dict.fromkeys(name for row in means.values() for name in row)
+    )
     values = [means[policy].get(metric) for policy in study.policies]
     pairs = [(value.mean, value.half_width) if value else (np.nan, np.nan) for value in values]
     return np.array([mean for mean, _ in pairs]), np.array([half for _, half in pairs])
@@ -114,13 +123,24 @@ def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
 
 
 def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
-    """A name for each run: its policy, with scenario and seed, or else a number, where that is needed to tell the runs apart."""
+    """A name for each run: its policy, with scenario and seed, or else a number, where that is
+    needed to tell the runs apart.
+    """
     names = [policy or "run" for policy in policies]
-    for text in ("{run.policy}, seed {run.seed}", "{run.scenario.name}, {run.policy}, seed {run.seed}"):
+    for text in (
+        "{run.policy}, seed {run.seed}",
+        "{run.scenario.name}, {run.policy}, seed {run.seed}",
+    ):
         often = Counter(names)
-        names = [text.format(run=run) if often[name] > 1 and isinstance(run, Run) else name for name, run in zip(names, runs)]
+        names = [
+            text.format(run=run) if often[name] > 1 and isinstance(run, Run) else name
+            for name, run in zip(names, runs)
+        ]
     often = Counter(names)
-    return [f"{name} ({names[:place].count(name) + 1})" if often[name] > 1 else name for place, name in enumerate(names)]
+    return [
+        f"{name} ({names[:place].count(name) + 1})" if often[name] > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def check_published(published: Mapping[str, Any], policies: Iterable[str]) -> None:

@@ -1,4 +1,6 @@
-"""Figures as files, for the commands that draw whole sets: the CSV of what is plotted, a PNG of 200 dpi, an SVG, and an index."""
+"""Figures as files, for the commands that draw whole sets: the CSV of what is plotted, a PNG of 200
+dpi, an SVG, and an index.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ DPI = 200
 class Picture:
     """The one declaration of a figure of a gallery.
 
-    stem: the name of its files, without ending. rows: what is plotted, from the runs that the gallery shares. draw: draws rows on
-    a canvas, with a note above.
+    stem: the name of its files, without ending. rows: what is plotted, from the runs that the
+    gallery shares. draw: draws rows on a canvas, with a note above.
 
-    seen: a sentence on the rows, for the index. table: the rows in Markdown, for the index, where they should be read as well.
-    size: inches, in print. name: what stands before the title in the index, such as "Figure 2". options: what its command has
-    after its id, such as " --trace FILE".
+    seen: a sentence on the rows, for the index. table: the rows in Markdown, for the index, where
+    they should be read as well. size: inches, in print. name: what stands before the title in the
+    index, such as "Figure 2". options: what its command has after its id, such as " --trace FILE".
     """
 
     stem: str
@@ -55,11 +57,12 @@ def write_gallery(
     intro: Sequence[str],
     command: str,
 ) -> list[Path]:
-    """Write the CSV, PNG and SVG of pictures into a folder, and, where all are drawn, an index of them; the paths.
+    """Write the CSV, PNG and SVG of pictures into a folder, and, where all are drawn, an index of
+    them; the paths.
 
-    ids: of the pictures to draw. runs: what the rows of a picture are made of. intro: the paragraphs at the head of the index.
-    command: what draws the pictures, such as "cgrsp dag figures". Raises InputError for an unknown figure or style, or a file
-    that cannot be written.
+    ids: of the pictures to draw. runs: what the rows of a picture are made of. intro: the
+    paragraphs at the head of the index. command: what draws the pictures, such as "cgrsp dag
+    figures". Raises InputError for an unknown figure or style, or a file that cannot be written.
     """
     check_one_of("style", style, STYLE)
     for id in ids:
@@ -79,7 +82,12 @@ def write_gallery(
     return paths
 
 
-def _index(pictures: Mapping[str, Picture], rows: Mapping[str, list[Row]], intro: Sequence[str], command: str) -> str:
+def _index(
+    pictures: Mapping[str, Picture],
+    rows: Mapping[str, list[Row]],
+    intro: Sequence[str],
+    command: str,
+) -> str:
     """All figures on one page to scroll."""
     lines = list(intro)
     for id, picture in pictures.items():
@@ -94,7 +102,9 @@ def _index(pictures: Mapping[str, Picture], rows: Mapping[str, list[Row]], intro
 def markdown(head: Sequence[str], texts: int, lines: Sequence[Sequence[str]]) -> str:
     """A table whose first columns are texts, the others numbers."""
     rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
-    return "\n".join([f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)])
+    return "\n".join(
+        [f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)]
+    )
 
 
 def write_figure(
@@ -106,8 +116,8 @@ def write_figure(
 ) -> list[Path]:
     """Write stem.csv, stem.png and stem.svg, the same bytes each time; the paths.
 
-    rows: what is plotted. size: inches, in print; other styles scale it. draw: draws the rows on a canvas. Raises InputError for
-    another style, or where a file cannot be written.
+    rows: what is plotted. size: inches, in print; other styles scale it. draw: draws the rows on
+    a canvas. Raises InputError for another style, or where a file cannot be written.
     """
     paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("csv", "png", "svg")]
     with styled(style):

@@ -39,15 +39,22 @@ EXECUTING = PHASES[1]
 
 
 def gantt(
-    run: Drawn, ax: Axes | None = None, jobs: Iterable[int] | None = None, colour_by: str | None = None, **style: Any
+    run: Drawn,
+    ax: Axes | None = None,
+    jobs: Iterable[int] | None = None,
+    colour_by: str | None = None,
+    **style: Any,
 ) -> Axes:
-    """Places over time: execution in the colours of kinds, other phases grey, a line below each job that missed its deadline.
+    """Places over time: execution in the colours of kinds, other phases grey, a line below each job
+    that missed its deadline.
 
-    run: of any model (anything with a timeline, or one), with records. A job on several places is drawn on each of them. The row
-    of a place that jobs share is as high as its size, and each job's bar as high as its amount. Of more than 100 places evenly
-    spread ones are drawn, every second, third, ..., so that rows can be told apart; the axis says how many of how many.
-    jobs: ids of those to draw; all, unless told; then only places that they held count. colour_by: of a run of rented GPUs
-    complexity, class (of the deadline) or status (the stock met at dispatch); by the kinds of its timeline, unless told.
+    run: of any model (anything with a timeline, or one), with records. A job on several places is
+    drawn on each of them. The row of a place that jobs share is as high as its size, and each job's
+    bar as high as its amount. Of more than 100 places evenly spread ones are drawn, every second,
+    third, ..., so that rows can be told apart; the axis says how many of how many.
+    jobs: ids of those to draw; all, unless told; then only places that they held count. colour_by:
+    of a run of rented GPUs complexity, class (of the deadline) or status (the stock met at
+    dispatch); by the kinds of its timeline, unless told.
     style: of the bars.
 
     Raises InputError for a job that the run does not have, or another colour_by.
@@ -91,12 +98,17 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
     known = timeline.visits["job"]
     for job in wanted:
         require(job in known, "jobs", job, f"ids of the run's {len(known)} jobs")
-    claims, visits = (each[np.isin(each["job"], wanted)] for each in (timeline.claims, timeline.visits))
+    claims, visits = (
+        each[np.isin(each["job"], wanted)] for each in (timeline.claims, timeline.visits)
+    )
     return replace(timeline, claims=claims, visits=visits)
 
 
 def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
-    """The places that are drawn, top down, named on the axis. among: bars, whose places alone count if there are many."""
+    """The places that are drawn, top down, named on the axis.
+
+    among: bars, whose places alone count if there are many.
+    """
     places = np.arange(len(timeline.places))
     if among is not None and len(places) > ROWS:
         places = np.unique(among["place"])
@@ -105,11 +117,15 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
     ax.set_yticks(range(0, len(shown), every), [timeline.places[place] for place in shown[::every]])
     ax.set_ylim(len(shown) - 0.45, -0.55)
     number = len(timeline.places)
-    ax.set_ylabel(timeline.noun if len(shown) == number else f"{len(shown)} of {number:,} {timeline.noun}s")
+    ax.set_ylabel(
+        timeline.noun if len(shown) == number else f"{len(shown)} of {number:,} {timeline.noun}s"
+    )
     return shown
 
 
-def _draw(ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]) -> list[Patch]:
+def _draw(
+    ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]
+) -> list[Patch]:
     """Draw the bars; what their colours mean."""
     own, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTING]
@@ -131,12 +147,20 @@ def _draw(ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: d
 
 
 def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
-    """White edges where bars are wide, edges of their own colour where they could be too thin to be seen, none in a crowd."""
+    """White edges where bars are wide, edges of their own colour where they could be too thin to be
+    seen, none in a crowd.
+    """
     executing = drawn[drawn["phase"] == EXECUTING]
     if not len(executing) or len(timeline.visits) > EDGED:
         return {"linewidth": 0}
-    width = np.median(executing["to_s"] - executing["from_s"]) / (drawn["to_s"].max() - drawn["from_s"].min())
-    return {"edgecolor": "white", "linewidth": 0.7} if width > WIDE else {"edgecolor": "face", "linewidth": 0.4}
+    width = np.median(executing["to_s"] - executing["from_s"]) / (
+        drawn["to_s"].max() - drawn["from_s"].min()
+    )
+    return (
+        {"edgecolor": "white", "linewidth": 0.7}
+        if width > WIDE
+        else {"edgecolor": "face", "linewidth": 0.4}
+    )
 
 
 def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -145,7 +169,9 @@ def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return top + HEIGHT * drawn["low"], top + HEIGHT * drawn["high"]
 
 
-def _boxes(ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]) -> None:
+def _boxes(
+    ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]
+) -> None:
     left, right = drawn["from_s"] / unit, drawn["to_s"] / unit
     low, high = _edges(drawn)
     corners = np.stack([left, low, left, high, right, high, right, low], axis=1).reshape(-1, 4, 2)
@@ -155,20 +181,37 @@ def _boxes(ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style:
 def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
     """A line below jobs, thinner below thin bars."""
     share = late["high"] - late["low"]
-    row = ax.get_window_extent().height / ax.figure.dpi * 72 / abs(np.subtract(*ax.get_ylim()))  # points
+    # points
+    row = ax.get_window_extent().height / ax.figure.dpi * 72 / abs(np.subtract(*ax.get_ylim()))
     thick = np.minimum(2 * rcParams["lines.linewidth"], THICK * row * HEIGHT * share)
     at = _edges(late)[1] + BELOW * share
     ax.hlines(at, late["from_s"] / unit, late["to_s"] / unit, MISSED, lw=thick)
 
 
-def _label(ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str) -> None:
+def _label(
+    ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str
+) -> None:
     """What is written on jobs, where it fits: once on each place, on the highest bar."""
     drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
     drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
-    own: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": "small", "clip_on": True}
-    middles = np.stack([(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)], axis=1)
-    texts = [ax.text(x, y, labels.get(job, f"J{job}"), **own) for (x, y), job in zip(middles, drawn["job"].tolist())]
-    corners = [np.stack([drawn[end] / unit, edge], axis=1) for end, edge in zip(("from_s", "to_s"), _edges(drawn))]
+    own: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "color": ink_on(colour),
+        "fontsize": "small",
+        "clip_on": True,
+    }
+    middles = np.stack(
+        [(drawn["from_s"] + drawn["to_s"]) / 2 / unit, np.mean(_edges(drawn), axis=0)], axis=1
+    )
+    texts = [
+        ax.text(x, y, labels.get(job, f"J{job}"), **own)
+        for (x, y), job in zip(middles, drawn["job"].tolist())
+    ]
+    corners = [
+        np.stack([drawn[end] / unit, edge], axis=1)
+        for end, edge in zip(("from_s", "to_s"), _edges(drawn))
+    ]
 
     def arrange(renderer: RendererBase) -> None:
         starts, ends = map(ax.transData.transform, corners)

@@ -1,4 +1,6 @@
-"""Labels in a column at the right of the Axes; and how labels are placed: when the figure is drawn, its size and limits known."""
+"""Labels in a column at the right of the Axes; and how labels are placed: when the figure is drawn,
+its size and limits known.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,23 @@ from cgrsp_simpy.plots.style import ink
 
 __all__ = ["LEADER", "AtDrawing", "extent", "labels_at_ends", "spread"]
 
-LEADER: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0}  # the line that joins a label to what it names
+# the line that joins a label to what it names
+LEADER: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0}
 ASIDE = 8 / 72  # inches between the Axes and the labels
 
 
 class AtDrawing(Artist):
-    """Calls a function of the renderer before anything else on the Axes is drawn; draws nothing itself.
+    """Calls a function of the renderer before anything else on the Axes is drawn; draws
+    nothing itself.
 
     room: what a layout keeps free for what is arranged, as a function of the renderer.
     """
 
     def __init__(
-        self, ax: Axes, arrange: Callable[[RendererBase], None], room: Callable[[RendererBase], Bbox] | None = None
+        self,
+        ax: Axes,
+        arrange: Callable[[RendererBase], None],
+        room: Callable[[RendererBase], Bbox] | None = None,
     ) -> None:
         super().__init__()
         self._arrange, self._room = arrange, room
@@ -47,7 +54,9 @@ class AtDrawing(Artist):
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least `gap` apart and, if they fit, from low to high, with the least squares of moves from those wanted."""
+    """Positions at least `gap` apart and, if they fit, from low to high, with the least squares of
+    moves from those wanted.
+    """
     order = np.lexsort((-np.arange(len(wanted)), wanted))  # of equals the first is the highest
     steps = gap * np.arange(len(wanted))
     moved = isotonic_regression(wanted[order] - steps).x
@@ -56,8 +65,11 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
     return placed
 
 
-def labels_at_ends(ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]) -> list[Annotation]:
-    """Names to the right of the Axes, each level with the end of its line as far as the others leave room.
+def labels_at_ends(
+    ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
+) -> list[Annotation]:
+    """Names to the right of the Axes, each level with the end of its line as far as the
+    others leave room.
 
     ends: name -> last point of its line, in data coordinates. colours: in their order.
     """
@@ -67,7 +79,15 @@ def labels_at_ends(ax: Axes, ends: Mapping[str, tuple[float, float]], colours: S
         leader = {**LEADER, "color": colour, "shrinkB": 3, "relpos": (0, 0.5)}
         place: dict[str, Any] = {"xytext": (1.0, end[1]), "textcoords": right, "va": "center"}
         labels.append(
-            ax.annotate(name, end, **place, color=ink(colour), fontsize="small", arrowprops=leader, annotation_clip=False)
+            ax.annotate(
+                name,
+                end,
+                **place,
+                color=ink(colour),
+                fontsize="small",
+                arrowprops=leader,
+                annotation_clip=False,
+            )
         )
         labels[-1].set_in_layout(False)
 
@@ -76,7 +96,9 @@ def labels_at_ends(ax: Axes, ends: Mapping[str, tuple[float, float]], colours: S
         box = ax.get_window_extent(renderer)
         wanted = ax.transData.transform([label.xy for label in labels])[:, 1]
         placed = spread(wanted, 1.05 * height, box.y0 + height / 2, box.y1 - height / 2)
-        for label, y in zip(labels, ax.transData.inverted().transform([(0.0, y) for y in placed])[:, 1]):
+        for label, y in zip(
+            labels, ax.transData.inverted().transform([(0.0, y) for y in placed])[:, 1]
+        ):
             label.set_position((1.0, y))
 
     def room(renderer: RendererBase) -> Bbox:

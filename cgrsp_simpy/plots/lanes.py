@@ -1,4 +1,6 @@
-"""Where on its place each claim is drawn: jobs that hold a place at the same time lie one above the other."""
+"""Where on its place each claim is drawn: jobs that hold a place at the same time lie one
+above the other.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,26 @@ ROUNDING = 1e-9  # amounts are sums of doubles
 Stretch = tuple[float, float]
 """A part of a place, from and to; in its unit."""
 
-BAR = np.dtype([*((name, CLAIM[name]) for name in CLAIM.names or ()), ("stay", "i8"), ("low", "f8"), ("high", "f8")])
-SPAN = np.dtype([(name, BAR[name]) for name in ("job", "place", "stay", "low", "high", "from_s", "to_s")])
+BAR = np.dtype(
+    [
+        *((name, CLAIM[name]) for name in CLAIM.names or ()),
+        ("stay", "i8"),
+        ("low", "f8"),
+        ("high", "f8"),
+    ]
+)
+SPAN = np.dtype(
+    [(name, BAR[name]) for name in ("job", "place", "stay", "low", "high", "from_s", "to_s")]
+)
 
 
 def bars(timeline: Timeline) -> np.ndarray:
-    """The claims as bars: a structured array of their columns, of `stay`, and of low and high, from 0 to 1 of the place's size.
+    """The claims as bars: a structured array of their columns, of `stay`, and of low and high, from
+    0 to 1 of the place's size.
 
-    A claim to a part of a place lies where there has been room for it since it began, as low as possible, in several bars where
-    there is no stretch that holds it. A job stays where it is while it goes from phase to phase: those bars have one `stay`.
+    A claim to a part of a place lies where there has been room for it since it began, as low as
+    possible, in several bars where there is no stretch that holds it. A job stays where it is while
+    it goes from phase to phase: those bars have one `stay`.
     """
     claims = timeline.claims[timeline.claims["to_s"] > timeline.claims["from_s"]]
     sizes = np.array(timeline.sizes, float)
@@ -41,7 +54,9 @@ def bars(timeline: Timeline) -> np.ndarray:
 
 
 def stays(found: np.ndarray) -> np.ndarray:
-    """Bars joined over the phases of a job: a structured array of job, place, stay, low, high, from_s and to_s."""
+    """Bars joined over the phases of a job: a structured array of job, place, stay, low, high,
+    from_s and to_s.
+    """
     _, first, of = np.unique(found[["stay", "low"]], return_index=True, return_inverse=True)
     joined = np.empty(len(first), SPAN)
     for name in SPAN.names or ():
@@ -52,7 +67,8 @@ def stays(found: np.ndarray) -> np.ndarray:
 
 
 def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Claims of a job to an amount of a place, each from when the last one ends: a number a claim, their first, when they end.
+    """Claims of a job to an amount of a place, each from when the last one ends: a number a claim,
+    their first, when they end.
 
     The numbers are in order of the places.
     """
@@ -73,16 +89,24 @@ def _stretches(begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray) -> list[
     for size, first, last in zip(sizes.tolist(), edges, edges[1:]):
         own = begun[first:last]
         if (own["amount"] < size).any():
-            stretches[first:last] = _swept(own["from_s"].tolist(), end_s[first:last].tolist(), own["amount"].tolist(), size)
+            stretches[first:last] = _swept(
+                own["from_s"].tolist(), end_s[first:last].tolist(), own["amount"].tolist(), size
+            )
     return stretches
 
 
-def _swept(from_s: Sequence[float], to_s: Sequence[float], amounts: Sequence[float], size: float) -> list[list[Stretch]]:
-    """The stretches that each holds of a place; in the same instant, who leaves makes room for who comes."""
+def _swept(
+    from_s: Sequence[float], to_s: Sequence[float], amounts: Sequence[float], size: float
+) -> list[list[Stretch]]:
+    """The stretches that each holds of a place; in the same instant, who leaves makes room
+    for who comes.
+    """
     held: list[list[Stretch]] = [[] for _ in amounts]
     free = [(0.0, size)]
     ends = [(time_s, False, each) for each, time_s in enumerate(to_s)]
-    for _, begins, each in sorted([*ends, *((time_s, True, each) for each, time_s in enumerate(from_s))]):
+    for _, begins, each in sorted(
+        [*ends, *((time_s, True, each) for each, time_s in enumerate(from_s))]
+    ):
         if begins:
             held[each], free = _taken(free, amounts[each])
         else:
@@ -91,8 +115,12 @@ def _swept(from_s: Sequence[float], to_s: Sequence[float], amounts: Sequence[flo
 
 
 def _taken(free: Sequence[Stretch], amount: float) -> tuple[list[Stretch], list[Stretch]]:
-    """What is taken of the lowest stretch that is long enough, or else of several from the lowest on, and what is left."""
-    fits = next((stretch for stretch in free if stretch[1] - stretch[0] >= amount * (1 - ROUNDING)), None)
+    """What is taken of the lowest stretch that is long enough, or else of several from the lowest
+    on, and what is left.
+    """
+    fits = next(
+        (stretch for stretch in free if stretch[1] - stretch[0] >= amount * (1 - ROUNDING)), None
+    )
     taken, left = [], []
     for low, high in free:
         part = min(amount, high - low) if fits in (None, (low, high)) else 0.0

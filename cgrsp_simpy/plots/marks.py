@@ -1,4 +1,6 @@
-"""Bars, lines and points with intervals from plain data: what the figures of studies, and of the thesis, are built from."""
+"""Bars, lines and points with intervals from plain data: what the figures of studies, and of the
+thesis, are built from.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,21 @@ from cgrsp_simpy.plots.parts import (
 )
 from cgrsp_simpy.plots.style import Look, looks
 
-__all__ = ["bars", "hollow", "intervals", "label_marks", "labels_at_ends", "legend_above", "lines", "points", "published"]
+__all__ = [
+    "bars",
+    "hollow",
+    "intervals",
+    "label_marks",
+    "labels_at_ends",
+    "legend_above",
+    "lines",
+    "points",
+    "published",
+]
 
 NOWHERE = (np.nan, np.nan)  # breaks a line
-FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}  # a band that intervals and marks lie on
+# a band that intervals and marks lie on
+FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
 
 
@@ -45,21 +58,32 @@ def bars(
     colours: Sequence[str] | None = None,
     **style: Any,
 ) -> list[Rectangle]:
-    """A horizontal bar a name, the first at the top, with its interval and, where there is room, its value in figures.
+    """A horizontal bar a name, the first at the top, with its interval and, where there is room,
+    its value in figures.
 
-    half_widths: of the intervals; NaN for none. published: in the order of the names, drawn as hollow marks below their bars,
-    with their values in italics; NaN for none. colours: those of policies unless told. style: of the bars.
+    half_widths: of the intervals; NaN for none. published: in the order of the names, drawn as
+    hollow marks below their bars, with their values in italics; NaN for none. colours: those of
+    policies unless told. style: of the bars.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
     known = np.flatnonzero(np.isfinite(theirs))
-    lane = 0.5 if len(known) else 1.0  # of a row's height, for ours; the rest, below it, for published values
+    # of a row's height, for ours; the rest, below it, for published values
+    lane = 0.5 if len(known) else 1.0
     rows = np.arange(len(names))
     ours, below = rows - (1 - lane) / 2, rows + lane / 2
-    own = {"height": 0.4 if len(known) else 0.7, "color": colours or [look.colour for look in looks(names)]}
+    own = {
+        "height": 0.4 if len(known) else 0.7,
+        "color": colours or [look.colour for look in looks(names)],
+    }
     drawn = ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch))
     intervals(ax, values, ours, x_half=half_widths)
-    shown = _values_beside(ax, [told(value) for value in values], np.fmax(np.fmax(values, values + half_widths), 0.0), ours)
+    shown = _values_beside(
+        ax,
+        [told(value) for value in values],
+        np.fmax(np.fmax(values, values + half_widths), 0.0),
+        ours,
+    )
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
         shown += _values_beside(
@@ -85,17 +109,32 @@ def _printed(value: float) -> str:
 
 
 def _values_beside(
-    ax: Axes, texts: Sequence[str], ends: np.ndarray, places: np.ndarray, aside: float = 0.0, **style: Any
+    ax: Axes,
+    texts: Sequence[str],
+    ends: np.ndarray,
+    places: np.ndarray,
+    aside: float = 0.0,
+    **style: Any,
 ) -> list[Annotation]:
-    """Values in figures to the right of where their marks end (data coordinates), and room for them.
+    """Values in figures to the right of where their marks end (data coordinates), and
+    room for them.
 
     aside: points more between marks and values.
     """
-    place: dict[str, Any] = {"xytext": (aside + 2.5, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
-    room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72  # a layout to come takes a part for labels
+    place: dict[str, Any] = {
+        "xytext": (aside + 2.5, 0),
+        "textcoords": "offset points",
+        "va": "center",
+        "fontsize": "small",
+    }
+    # a layout to come takes a part for labels
+    room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
     taken = max(width(text, "small") for text in texts) + aside + 6
     ax.update_datalim([(float(ends.max()) / max(1 - taken / room, 0.2), places[0])], updatey=False)
-    return [ax.annotate(text, (end, row), **place, **style) for text, end, row in zip(texts, ends, places)]
+    return [
+        ax.annotate(text, (end, row), **place, **style)
+        for text, end, row in zip(texts, ends, places)
+    ]
 
 
 def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None:
@@ -111,7 +150,9 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 
 
 def published(policy: str | None = None) -> Line2D:
-    """What published values look like, for a legend: those of a policy in lines and points; those below bars, without one."""
+    """What published values look like, for a legend: those of a policy in lines and points; those
+    below bars, without one.
+    """
     if policy is None:
         return Line2D([], [], label="published", **hollow())
     return Line2D([], [], label="hollow: published", **hollow(looks([policy])[0]))
@@ -127,9 +168,9 @@ def lines(
 ) -> list[Line2D]:
     """A line a name with intervals, and the name at its end.
 
-    x: numbers, or texts that are put side by side. series: name -> values and half widths of their intervals, by x; NaN for
-    none. published: name -> values, drawn as hollow marks. styles: looks of the lines, those of policies unless told.
-    style: of the lines.
+    x: numbers, or texts that are put side by side. series: name -> values and half widths of their
+    intervals, by x; NaN for none. published: name -> values, drawn as hollow marks. styles: looks
+    of the lines, those of policies unless told. style: of the lines.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -171,23 +212,33 @@ def points(
 ) -> list[Line2D]:
     """A point a name with both intervals as a thin cross, and the name beside it.
 
-    x, y: values and half widths of their intervals; NaN for none. published: x and y, drawn as hollow marks that a thin line
-    joins to their points. front: to bound what some point is as good as: whether less is better, of x and of y. style: of the
-    points.
+    x, y: values and half widths of their intervals; NaN for none. published: x and y, drawn as
+    hollow marks that a thin line joins to their points. front: to bound what some point is as good
+    as: whether less is better, of x and of y. style: of the points.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []
-    for name, look, (at_x, half_x, at_y, half_y, *theirs) in zip(names, looks(names), zip(*columns)):
+    for name, look, (at_x, half_x, at_y, half_y, *theirs) in zip(
+        names, looks(names), zip(*columns)
+    ):
         own = {**dots(look), "linestyle": "none", "label": name, "zorder": 3}
         drawn += ax.plot([at_x], [at_y], **merged(own, style, Line2D))
         intervals(ax, [at_x], [at_y], [half_x], [half_y], look.colour, caps=False)
-        covers = [(at_x - half_x, at_y), (at_x + half_x, at_y), NOWHERE, (at_x, at_y - half_y), (at_x, at_y + half_y)]
+        covers = [
+            (at_x - half_x, at_y),
+            (at_x + half_x, at_y),
+            NOWHERE,
+            (at_x, at_y - half_y),
+            (at_x, at_y + half_y),
+        ]
         if theirs:
             covers += [NOWHERE, (at_x, at_y), (theirs[0], theirs[1])]
             ax.plot(*zip(*covers[-2:]), color=look.colour, lw=0.6)
             ax.plot(*zip(covers[-1]), **hollow(look))
         if np.isfinite(at_x + at_y):
-            marks[name] = Mark(np.array([(at_x, at_y)]), np.array([(at_x, at_y), (at_x, at_y), NOWHERE, *covers]))
+            marks[name] = Mark(
+                np.array([(at_x, at_y)]), np.array([(at_x, at_y), (at_x, at_y), NOWHERE, *covers])
+            )
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None
@@ -196,7 +247,8 @@ def points(
 
 
 def _draw_front(ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]) -> np.ndarray:
-    """The step line that bounds what some point is as good as, on to the edges of the Axes; its corners.
+    """The step line that bounds what some point is as good as, on to the edges of the Axes;
+    its corners.
 
     less: whether less is better, of x and of y.
     """

@@ -16,7 +16,8 @@ from cgrsp_simpy.plots.style import axes
 
 __all__ = ["KINDS", "daily"]
 
-KINDS = {"quiet": "#ffffff", "normal": "#eef1f4", "hectic": "#ffe9bd", "surge": "#f4cbb8"}  # day types, and their tints
+# day types, and their tints
+KINDS = {"quiet": "#ffffff", "normal": "#eef1f4", "hectic": "#ffe9bd", "surge": "#f4cbb8"}
 OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")
 NOT_FIGURES = ("policy", "replication", "day", "kind", "seed", "error")
 
@@ -29,22 +30,28 @@ def daily(
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure of each day of one month: a line a policy, the days shaded by their kind (thesis Section 5.6).
+    """A figure of each day of one month: a line a policy, the days shaded by their kind (thesis
+    Section 5.6).
 
-    metric: a figure of `Run.summary`. replication: the month's seed; the first, unless told. policies: those to draw; all,
-    unless told. style: of the lines. A day whose run failed, or that has no such figure, is a gap.
+    metric: a figure of `Run.summary`. replication: the month's seed; the first, unless told.
+    policies: those to draw; all, unless told. style: of the lines. A day whose run failed, or that
+    has no such figure, is a gap.
 
     Raises InputError for an unknown metric, replication or policy.
     """
     if not month.days:
         raise InputError("month has no days")
-    check_one_of("metric", metric, [name for row in month.days for name in row if name not in NOT_FIGURES])
+    check_one_of(
+        "metric", metric, [name for row in month.days for name in row if name not in NOT_FIGURES]
+    )
     known = list(dict.fromkeys(row["policy"] for row in month.days))
     for policy in policies or ():
         check_one_of("policy", policy, known)
     months = list(dict.fromkeys(row["replication"] for row in month.days))
     replication = months[0] if replication is None else replication
-    require(replication in months, "replication", replication, f"one of {', '.join(map(str, months))}")
+    require(
+        replication in months, "replication", replication, f"one of {', '.join(map(str, months))}"
+    )
     rows = [row for row in month.days if row["replication"] == replication]
     ax = axes(ax)
     kinds = dict(sorted({row["day"]: row["kind"] for row in rows}.items()))
@@ -69,4 +76,6 @@ def _shade(ax: Axes, kinds: dict[int, str]) -> list[Patch]:
     for day, kind in kinds.items():
         ax.axvspan(day - 0.5, day + 0.5, color=tints[kind], linewidth=0, zorder=0)
     there = [kind for kind in tints if kind in kinds.values()]
-    return [Patch(facecolor=tints[kind], edgecolor="0.6", linewidth=0.5, label=kind) for kind in there]
+    return [
+        Patch(facecolor=tints[kind], edgecolor="0.6", linewidth=0.5, label=kind) for kind in there
+    ]

@@ -1,4 +1,6 @@
-"""What marks are made with: styles that merge, hollow marks, intervals, values in figures, legends."""
+"""What marks are made with: styles that merge, hollow marks, intervals, values in
+figures, legends.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,13 @@ def told(value: float) -> str:
     """A value as text, to three digits or so."""
     if value == 0 or math.isnan(value):
         return "no value" if value else "0"
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if abs(value) >= 100
+        else f"{value:.1f}"
+        if abs(value) >= 10
+        else f"{value:.2f}"
+    )
 
 
 def dots(look: Look) -> dict[str, Any]:
@@ -64,7 +72,12 @@ def dots(look: Look) -> dict[str, Any]:
 
 def hollow(look: Look | None = None) -> dict[str, Any]:
     """Style of a hollow mark, for a published value."""
-    return {**dots(look or Look("black", "D", "")), "linestyle": "none", "markerfacecolor": "white", "zorder": 4}
+    return {
+        **dots(look or Look("black", "D", "")),
+        "linestyle": "none",
+        "markerfacecolor": "white",
+        "zorder": 4,
+    }
 
 
 def intervals(
@@ -76,23 +89,34 @@ def intervals(
     colour: str = "0.2",
     caps: bool = True,
 ) -> None:
-    """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its edge in an arrowhead.
+    """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its
+    edge in an arrowhead.
 
     caps: whether they end in caps, on a white rim, so that they are seen on bars as well.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
-    own: dict[str, Any] = {"fmt": "none", "capsize": caps_pt, "zorder": 1.9}  # above bars, below lines
+    # above bars, below lines
+    own: dict[str, Any] = {"fmt": "none", "capsize": caps_pt, "zorder": 1.9}
     if caps:  # below all intervals, so that no rim hides a part of one
-        rim: dict[str, Any] = {"elinewidth": 2.5 * thin, "capthick": 2.5 * thin, "zorder": 1.8, "alpha": 0.8}
+        rim: dict[str, Any] = {
+            "elinewidth": 2.5 * thin,
+            "capthick": 2.5 * thin,
+            "zorder": 1.8,
+            "alpha": 0.8,
+        }
         ax.errorbar(x, y, y_half, x_half, ecolor="white", **own | rim)
     ax.errorbar(x, y, y_half, x_half, ecolor=colour, elinewidth=thin, capthick=thin, **own)
-    halves = (np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float)) for half in (x_half, y_half))
+    halves = (
+        np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float))
+        for half in (x_half, y_half)
+    )
     ax.add_artist(_Arrowheads(np.column_stack([x, y]), np.column_stack(list(halves)), colour))
 
 
 class _Arrowheads(Artist):
-    """Arrowheads at the edges of the Axes, where intervals around points in view go on; as on a logarithmic axis to 0 and below.
+    """Arrowheads at the edges of the Axes, where intervals around points in view go on; as on
+    a logarithmic axis to 0 and below.
 
     points, halves: x and y, shape (n, 2).
     """
@@ -106,7 +130,11 @@ class _Arrowheads(Artist):
     def draw(self, renderer: RendererBase) -> None:
         """Draw them."""
         for place, marker in self.places():
-            own: dict[str, Any] = {"color": self.colour, "markeredgewidth": 0, "markersize": rcParams["lines.markersize"]}
+            own: dict[str, Any] = {
+                "color": self.colour,
+                "markeredgewidth": 0,
+                "markersize": rcParams["lines.markersize"],
+            }
             head = Line2D(*place[:, None], marker=marker, transform=IdentityTransform(), **own)
             assert self.axes is not None
             head.set_figure(self.axes.figure)
@@ -145,7 +173,9 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
 
 
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
-    """A legend above the Axes, below its title, in as many columns as their width holds; the title alone without handles."""
+    """A legend above the Axes, below its title, in as many columns as their width holds; the title
+    alone without handles.
+    """
     room = ax.get_window_extent().width / ax.figure.dpi * 72
     title = _wrapped(title, room)
     if not handles:
@@ -154,9 +184,21 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
     size = FontProperties(size="small").get_size_in_points()
     widths = [width(str(handle.get_label()), "small") + 4 * size for handle in handles]
     columns = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.2, "ncols": columns}
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0, 1.0),
+        "borderaxespad": 0.2,
+        "ncols": columns,
+    }
     place |= {"title": title, "title_fontsize": "medium", "alignment": "left"}
-    ax.legend(handles=handles, **place, frameon=False, fontsize="small", handlelength=1.6, columnspacing=1.4)
+    ax.legend(
+        handles=handles,
+        **place,
+        frameon=False,
+        fontsize="small",
+        handlelength=1.6,
+        columnspacing=1.4,
+    )
 
 
 def _wrapped(text: str, room: float) -> str:
@@ -168,4 +210,8 @@ def _wrapped(text: str, room: float) -> str:
 def width(text: str, size: str) -> float:
     """The width of a text in points."""
     font = FontProperties(size=size)
-    return float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width) if text else 0.0
+    return (
+        float(TextPath((0, 0), text, size=font.get_size_in_points(), prop=font).get_extents().width)
+        if text
+        else 0.0
+    )

@@ -1,4 +1,6 @@
-"""An animation as one HTML file: its frames as pictures, a play button and a slider; nothing is loaded from elsewhere."""
+"""An animation as one HTML file: its frames as pictures, a play button and a slider; nothing is
+loaded from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +63,17 @@ class PageWriter(AbstractMovieWriter):
     def grab_frame(self, **savefig_kwargs: Any) -> None:
         """Keep the figure as it is now."""
         picture = BytesIO()
-        self.fig.savefig(picture, format="png", dpi=self.dpi, metadata={"Software": None}, **savefig_kwargs)
+        self.fig.savefig(
+            picture, format="png", dpi=self.dpi, metadata={"Software": None}, **savefig_kwargs
+        )
         self._frames.append(base64.b64encode(picture.getvalue()).decode())
 
     def finish(self) -> None:
         """Write the page."""
         path = Path(self.outfile)
-        page = PAGE % {"title": path.stem, "frames": json.dumps(self._frames), "delay": round(1000 / self.fps)}
+        page = PAGE % {
+            "title": path.stem,
+            "frames": json.dumps(self._frames),
+            "delay": round(1000 / self.fps),
+        }
         path.write_bytes(page.encode())

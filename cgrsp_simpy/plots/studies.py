@@ -11,7 +11,15 @@ from matplotlib.lines import Line2D
 
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.data import Study, Sweep, axis, check_published, found, metrics_of, replications
+from cgrsp_simpy.plots.data import (
+    Study,
+    Sweep,
+    axis,
+    check_published,
+    found,
+    metrics_of,
+    replications,
+)
 from cgrsp_simpy.plots.style import Look, axes, looks
 
 __all__ = ["pareto", "policy_bars", "sweep_lines"]
@@ -20,11 +28,16 @@ LINES = ("-", "--", ":", "-.")
 
 
 def policy_bars(
-    study: Study, metric: str, ax: Axes | None = None, published: Mapping[str, float] | None = None, **style: Any
+    study: Study,
+    metric: str,
+    ax: Axes | None = None,
+    published: Mapping[str, float] | None = None,
+    **style: Any,
 ) -> Axes:
     """A bar a policy with its 95 % interval (thesis Section 5.1.3).
 
-    metric: a figure of `Run.summary`, such as "miss_pct". published: policy -> value, drawn as hollow marks. style: of the bars.
+    metric: a figure of `Run.summary`, such as "miss_pct". published: policy -> value, drawn as
+    hollow marks. style: of the bars.
 
     Raises InputError for an unknown metric, or a published policy that the study does not have.
     """
@@ -49,15 +62,22 @@ def sweep_lines(
 ) -> Axes:
     """A figure over a parameter: a line a policy, with 95 % intervals (thesis Section 5.1.3).
 
-    metric: a figure of `Run.summary`. over: the parameter, where several vary; the values of the others each have their lines.
-    published: policy -> value of the parameter -> figure, drawn as hollow marks. style: of the lines.
+    metric: a figure of `Run.summary`. over: the parameter, where several vary; the values of the
+    others each have their lines. published: policy -> value of the parameter -> figure, drawn as
+    hollow marks. style: of the lines.
 
-    Raises InputError for an unknown metric or parameter, none where several vary, or an unknown published policy.
+    Raises InputError for an unknown metric or parameter, none where several vary, or an unknown
+    published policy.
     """
     points = list(sweep)
     varied = list(points[0][0])
     require(len(varied) > 0, "sweep", varied, "over at least one parameter")
-    require(over is not None or len(varied) == 1, "over", over, f"one of the parameters that vary: {', '.join(varied)}")
+    require(
+        over is not None or len(varied) == 1,
+        "over",
+        over,
+        f"one of the parameters that vary: {', '.join(varied)}",
+    )
     over = varied[0] if over is None else over
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))
@@ -65,7 +85,9 @@ def sweep_lines(
     policies = list(dict.fromkeys(policy for _, study in points for policy in study.policies))
     check_published(published or {}, policies)
     ax = axes(ax)
-    theirs = {policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()}
+    theirs = {
+        policy: [row.get(value, np.nan) for value in x] for policy, row in (published or {}).items()
+    }
     marks.lines(ax, x, series, theirs, styles, **style)
     ax.set_xlabel(axis(over))
     ax.set_ylabel(axis(metric, points[0][1]))
@@ -77,21 +99,30 @@ def sweep_lines(
 def _series(
     points: list[tuple[dict[str, Any], Study]], metric: str, over: str, x: list[Any]
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], list[Look]]:
-    """Values and half widths by x, and the look, of each line: one a policy and values of the other parameters."""
-    known = dict.fromkeys(name for _, study in points for row in study.means().values() for name in row)
+    """Values and half widths by x, and the look, of each line: one a policy and values of the
+    other parameters.
+    """
+    known = dict.fromkeys(
+        name for _, study in points for row in study.means().values() for name in row
+    )
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     lines: dict[str, tuple[str, str]] = {}
     for point, study in points:
         others = "".join(f", {name} {value}" for name, value in point.items() if name != over)
         for policy, mean, half_width in zip(study.policies, *found(study, metric, known)):
             lines[policy + others] = (policy, others)
-            means, half_widths = series.setdefault(policy + others, (np.full(len(x), np.nan), np.full(len(x), np.nan)))
+            means, half_widths = series.setdefault(
+                policy + others, (np.full(len(x), np.nan), np.full(len(x), np.nan))
+            )
             means[x.index(point[over])], half_widths[x.index(point[over])] = mean, half_width
     policies, rest = (list(dict.fromkeys(column)) for column in zip(*lines.values()))
     by_policy = dict(zip(policies, looks(policies)))
     styles = [by_policy[policy] for policy, _ in lines.values()]
     if len(rest) > 1:
-        styles = [look._replace(line=LINES[rest.index(others) % len(LINES)]) for look, (_, others) in zip(styles, lines.values())]
+        styles = [
+            look._replace(line=LINES[rest.index(others) % len(LINES)])
+            for look, (_, others) in zip(styles, lines.values())
+        ]
     return series, styles
 
 
@@ -103,9 +134,11 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none beats.
+    """A point a policy for two figures, with 95 % intervals, and the Pareto front of
+    what none beats.
 
-    x, y: figures of `Run.summary`. published: policy -> its x and y, drawn as hollow marks. style: of the points.
+    x, y: figures of `Run.summary`. published: policy -> its x and y, drawn as hollow marks. style:
+    of the points.
 
     Raises InputError for an unknown figure, or a published policy that the study does not have.
     """
@@ -124,8 +157,17 @@ def pareto(
     return ax
 
 
-def _explain(ax: Axes, title: str, published: Mapping[str, Any] | None, by_policy: bool = True, front: bool = False) -> None:
-    """Title, and below it, where needed, what marks mean. by_policy: whether published marks are those of their policies."""
+def _explain(
+    ax: Axes,
+    title: str,
+    published: Mapping[str, Any] | None,
+    by_policy: bool = True,
+    front: bool = False,
+) -> None:
+    """Title, and below it, where needed, what marks mean.
+
+    by_policy: whether published marks are those of their policies.
+    """
     handles = [marks.published(next(iter(published)) if by_policy else None)] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     marks.legend_above(ax, handles, title)

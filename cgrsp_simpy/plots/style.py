@@ -1,7 +1,8 @@
 """How things look, the same in every figure: Okabe and Ito's colours, some darkened or replaced.
 
-Policies differ by colour for the colour-blind as well, in grey by lightness or else by marker and line style. The text of these
-functions is sized relative to matplotlib's settings, which they never change. To draw, and to save, in one of the styles:
+Policies differ by colour for the colour-blind as well, in grey by lightness or else by marker and
+line style. The text of these functions is sized relative to matplotlib's settings, which they never
+change. To draw, and to save, in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
@@ -152,8 +153,10 @@ FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's
 IDLE = "#ffffff"
 MISSED = "#D55E00"
 
-SIZE = (6.3, 3.9)  # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
-_SAVED = {"svg.hashsalt": "cgrsp_simpy", "svg.fonttype": "path", "savefig.dpi": 200}  # the same bytes each time
+# inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
+SIZE = (6.3, 3.9)
+# the same bytes each time
+_SAVED = {"svg.hashsalt": "cgrsp_simpy", "svg.fonttype": "path", "savefig.dpi": 200}
 STYLE: dict[str, dict[str, Any]] = {
     "print": {
         "figure.figsize": SIZE,
@@ -179,9 +182,11 @@ STYLE: dict[str, dict[str, Any]] = {
 
 
 def styled(name: str) -> AbstractContextManager[None]:
-    """A context in which matplotlib draws and saves in a style of STYLE; afterwards its settings are as before.
+    """A context in which matplotlib draws and saves in a style of STYLE; afterwards its settings
+    are as before.
 
-    An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`. Raises InputError for another name.
+    An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
+    Raises InputError for another name.
     """
     check_one_of("style", name, STYLE)
     return rc_context(cast(Any, STYLE[name]))
@@ -203,7 +208,9 @@ def line_of(policy: str) -> LineStyle | None:
 
 
 def looks(policies: Iterable[str]) -> list[Look]:
-    """The looks of policies that share a figure; of several with one base name, the later ones are shades of the first."""
+    """The looks of policies that share a figure; of several with one base name, the later ones are
+    shades of the first.
+    """
     found: list[Look] = []
     bases: list[str] = []
     for policy in policies:
@@ -221,7 +228,9 @@ def _base(policy: str) -> str:
 
 
 def _shade(look: Look, number: int) -> Look:
-    """The look of the policy, or the next of its shades: dark colours become lighter, light ones darker."""
+    """The look of the policy, or the next of its shades: dark colours become lighter,
+    light ones darker.
+    """
     if number == 0:
         return look
     share = min(0.8, 0.35 * number)
@@ -233,7 +242,9 @@ def _shade(look: Look, number: int) -> Look:
 
 def _luminance(colour: str) -> float:
     """From 0, black, to 1, white, as the eye sees it (Rec. 709, gamma 2.2)."""
-    return float(sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), to_rgb(colour))))
+    return float(
+        sum(share * part**2.2 for share, part in zip((0.2126, 0.7152, 0.0722), to_rgb(colour)))
+    )
 
 
 def _mixed(colour: str, grey: float, share: float) -> str:
@@ -249,17 +260,26 @@ def ink(colour: str) -> str:
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
-    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the others from light to dark."""
+    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the others from
+    light to dark.
+    """
     there = set(kinds)
     own = sorted(there - KIND.keys(), key=_with_numbers)
-    shades = FEW_KINDS.get(len(own)) or [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))]
+    shades = FEW_KINDS.get(len(own)) or [
+        to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))
+    ]
     return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(zip(own, shades))
 
 
 def phase_greys(phases: Iterable[str]) -> dict[str, str]:
-    """Greys of the phases that there are besides execution: provisioning, and those of a model's own."""
+    """Greys of the phases that there are besides execution: provisioning, and those of
+    a model's own.
+    """
     there = set(phases)
-    greys = {phase: OWN_PHASES[place % len(OWN_PHASES)] for place, phase in enumerate(sorted(there - set(PHASES)))}
+    greys = {
+        phase: OWN_PHASES[place % len(OWN_PHASES)]
+        for place, phase in enumerate(sorted(there - set(PHASES)))
+    }
     return {PHASES[0]: PROVISIONING, **greys} if PHASES[0] in there else greys
 
 
@@ -274,7 +294,10 @@ def ink_on(ground: str) -> str:
 
 
 def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
-    """The Axes given, or those of a new figure that pyplot does not know of. height: over width, of a new figure."""
+    """The Axes given, or those of a new figure that pyplot does not know of.
+
+    height: over width, of a new figure.
+    """
     if ax is not None:
         return ax
     size = tuple(rcParams["figure.figsize"])

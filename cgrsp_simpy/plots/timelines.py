@@ -25,13 +25,23 @@ __all__ = ["queue_length", "slot_timeline"]
 LABELLED = 5  # up to so many lines bear their names; more have a legend
 ANCHORS = 40  # places along a line where its name is tried
 STEPS = 200  # changes of the slots, beyond which averages over about as many spans are drawn
-SPANS_S = (1, 2, 5, 10, 20, 30, *(60 * span for span in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720)))
+SPANS_S = (
+    1,
+    2,
+    5,
+    10,
+    20,
+    30,
+    *(60 * span for span in (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720)),
+)
 
 
 def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any) -> Axes:
-    """Jobs that have come and have not been granted places, nor given up, over time: a line a run, named by its policy.
+    """Jobs that have come and have not been granted places, nor given up, over time: a line a run,
+    named by its policy.
 
-    runs: one or several, of any model, with records. style: of the lines. Raises InputError for no run.
+    runs: one or several, of any model, with records. style: of the lines. Raises InputError
+    for no run.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
@@ -39,7 +49,12 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
     policies, drawn = [timeline.policy for timeline in timelines], []
     for timeline, name, look in zip(timelines, named(runs, policies), looks(policies)):
         times_s, waiting = metrics.queue_length(timeline)
-        own = {"drawstyle": "steps-post", "color": look.colour, "linestyle": look.line, "label": name}
+        own = {
+            "drawstyle": "steps-post",
+            "color": look.colour,
+            "linestyle": look.line,
+            "label": name,
+        }
         times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]
         drawn += ax.plot(times, lengths, **merged(own, style, Line2D))
     any_jobs = any(len(timeline.visits) for timeline in timelines)
@@ -72,10 +87,12 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
 
 
 def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
-    """How many places execute, are provisioned or in a phase of the model's own, and are idle, over time: stacked areas.
+    """How many places execute, are provisioned or in a phase of the model's own, and are idle, over
+    time: stacked areas.
 
-    run: of any model, with records. A job that holds a part of a place counts as that part of it. Where the places change too
-    often to be seen, averages over equal spans, which the axis names. style: of the areas.
+    run: of any model, with records. A job that holds a part of a place counts as that part of it.
+    Where the places change too often to be seen, averages over equal spans, which the axis names.
+    style: of the areas.
     """
     ax, timeline = axes(ax), timeline_of(run)
     unit, unit_name = time_unit(timeline.end_s)
@@ -85,7 +102,11 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     if averaged:
         edges = np.append(np.arange(0, edges[-1], _span_s(edges[-1])), edges[-1])
     low, handles = np.zeros(len(edges) - 1), []
-    for phase, colour in {PHASES[1]: EXECUTING, **phase_greys(claims["phase"].tolist()), "idle": IDLE}.items():
+    for phase, colour in {
+        PHASES[1]: EXECUTING,
+        **phase_greys(claims["phase"].tolist()),
+        "idle": IDLE,
+    }.items():
         high = np.full_like(low, places) if phase == "idle" else low + _held(timeline, phase, edges)
         own = {"step": "post", "facecolor": colour, "linewidth": 0}
         bottom, top = (np.append(each, each[-1:]) for each in (low, high))
@@ -93,7 +114,9 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
         handles.append(Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase))
         low = high
     ax.set_xlabel(f"time ({unit_name})")
-    ax.set_ylabel(f"{timeline.noun}s, mean over {_told(edges[1])}" if averaged else f"{timeline.noun}s")
+    ax.set_ylabel(
+        f"{timeline.noun}s, mean over {_told(edges[1])}" if averaged else f"{timeline.noun}s"
+    )
     ax.set_xlim(0, edges[-1] / unit or 1)
     ax.set_ylim(0, places)
     whole_numbers(ax.yaxis)
@@ -110,7 +133,9 @@ def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
     return _average(own["from_s"], own["to_s"], share, edges)
 
 
-def _average(start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _average(
+    start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray
+) -> np.ndarray:
     """Between each two edges, the time average of the weight of what has started and not ended."""
     times = np.concatenate([start, end, edges[[0, -1]]])
     changes = np.concatenate([weight, -weight, [0, 0]])
@@ -122,7 +147,10 @@ def _average(start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.n
 
 def _span_s(end_s: float) -> float:
     """The length of the spans over which averages are taken, in seconds."""
-    return next((span for span in SPANS_S if span * STEPS >= end_s), 86400 * math.ceil(end_s / STEPS / 86400))
+    return next(
+        (span for span in SPANS_S if span * STEPS >= end_s),
+        86400 * math.ceil(end_s / STEPS / 86400),
+    )
 
 
 def _told(seconds: float) -> str:

@@ -22,24 +22,39 @@ BINS = 40  # about so many
 
 
 def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
-    """Waits from submission to the start of execution (thesis Eq. 3.7): share of the jobs by wait, a step line a run.
+    """Waits from submission to the start of execution (thesis Eq. 3.7): share of the jobs by wait,
+    a step line a run.
 
-    runs: one or several, with records; they share the bins. The mean is marked and told. style: of the lines. Raises InputError
-    for no run.
+    runs: one or several, with records; they share the bins. The mean is marked and told. style:
+    of the lines. Raises InputError for no run.
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [(run.jobs["start_s"] - run.jobs["submit_s"]) / 60 for run in runs]
     width = _width(max(each.max(initial=0) for each in waits))
-    edges = width * np.arange(1 + max(1, *(math.ceil(each.max(initial=0) / width + 1e-9) for each in waits)))
+    edges = width * np.arange(
+        1 + max(1, *(math.ceil(each.max(initial=0) / width + 1e-9) for each in waits))
+    )
     drawn = []
     policies = [run.policy for run in runs]
     for each, name, look in zip(waits, named(runs, policies), looks(policies)):
         if not len(each):
             continue
         shares = 100 * np.histogram(each, edges)[0] / len(each)
-        own = {"color": look.colour, "linestyle": look.line, "label": f"{name}, mean {told(each.mean())} min"}
-        drawn += ax.plot(np.repeat(edges, 2), [0, *np.repeat(shares, 2), 0], **merged(own, style, Line2D))
-        ax.plot([each.mean()], [0], **{**dots(look), "color": drawn[-1].get_color()}, clip_on=False, zorder=4)
+        own = {
+            "color": look.colour,
+            "linestyle": look.line,
+            "label": f"{name}, mean {told(each.mean())} min",
+        }
+        drawn += ax.plot(
+            np.repeat(edges, 2), [0, *np.repeat(shares, 2), 0], **merged(own, style, Line2D)
+        )
+        ax.plot(
+            [each.mean()],
+            [0],
+            **{**dots(look), "color": drawn[-1].get_color()},
+            clip_on=False,
+            zorder=4,
+        )
     ax.set_xlabel("wait (min), means marked")
     ax.set_ylabel(f"jobs (%) in each {width:g} min")
     ax.set_xlim(0, edges[-1])
@@ -54,4 +69,6 @@ def _width(longest: float) -> float:
     """The width of a bin: 1, 2 or 5 times a power of ten."""
     wanted = longest / BINS or 1.0
     power = 10.0 ** math.floor(math.log10(wanted))
-    return next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= wanted * (1 - 1e-9))
+    return next(
+        step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= wanted * (1 - 1e-9)
+    )

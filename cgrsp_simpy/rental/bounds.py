@@ -1,30 +1,37 @@
-"""What no policy can do better than: a linear program over expectations, for arrivals that are known (ours).
+"""What no policy can do better than: a linear program over expectations, for arrivals that
+are known (ours).
 
-Let the jobs of a seed be known: when they come, of what complexity, due when. When a policy dispatches a job it does not know the
-job's own draws. So whatever it does, job j has some chance x_j(t, g) of being dispatched at time t on type g, and given that, its
-provisioning delay D and execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
+Let the jobs of a seed be known: when they come, of what complexity, due when. When a policy
+dispatches a job it does not know the job's own draws. So whatever it does, job j has some chance
+x_j(t, g) of being dispatched at time t on type g, and given that, its provisioning delay D and
+execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
 
     for each job                   the sum of x_j(t, g) over g and t, from its submission on, is 1
-    for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and t <= s is at most the number of slots of g
+    for each type g and instant s  the sum of x_j(t, g) P(L > s - t) over j and t <= s is at most
+                                   the number of slots of g
 
-and mean wait, misses and tardiness are linear in x. The least value over all such x is below the expectation of every policy,
-even of one that knows the arrivals to come. Where types may be chosen, slots are counted over all types at once.
+and mean wait, misses and tardiness are linear in x. The least value over all such x is below the
+expectation of every policy, even of one that knows the arrivals to come. Where types may be chosen,
+slots are counted over all types at once.
 
 No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held at time s,
 
     sum over j of the least over t, g of [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
     - sum over g of slots of g x integral of p_g(s)
 
-is below that least value. Prices that are linear between knots a bin apart come from the program with jobs in groups (columns
-are generated from the least terms above); the bound is then taken of the jobs as they are. Poor prices make it lower, not false.
+is below that least value. Prices that are linear between knots a bin apart come from the program
+with jobs in groups (columns are generated from the least terms above); the bound is then taken of
+the jobs as they are. Poor prices make it lower, not false.
 
-The least over t is taken over steps of at most STEP_S, of each something that no t of it is below: a job may use the whole step
-in which it comes; misses and tardiness are of the step's beginning, with the deadline put off to a whole step; wait and price
-are the lesser of both ends, less a margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p
-after b) K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end; where they rise by r,
-it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its length. After the
-horizon prices are 0, and a job is taken to start at once and to last no time. The law of S is that of many times of equal
-chance; bands of the clock are taken to change at whole steps.
+The least over t is taken over steps of at most STEP_S, of each something that no t of it is below:
+a job may use the whole step in which it comes; misses and tardiness are of the step's beginning,
+with the deadline put off to a whole step; wait and price are the lesser of both ends, less a
+margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p after b)
+K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end;
+where they rise by r, it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t
+the step's beginning and h its length. After the horizon prices are 0, and a job is taken to start
+at once and to last no time. The law of S is that of many times of equal chance; bands of the clock
+are taken to change at whole steps.
 """
 
 from __future__ import annotations
@@ -50,8 +57,10 @@ __all__ = ["OBJECTIVES", "Bound", "Weights", "lower_bound"]
 
 STEP_S, DAY_S = 10.0, 86400.0
 GROUPS_PER_BIN = 2
-ROUNDS, KEPT = 40, 20  # rounds of column generation at most; columns a group that are kept from one to the next
-GAP, GAP_SHARE = 0.06, 0.002  # the generation ends when prices give this little less than the program, minutes or per cent; share
+# rounds of column generation at most; columns a group that are kept from one to the next
+ROUNDS, KEPT = 40, 20
+# the generation ends when prices give this little less than the program, minutes or per cent; share
+GAP, GAP_SHARE = 0.06, 0.002
 NEGLIGIBLE_S = 1e-4  # of a step that is held
 
 
@@ -73,12 +82,13 @@ OBJECTIVES = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the expectation, over the draws, of an objective under any policy, for a seed's arrivals.
+    """A lower bound on the expectation, over the draws, of an objective under any policy, for
+    a seed's arrivals.
 
-    value: the bound. program: value of the program with jobs in groups, itself no bound; it lies above by what is lost to
-    groups, steps and the rounds that were left out.
-    wait_min, miss_pct, tardiness_min: at the program's solution, means over jobs. bin_s: seconds between knots of the prices.
-    seconds: what it took. status: the solver's last message.
+    value: the bound. program: value of the program with jobs in groups, itself no bound; it lies
+    above by what is lost to groups, steps and the rounds that were left out.
+    wait_min, miss_pct, tardiness_min: at the program's solution, means over jobs. bin_s: seconds
+    between knots of the prices. seconds: what it took. status: the solver's last message.
     """
 
     value: float
@@ -91,16 +101,25 @@ class Bound:
     status: str
 
 
-def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s: float = 600.0) -> Bound:
-    """The bound for the arrivals of a seed, on "wait" (min), "miss" (%), "tardiness" (min), or on "mix", their sum.
+def lower_bound(
+    scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s: float = 600.0
+) -> Bound:
+    """The bound for the arrivals of a seed, on "wait" (min), "miss" (%), "tardiness" (min), or on
+    "mix", their sum.
 
-    Raises InputError for another objective, a seed or bin that is not allowed, measured service times (they have no law), and
-    jobs of several GPUs; SolverError if the linear program's solver fails.
+    Raises InputError for another objective, a seed or bin that is not allowed, measured service
+    times (they have no law), and jobs of several GPUs; SolverError if the linear program's
+    solver fails.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
     check_number("bin_s", bin_s, least=1)
-    require(not isinstance(scenario.workload, LoggedWorkload), "workload", scenario.name, "one whose service times are drawn")
+    require(
+        not isinstance(scenario.workload, LoggedWorkload),
+        "workload",
+        scenario.name,
+        "one whose service times are drawn",
+    )
     began = time.perf_counter()
     jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]
     widest = max(jobs, key=lambda job: job.gpus)
@@ -108,13 +127,28 @@ def lower_bound(scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s
     program = _Program(scenario, jobs, OBJECTIVES[objective], bin_s)
     price, solution = program.solve()
     parts = (program.parts @ solution.x).tolist()
-    minutes, per_cent, late = parts[0] / len(jobs) / 60, 100 * parts[1] / len(jobs), parts[2] / len(jobs) / 60
+    minutes, per_cent, late = (
+        parts[0] / len(jobs) / 60,
+        100 * parts[1] / len(jobs),
+        parts[2] / len(jobs) / 60,
+    )
     value = max(0.0, program.bound(price))
-    return Bound(value, solution.fun, minutes, per_cent, late, bin_s, time.perf_counter() - began, solution.message)
+    return Bound(
+        value,
+        solution.fun,
+        minutes,
+        per_cent,
+        late,
+        bin_s,
+        time.perf_counter() - began,
+        solution.message,
+    )
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""Dispatches of a group at a step: by level, type and multiplier, pairs of the group's number and the step."""
+"""Dispatches of a group at a step: by level, type and multiplier, pairs of the group's
+number and the step.
+"""
 
 
 class _Group(NamedTuple):
@@ -127,12 +161,15 @@ class _Group(NamedTuple):
 
 
 class _Program:
-    """The program on a grid of steps, `width` of them a bin, up to step `end`; law: index of the multiplier by step."""
+    """The program on a grid of steps, `width` of them a bin, up to step `end`; law: index of the
+    multiplier by step.
+    """
 
     def __init__(self, scenario: Scenario, jobs: list[Job], weights: Weights, bin_s: float) -> None:
         self.width = math.ceil(bin_s / STEP_S)
         self.step_s = bin_s / self.width
-        self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(jobs)  # of seconds of wait, misses, seconds of tardiness
+        # of seconds of wait, misses, seconds of tardiness
+        self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(jobs)
         self.alone = [_Group(job.submit_s, job.deadline_s, job.complexity - 1) for job in jobs]
         middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
         market = scenario.market
@@ -153,18 +190,34 @@ class _Program:
         self.changes = (np.flatnonzero(np.diff(self.law)) + 1).tolist()
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
-        self.room_s = np.concatenate([slots * self.basis.sum(axis=0) * self.step_s for slots in self.laws.slots])
-        self.parts, self.row, self.used = np.empty((3, 0)), np.empty(0, int), csr_array((0, len(self.room_s)))
+        self.room_s = np.concatenate(
+            [slots * self.basis.sum(axis=0) * self.step_s for slots in self.laws.slots]
+        )
+        self.parts, self.row, self.used = (
+            np.empty((3, 0)),
+            np.empty(0, int),
+            csr_array((0, len(self.room_s))),
+        )
 
     def _horizon(self, law: Callable[[int], int]) -> int:
-        """The end of the bin by which half the fleet, never idle while jobs wait, would have served all."""
+        """The end of the bin by which half the fleet, never idle while jobs wait, would
+        have served all.
+        """
         laws, bin_s = self.laws, self.width * self.step_s
         arrived = np.bincount([int(job.submit_s // bin_s) for job in self.alone]).tolist()
         left, bins = 0.0, 0
         while bins < len(arrived) or left > 0:
             held_s = laws.mean_s[:, :, law(bins * self.width)].mean(axis=0)
-            least_s = [min(held_s[g] for g, own in enumerate(laws.pool) if own == pool) for pool in range(len(laws.slots))]
-            left = max(0.0, left + sum(arrived[bins : bins + 1]) - bin_s * float(np.sum(laws.slots / least_s)) / 2)
+            least_s = [
+                min(held_s[g] for g, own in enumerate(laws.pool) if own == pool)
+                for pool in range(len(laws.slots))
+            ]
+            left = max(
+                0.0,
+                left
+                + sum(arrived[bins : bins + 1])
+                - bin_s * float(np.sum(laws.slots / least_s)) / 2,
+            )
             bins += 1
         return bins * self.width
 
@@ -175,44 +228,66 @@ class _Program:
             due = job.deadline_s // span_s if self.unit[1:].any() else 0.0
             together.setdefault((job.submit_s // span_s, due, job.c), []).append(job)
         return [
-            _Group(sum(job.submit_s for job in own) / len(own), sum(job.deadline_s for job in own) / len(own), key[2], len(own))
+            _Group(
+                sum(job.submit_s for job in own) / len(own),
+                sum(job.deadline_s for job in own) / len(own),
+                key[2],
+                len(own),
+            )
             for key, own in together.items()
         ]
 
     def _basis(self) -> np.ndarray:
-        """What prices are sums of: hats over the knots, cut in two at changes of the clock; shape (steps, shapes).
+        """What prices are sums of: hats over the knots, cut in two at changes of the clock; shape
+        (steps, shapes).
 
-        At either side of a change stands a block as long as a slot is held at least: what is held across a change for the worse
-        was dispatched before it, so that prices jump there.
+        At either side of a change stands a block as long as a slot is held at least: what is held
+        across a change for the worse was dispatched before it, so that prices jump there.
         """
         middle = np.arange(self.end) + 0.5
         knots = sorted({*range(0, self.end + 1, self.width), *self.changes})
         block = round(float(self.laws.mean_s.min()) / self.step_s)
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], self.end]):
-            up = np.where((before < middle) & (middle < knot), (middle - before) / max(knot - before, 1), 0.0)
-            down = np.where((knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0)
+            up = np.where(
+                (before < middle) & (middle < knot), (middle - before) / max(knot - before, 1), 0.0
+            )
+            down = np.where(
+                (knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0
+            )
             shapes += [up, down] if knot in self.changes else [up + down]
         for change in self.changes:
-            shapes += [(change - block < middle) & (middle < change), (change < middle) & (middle < change + block)]
+            shapes += [
+                (change - block < middle) & (middle < change),
+                (change < middle) & (middle < change + block),
+            ]
         return np.array([shape for shape in shapes if shape.any()], float).T
 
     # ---- columns ----
 
     def _used(self, c: int, g: int, v: int, steps: np.ndarray) -> csr_array:
-        """Seconds held, weighted by each shape of each pool's price; shape (steps, shapes x pools)."""
+        """Seconds held, weighted by each shape of each pool's price; shape (steps,
+        shapes x pools).
+        """
         laws, shapes = self.laws, self.basis.shape[1]
         held_s = np.diff(laws.held_s[c, g, v])
         held_s = held_s[held_s > NEGLIGIBLE_S]
         padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
-        used = csr_array(np.array([held_s @ padded[step : step + len(held_s)] for step in steps.tolist()]))
-        return csr_array((used.data, used.indices + laws.pool[g] * shapes, used.indptr), (len(steps), shapes * len(laws.slots)))
+        used = csr_array(
+            np.array([held_s @ padded[step : step + len(held_s)] for step in steps.tolist()])
+        )
+        return csr_array(
+            (used.data, used.indices + laws.pool[g] * shapes, used.indptr),
+            (len(steps), shapes * len(laws.slots)),
+        )
 
     def _parts(self, group: _Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
         """Expected wait in seconds, misses and tardiness in seconds of a job; shape (3, steps)."""
         slack = math.ceil(group.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - group.submit_s) + self.laws.delay_s[g, v]
-        return np.array([wait_s, self.laws.miss(group.c, g, v, slack), self.laws.late_s(group.c, g, v, slack)])
+        return np.array(
+            [wait_s, self.laws.miss(group.c, g, v, slack), self.laws.late_s(group.c, g, v, slack)]
+        )
 
     def _add(self, wanted: Columns) -> None:
         """Add columns: their parts (wait, misses, tardiness), their groups and what they use."""
@@ -223,10 +298,16 @@ class _Program:
             used.append(self._used(c, g, v, distinct)[place])
             row.append(groups)
             parts += [self._parts(self.groups[r], g, v, np.array([step])) for r, step in pairs]
-        self.parts, self.row, self.used = np.concatenate(parts, axis=1), np.concatenate(row), csr_array(vstack(used))
+        self.parts, self.row, self.used = (
+            np.concatenate(parts, axis=1),
+            np.concatenate(row),
+            csr_array(vstack(used)),
+        )
 
     def _start(self) -> None:
-        """The first columns: a dispatch after the horizon, which takes no slot, and dispatches at each bin."""
+        """The first columns: a dispatch after the horizon, which takes no slot, and
+        dispatches at each bin.
+        """
         tails = [self._tail(group)[:, None] for group in self.groups]
         self.parts, self.row = np.concatenate(tails, axis=1), np.arange(len(self.groups))
         self.used = csr_array((len(self.groups), len(self.room_s)))
@@ -244,7 +325,9 @@ class _Program:
         return np.array([max(0.0, self.end * self.step_s - group.submit_s), late_s > 0, late_s])
 
     def solve(self) -> tuple[np.ndarray, OptimizeResult]:
-        """Good prices by pool and step, per slot-second, and the program's solution, of which `parts` has the columns."""
+        """Good prices by pool and step, per slot-second, and the program's solution, of which
+        `parts` has the columns.
+        """
         self._start()
         jobs = [group.jobs for group in self.groups]
         best, best_price = -math.inf, np.zeros(len(self.room_s))
@@ -252,7 +335,8 @@ class _Program:
             once = csr_array((np.ones(len(self.row)), (self.row, np.arange(len(self.row)))))
             found = self._solved(once, jobs)
             price = np.maximum(0.0, -found.ineqlin.marginals)
-            tried = (price + best_price) / 2 if turn else price  # prices of the first rounds swing: half way is better
+            # prices of the first rounds swing: half way is better
+            tried = (price + best_price) / 2 if turn else price
             value, wanted = self._answers(tried)
             if value > best:
                 best, best_price = value, tried
@@ -273,7 +357,9 @@ class _Program:
 
         found = tried_twice(solve)
         if found.status != SOLVED:
-            raise SolverError(f"no lower bound: the solver failed, with presolve and without: {found.message}")
+            raise SolverError(
+                f"no lower bound: the solver failed, with presolve and without: {found.message}"
+            )
         return found
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
@@ -286,14 +372,18 @@ class _Program:
             first, cost = self._costs(least, group)
             value += group.jobs * min(float(cost.min()), float(self.unit @ self._tail(group)))
             for g, step in enumerate((first + cost.argmin(axis=0)).tolist()):
-                wanted.setdefault((group.c, g, int(self.law[step])), []).extend([(r, step), (r, step + 1)])
+                wanted.setdefault((group.c, g, int(self.law[step])), []).extend(
+                    [(r, step), (r, step + 1)]
+                )
         return value, wanted
 
     def _drop(self, found: OptimizeResult, price: np.ndarray) -> None:
         """Keep what is used, what needs no slot, and the columns that are nearest to being used."""
         reduced = self.unit @ self.parts + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
-        keep = np.flatnonzero((found.x > 0) | (reduced <= most) | (np.arange(len(reduced)) < len(self.groups)))
+        keep = np.flatnonzero(
+            (found.x > 0) | (reduced <= most) | (np.arange(len(reduced)) < len(self.groups))
+        )
         self.parts, self.row, self.used = self.parts[:, keep], self.row[keep], self.used[keep]
 
     # ---- the bound at prices ----
@@ -304,7 +394,9 @@ class _Program:
         return by_step
 
     def _least(self, price: np.ndarray) -> np.ndarray:
-        """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels, steps, types)."""
+        """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels,
+        steps, types).
+        """
         laws = self.laws
         levels, types, values = laws.mean_s.shape
         least = np.empty((levels, self.end, types))
@@ -314,12 +406,18 @@ class _Program:
             paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
             paid += self.unit[0] * (start_s + laws.delay_s[g, v])
             rise = np.maximum(0.0, np.diff(own, append=0.0))
-            margin = self.step_s / 4 * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
+            margin = (
+                self.step_s
+                / 4
+                * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
+            )
             least[c, self.law == v, g] = (np.minimum(paid[:-1], paid[1:]) - margin)[self.law == v]
         return least
 
     def _costs(self, least: np.ndarray, group: _Group) -> tuple[int, np.ndarray]:
-        """The first step at which a job can be dispatched, and what it costs from there on, at least; shape (steps, types)."""
+        """The first step at which a job can be dispatched, and what it costs from there on, at
+        least; shape (steps, types).
+        """
         first = min(int(group.submit_s // self.step_s), self.end - 1)
         cost: np.ndarray = least[group.c, first:] - self.unit[0] * group.submit_s
         v, types = self.law[first:, None], np.arange(cost.shape[1])
@@ -334,5 +432,7 @@ class _Program:
         """The bound that prices by pool and step give, of the jobs as they are."""
         least, value = self._least(price), -float((self.laws.slots @ price).sum()) * self.step_s
         for job in self.alone:
-            value += min(float(self._costs(least, job)[1].min()), float(self.unit @ self._tail(job)))
+            value += min(
+                float(self._costs(least, job)[1].min()), float(self.unit @ self._tail(job))
+            )
         return value

@@ -1,12 +1,15 @@
-"""The best schedule of a small instance for one who knows every draw: what not knowing costs (ours).
+"""The best schedule of a small instance for one who knows every draw: what not knowing
+costs (ours).
 
-With the draws known, a job's delay on a type changes only where the multiplier of the clock does. Between two such instants an
-earlier dispatch is an earlier start, and nothing gained by waiting; so a job starts earliest if it is dispatched as soon as it
-is there and the slot is free, or at a later change of the clock from which its delay is shorter. An earlier start is never
-worse, for the job or for those after it. So an order of jobs on a slot has one best schedule, and no time is discretised.
+With the draws known, a job's delay on a type changes only where the multiplier of the clock does.
+Between two such instants an earlier dispatch is an earlier start, and nothing gained by waiting; so
+a job starts earliest if it is dispatched as soon as it is there and the slot is free, or at a later
+change of the clock from which its delay is shorter. An earlier start is never worse, for the job or
+for those after it. So an order of jobs on a slot has one best schedule, and no time is discretised.
 
-For each set of jobs on a slot of each type, all orders are searched at once: of two orders of the same jobs, one that ends later
-and costs more is dropped (dynamic programming over sets of jobs). Then the jobs are divided among the slots.
+For each set of jobs on a slot of each type, all orders are searched at once: of two orders of the
+same jobs, one that ends later and costs more is dropped (dynamic programming over sets of jobs).
+Then the jobs are divided among the slots.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ DAY_S = 86400.0
 class Optimum:
     """The best that can be reached on a seed's draws.
 
-    value: the objective. wait_min, miss_pct, tardiness_min: as in `Run.summary`. schedule: a record a job, by job.
+    value: the objective. wait_min, miss_pct, tardiness_min: as in `Run.summary`. schedule:
+    a record a job, by job.
     """
 
     value: float
@@ -47,7 +51,9 @@ class Optimum:
 
 
 class _Order(NamedTuple):
-    """Jobs on a slot, one after the other: what they cost, when the last one ends, what happens to it, and those before it."""
+    """Jobs on a slot, one after the other: what they cost, when the last one ends, what happens to
+    it, and those before it.
+    """
 
     cost: float
     end_s: float
@@ -71,21 +77,27 @@ class _Step(NamedTuple):
 
     @property
     def service_s(self) -> float:
-        return self.gpu.mean_execution_s[self.job.complexity - 1] * self.draws.service  # thesis Eq. 3.12
+        # thesis Eq. 3.12
+        return self.gpu.mean_execution_s[self.job.complexity - 1] * self.draws.service
 
 
 Table = list[list[_Order]]
-"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no later than another, cheapest first."""
+"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no later than
+another, cheapest first.
+"""
 
 Division = list[tuple[float, tuple[_Order, ...]]]
-"""By set of jobs, as a bit mask: the least cost of having them on the slots so far, and the order on each."""
+"""By set of jobs, as a bit mask: the least cost of having them on the slots so far, and
+the order on each.
+"""
 
 
 def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimum:
-    """The least value of an objective ("wait", "miss", "tardiness", "mix") with all arrivals and draws of a seed known.
+    """The least value of an objective ("wait", "miss", "tardiness", "mix") with all arrivals and
+    draws of a seed known.
 
-    The schedule may keep a slot for a job that is still to come. Raises InputError for an unknown objective, a seed that is not
-    allowed, more than MOST_JOBS jobs, or a job of several GPUs.
+    The schedule may keep a slot for a job that is still to come. Raises InputError for an unknown
+    objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of several GPUs.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
@@ -101,7 +113,9 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
         choices = scenario.gpus if scenario.free_types else (gpu,)
         if choices not in tables:
             tables[choices] = _table(scenario.market, jobs, choices, weights)
-        division = _divided(division, tables[choices], only_all=len(division[0][1]) == len(scenario.slots) - 1)
+        division = _divided(
+            division, tables[choices], only_all=len(division[0][1]) == len(scenario.slots) - 1
+        )
     return _told(scenario, division[-1][1], weights)
 
 
@@ -124,8 +138,12 @@ def _subsets(mask: int) -> Iterator[int]:
     yield 0
 
 
-def _table(market: Market, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights) -> Table:
-    """The best orders of every set of jobs on a slot that can be provisioned as the types of `choices`."""
+def _table(
+    market: Market, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights
+) -> Table:
+    """The best orders of every set of jobs on a slot that can be provisioned as the
+    types of `choices`.
+    """
     table: Table = [[_Order(0.0, 0.0)]]
     for mask in range(1, 2 ** len(jobs)):
         table.append(
@@ -140,21 +158,30 @@ def _table(market: Market, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[
     return table
 
 
-def _followed(market: Market, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights) -> _Order:
+def _followed(
+    market: Market, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
+) -> _Order:
     """An order and one more job, which starts as early as it can."""
     step = _earliest(market, max(order.end_s, job.submit_s), job, draws, gpu)
     end_s = step.start_s + step.service_s
     late_s = max(0.0, end_s - job.deadline_s)
-    cost = weights.wait * (step.start_s - job.submit_s) / 60 + weights.miss * 100 * (late_s > 0) + weights.tardiness * late_s / 60
+    cost = (
+        weights.wait * (step.start_s - job.submit_s) / 60
+        + weights.miss * 100 * (late_s > 0)
+        + weights.tardiness * late_s / 60
+    )
     return _Order(order.cost + cost, end_s, step, order)
 
 
 def _earliest(market: Market, ready_s: float, job: Job, draws: Draws, gpu: GpuType) -> _Step:
-    """The dispatch of earliest start: now, or at a change of the clock that comes before this start."""
+    """The dispatch of earliest start: now, or at a change of the clock that comes
+    before this start.
+    """
 
     def dispatched(at_s: float) -> _Step:
         status = market.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
-        return _Step(job, draws, gpu, at_s, status, market.provisioning_s(status, draws.delay))  # thesis Eq. 3.2
+        # thesis Eq. 3.2
+        return _Step(job, draws, gpu, at_s, status, market.provisioning_s(status, draws.delay))
 
     now = dispatched(ready_s)
     later = map(dispatched, _changes_s(market, ready_s, now.start_s))
@@ -197,7 +224,9 @@ def _told(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> Opt
     totals = Totals()
     totals.add(columns)
     found = figures(totals, len(records), 1.0)
-    wait_min, miss_pct, tardiness_min = (found[name] for name in ("wait_min", "miss_pct", "tardiness_min"))
+    wait_min, miss_pct, tardiness_min = (
+        found[name] for name in ("wait_min", "miss_pct", "tardiness_min")
+    )
     value = weights.wait * wait_min + weights.miss * miss_pct + weights.tardiness * tardiness_min
     return Optimum(value, wait_min, miss_pct, tardiness_min, tuple(records))
 
@@ -206,4 +235,6 @@ def _record(step: _Step, slot: int, names: Sequence[str]) -> JobRecord:
     cost_usd = step.service_s * step.gpu.price_usd_per_h / 3600  # thesis Eq. 3.11
     times = (step.dispatch_s, step.start_s, step.start_s + step.service_s)
     gpu = names.index(step.gpu.name)
-    return JobRecord(*step.job, *times, slot, gpu, int(step.status), step.delay_s, step.service_s, cost_usd)
+    return JobRecord(
+        *step.job, *times, slot, gpu, int(step.status), step.delay_s, step.service_s, cost_usd
+    )

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgrsp_simpy.model.checks import InputError, check_fraction, check_number, check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_fraction,
+    check_number,
+    check_one_of,
+    check_whole,
+    entries_of,
+    require,
+)
 
 __all__ = ["THESIS_GPUS", "GpuType", "round_robin"]
 
@@ -28,10 +36,24 @@ class GpuType:
     speed: float = 1.0
 
     def __post_init__(self) -> None:
-        require(isinstance(self.name, str) and self.name != "", "GPU type name", self.name, "a text, not empty")
-        times = entries_of(f"mean_execution_s of {self.name}", self.mean_execution_s, "a list of seconds, one a complexity level")
+        require(
+            isinstance(self.name, str) and self.name != "",
+            "GPU type name",
+            self.name,
+            "a text, not empty",
+        )
+        times = entries_of(
+            f"mean_execution_s of {self.name}",
+            self.mean_execution_s,
+            "a list of seconds, one a complexity level",
+        )
         object.__setattr__(self, "mean_execution_s", times)
-        require(len(self.mean_execution_s) > 0, f"mean_execution_s of {self.name}", (), "one time a complexity level")
+        require(
+            len(self.mean_execution_s) > 0,
+            f"mean_execution_s of {self.name}",
+            (),
+            "one time a complexity level",
+        )
         for seconds in self.mean_execution_s:
             check_number(f"mean_execution_s of {self.name}", seconds, above=0)
         check_number(f"price_usd_per_h of {self.name}", self.price_usd_per_h, least=0)
@@ -39,10 +61,11 @@ class GpuType:
         check_number(f"speed of {self.name}", self.speed, above=0)
 
 
-# Thesis Table 4.1: prices of 10 March 2026, and mean execution times for complexity 1 and 3. Complexity 2 is printed for the
-# RTX 3090 and the RTX A4000 (Section 3.7) and inferred for the other two (A4000's complexity 1 and 2 are both A5000's
-# x 98.2 / 99.6). beta_g: Section 5.1.1. Speed: the table's average times, 78.1, 74.0, 86.0 and 97.9 s.
-# The order is the one in which slots are filled (Section 4.3: with five slots two are RTX 3090).
+# Thesis Table 4.1: prices of 10 March 2026, and mean execution times for complexity 1 and 3.
+# Complexity 2 is printed for the RTX 3090 and the RTX A4000 (Section 3.7) and inferred for the
+# other two (A4000's complexity 1 and 2 are both A5000's x 98.2 / 99.6). beta_g: Section 5.1.1.
+# Speed: the table's average times, 78.1, 74.0, 86.0 and 97.9 s. The order is the one in which slots
+# are filled (Section 4.3: with five slots two are RTX 3090).
 THESIS_GPUS: tuple[GpuType, ...] = (
     GpuType("RTX 3090", 0.46, (59.7, 70.2, 100.9), 0.50, 1.0),
     GpuType("RTX A5000", 0.27, (60.9, 69.7, 99.6), 0.65, 78.1 / 74.0),
@@ -51,8 +74,11 @@ THESIS_GPUS: tuple[GpuType, ...] = (
 )
 
 
-def round_robin(slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPUS) -> tuple[GpuType, ...]:
-    """The types of a fleet's slots: a number of slots takes the types in turn; or one type's name a slot.
+def round_robin(
+    slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPUS
+) -> tuple[GpuType, ...]:
+    """The types of a fleet's slots: a number of slots takes the types in turn; or one type's
+    name a slot.
 
     Source: thesis Section 4.3 (the round-robin target), read as fixed types.
     """
@@ -60,7 +86,9 @@ def round_robin(slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPU
         check_whole("slots", slots, least=1, most=1_000_000)
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:
-        raise InputError(f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type names, not empty")
+        raise InputError(
+            f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type names, not empty"
+        )
     by_name = {gpu.name: gpu for gpu in gpus}
     for name in slots:
         check_one_of("GPU type", name, by_name)

@@ -1,4 +1,6 @@
-"""The market for rented GPUs: how scarce a type is over the day, and how long an instance takes to come."""
+"""The market for rented GPUs: how scarce a type is over the day, and how long an instance
+takes to come.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,21 @@ class Clock:
 
     def __post_init__(self) -> None:
         pairs = "a list of pairs [hour, multiplier]"
-        bands = tuple(entries_of("bands", band, pairs) for band in entries_of("bands", self.bands, pairs))
+        bands = tuple(
+            entries_of("bands", band, pairs) for band in entries_of("bands", self.bands, pairs)
+        )
         for band in bands:
             require(len(band) == 2, "bands", list(band), pairs)
         hours = [hour for hour, _ in bands]
         for hour, multiplier in bands:
             check_number("hour of a clock band", hour, least=0)
             check_number("multiplier of a clock band", multiplier, least=0)
-        rising = bool(hours) and hours[0] == 0 and hours[-1] < 24 and all(a < b for a, b in pairwise(hours))
+        rising = (
+            bool(hours)
+            and hours[0] == 0
+            and hours[-1] < 24
+            and all(a < b for a, b in pairwise(hours))
+        )
         require(rising, "hours of the clock bands", hours, "rising from 0 to below 24")
         check_number("start_h", self.start_h, least=0)
         require(self.start_h < 24, "start_h", self.start_h, "an hour of day, from 0 to below 24")
@@ -77,7 +86,8 @@ class Clock:
 
 
 CLOCKS: dict[str, Clock] = {
-    # Off-peak 1.3, morning 0.9, peak 0.5, evening 1.0 at the hours that give the thesis's tables: a run starts at 08:00.
+    # Off-peak 1.3, morning 0.9, peak 0.5, evening 1.0 at the hours that give the thesis's tables:
+    # a run starts at 08:00.
     "calibrated": Clock(((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), start_h=8),
     # The hours of thesis Figure 5.3. They do not give the thesis's tables at any hour of start.
     "printed": Clock(((0, 1.0), (6, 0.9), (9, 0.5), (18, 1.3)), start_h=0),
@@ -215,6 +225,8 @@ class Market:
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Provisioning delay in seconds, uniform between the bounds of the status (thesis Eq. 3.2)."""
+        """Provisioning delay in seconds, uniform between the bounds of the status
+        (thesis Eq. 3.2).
+        """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform

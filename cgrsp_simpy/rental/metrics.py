@@ -1,4 +1,6 @@
-"""From a run's records to figures that its summary leaves out; several of them by two routes that must agree."""
+"""From a run's records to figures that its summary leaves out; several of them by two routes
+that must agree.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,18 @@ __all__ = ["slot_hours", "utilisation"]
 def slot_hours(run: Run) -> dict[str, float]:
     """Where the slots' hours go, up to the last completion, by name; they sum to slots x hours.
 
-    service; provisioning_high, _medium and _low, by the status met; idle_held: idle while jobs wait; idle_empty: while none does.
+    service; provisioning_high, _medium and _low, by the status met; idle_held: idle while jobs
+    wait; idle_empty: while none does.
     """
     jobs, end_s, slots = run.jobs, run.totals.end_s, len(run.slot_held_s)
     hours = {"service": float(jobs["service_s"] @ jobs["gpus"]) / 3600}
     for status in Status:
         own = jobs[jobs["status"] == status]
         hours[f"provisioning_{status.name.lower()}"] = float(own["delay_s"] @ own["gpus"]) / 3600
-    held = [step_function(np.repeat(jobs[name], jobs["gpus"]), np.empty(0)) for name in ("dispatch_s", "finish_s")]
+    held = [
+        step_function(np.repeat(jobs[name], jobs["gpus"]), np.empty(0))
+        for name in ("dispatch_s", "finish_s")
+    ]
     times_s = np.unique(np.concatenate([queue_length(run)[0], *(times for times, _ in held)]))
     taken, given_back = (values_at(times_s, *steps) for steps in held)
     idle = slots - taken + given_back
@@ -32,7 +38,9 @@ def slot_hours(run: Run) -> dict[str, float]:
 
 
 def utilisation(run: Run) -> tuple[float, float]:
-    """Share of slot time held, provisioning included, up to the last completion: from the slots and from the jobs."""
+    """Share of slot time held, provisioning included, up to the last completion: from the slots
+    and from the jobs.
+    """
     capacity_s = len(run.slot_held_s) * run.totals.end_s
     held_s = (run.jobs["finish_s"] - run.jobs["dispatch_s"]) * run.jobs["gpus"]
     return sum(run.slot_held_s) / capacity_s, float(held_s.sum()) / capacity_s

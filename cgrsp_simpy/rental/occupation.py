@@ -1,4 +1,6 @@
-"""How long a dispatch holds its slot: provisioning plus execution, by level, type and stock (thesis Eq. 3.1, 3.2, 3.12)."""
+"""How long a dispatch holds its slot: provisioning plus execution, by level, type and stock (thesis
+Eq. 3.1, 3.2, 3.12).
+"""
 
 from __future__ import annotations
 
@@ -18,33 +20,54 @@ ROUNDING_S = 1e-9  # of an instant
 
 
 class Laws:
-    """L = D + S by level c, type g and multiplier v of the clock: arrays over u = 0, 1, ... steps after dispatch.
+    """L = D + S by level c, type g and multiplier v of the clock: arrays over u = 0, 1, ...
 
-    held_s: E min(L, u). beyond: P(L > u). mean_s: E L. delay_s: E D. pool: which slots a type takes, of those counted in `slots`.
+    steps after dispatch.
+
+    held_s: E min(L, u). beyond: P(L > u). mean_s: E L. delay_s: E D. pool: which slots a type
+    takes, of those counted in `slots`.
     """
 
     def __init__(self, scenario: Scenario, step_s: float, instants_s: list[float]) -> None:
         market, fleet = scenario.market, Counter(scenario.slots)
         gpus = list(scenario.gpus if scenario.free_types else fleet)
-        self.slots = np.array([len(scenario.slots)] if scenario.free_types else list(fleet.values()), float)
+        self.slots = np.array(
+            [len(scenario.slots)] if scenario.free_types else list(fleet.values()), float
+        )
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
         levels = range(len(scenario.workload.mix))
-        execution_s = [[gpu.mean_execution_s[c] * _factors(scenario.service, c) for gpu in gpus] for c in levels]
+        execution_s = [
+            [gpu.mean_execution_s[c] * _factors(scenario.service, c) for gpu in gpus]
+            for c in levels
+        ]
         longest_s = max(most for _, most in market.delay_s) + float(np.max(execution_s))
         self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
         at_s = np.arange(self.last + 1) * step_s
-        chance = np.array([[market.probabilities(gpu, instant) for instant in instants_s] for gpu in gpus])
+        chance = np.array(
+            [[market.probabilities(gpu, instant) for instant in instants_s] for gpu in gpus]
+        )
         self.delay_s = chance @ np.array([(least + most) / 2 for least, most in market.delay_s])
-        tables = np.array([[[_tables(at_s, s, bounds) for bounds in market.delay_s] for s in row] for row in execution_s])
+        tables = np.array(
+            [
+                [[_tables(at_s, s, bounds) for bounds in market.delay_s] for s in row]
+                for row in execution_s
+            ]
+        )
         self.held_s, self.beyond = np.moveaxis(np.einsum("gvs,cgskr->cgvkr", chance, tables), 3, 0)
         self.mean_s = self.held_s[..., -1]
 
-    def miss(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
+    def miss(
+        self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
+    ) -> np.ndarray:
         """P(L > slack), slack in steps."""
-        missed: np.ndarray = np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
+        missed: np.ndarray = np.where(
+            slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)]
+        )
         return missed
 
-    def late_s(self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray) -> np.ndarray:
+    def late_s(
+        self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
+    ) -> np.ndarray:
         """E max(0, L - slack), slack in steps."""
         within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
         late_s: np.ndarray = self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
@@ -52,15 +75,25 @@ class Laws:
 
 
 def _factors(service: Service, c: int) -> np.ndarray:
-    """Equally likely values of realised over mean execution time (thesis Eq. 3.12); their mean is 1."""
+    """Equally likely values of realised over mean execution time (thesis Eq. 3.12);
+    their mean is 1.
+    """
     middle = (np.arange(POINTS) + 0.5) / POINTS
-    drawn: np.ndarray = -np.log1p(-middle) if service.distribution == "exponential" else np.exp(service.sigma[c] * ndtri(middle))
+    drawn: np.ndarray = (
+        -np.log1p(-middle)
+        if service.distribution == "exponential"
+        else np.exp(service.sigma[c] * ndtri(middle))
+    )
     factors: np.ndarray = drawn / drawn.mean()
     return factors
 
 
-def _tables(at_s: np.ndarray, execution_s: np.ndarray, delay_s: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S one of equally likely times."""
+def _tables(
+    at_s: np.ndarray, execution_s: np.ndarray, delay_s: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S one of
+    equally likely times.
+    """
     least, most = delay_s
     after = at_s[:, None] - execution_s - least
     surely = after >= most - least - ROUNDING_S  # an equal time is in time

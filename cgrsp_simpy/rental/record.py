@@ -97,7 +97,9 @@ GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bound
 
 
 class Kinds(NamedTuple):
-    """Names for the values of a column of the records, from the first value on; greater ones take the last."""
+    """Names for the values of a column of the records, from the first value on; greater ones
+    take the last.
+    """
 
     column: str
     first: int
@@ -291,16 +293,21 @@ def by_class(sums: Totals) -> dict[str, dict[str, float]]:
 
 
 class Recorder:
-    """Takes the records of a run as they come; sums them block by block, and keeps them if asked to."""
+    """Takes the records of a run as they come; sums them block by block, and keeps
+    them if asked to.
+    """
 
     def __init__(self, keep: bool, classes: Iterable[DeadlineClass]) -> None:
         self.totals = Totals.of(classes)
         self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
-        self.gangs: dict[int, list[tuple[int, int]]] = {}  # slot and type of each place of a job on several, by its id
+        # slot and type of each place of a job on several, by its id
+        self.gangs: dict[int, list[tuple[int, int]]] = {}
 
     def add_gang(self, job: int, places: list[tuple[int, int]]) -> None:
-        """Take the slots of a job on several, each with the index of the type that it had, if records are kept."""
+        """Take the slots of a job on several, each with the index of the type that it had, if
+        records are kept.
+        """
         if self._kept is not None:
             self.gangs[job] = places
 
@@ -328,8 +335,9 @@ class Recorder:
 class Run:
     """One simulated run.
 
-    scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s: by slot, the seconds in which it
-    was held, for provisioning or execution. decisions: how often the policy was asked.
+    scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s:
+    by slot, the seconds in which it was held, for provisioning or execution. decisions: how often
+    the policy was asked.
     """
 
     scenario: Scenario
@@ -343,7 +351,9 @@ class Run:
 
     @cached_property
     def jobs(self) -> np.ndarray:
-        """One row a job, in order of submission; a structured array whose fields JobRecord explains."""
+        """One row a job, in order of submission; a structured array whose fields
+        JobRecord explains.
+        """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
         if not self._blocks:
@@ -357,33 +367,59 @@ class Run:
 
     @cached_property
     def claims(self) -> np.ndarray:
-        """What held the slots: one row a job, slot and phase that takes time, in order of these; a structured array of CLAIM.
+        """What held the slots: one row a job, slot and phase that takes time, in order of these;
+        a structured array of CLAIM.
 
-        place: index of the slot. amount: 1. phase: provisioning or executing. from_s, to_s: seconds from the start of the run.
+        place: index of the slot. amount: 1. phase: provisioning or executing. from_s, to_s: seconds
+        from the start of the run.
         """
         jobs = self.jobs
         each = np.repeat(np.arange(len(jobs)), jobs["gpus"])
         slots = jobs["slot"][each]
-        slots[jobs["gpus"][each] > 1] = [slot for job in jobs["job"][jobs["gpus"] > 1].tolist() for slot, _ in self._gangs[job]]
+        slots[jobs["gpus"][each] > 1] = [
+            slot for job in jobs["job"][jobs["gpus"] > 1].tolist() for slot, _ in self._gangs[job]
+        ]
         claims = np.empty((len(each), len(PHASES)), CLAIM)
-        claims["job"], claims["place"], claims["amount"], claims["phase"] = jobs["job"][each, None], slots[:, None], 1.0, PHASES
-        times_s = np.stack([jobs[name][each] for name in ("dispatch_s", "start_s", "finish_s")], axis=1)
+        claims["job"], claims["place"], claims["amount"], claims["phase"] = (
+            jobs["job"][each, None],
+            slots[:, None],
+            1.0,
+            PHASES,
+        )
+        times_s = np.stack(
+            [jobs[name][each] for name in ("dispatch_s", "start_s", "finish_s")], axis=1
+        )
         claims["from_s"], claims["to_s"] = times_s[:, :-1], times_s[:, 1:]
         return np.asarray(claims[claims["to_s"] > claims["from_s"]])
 
     @cached_property
     def timeline(self) -> Timeline:
-        """The run as slots and jobs, which it is drawn from; the kinds of the jobs are their complexities."""
+        """The run as slots and jobs, which it is drawn from; the kinds of the jobs are
+        their complexities.
+        """
         jobs, slots = self.jobs, self.scenario.slots
         visits = np.empty(len(jobs), VISIT)
-        for name, column in zip(VISIT.names or (), ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")):
+        for name, column in zip(
+            VISIT.names or (), ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
+        ):
             visits[name] = jobs[column]
         places = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(slots))
         sizes = (1.0,) * len(slots)
-        return Timeline("slot", places, sizes, self.claims, visits, kinds=self.kinds("complexity"), policy=self.policy)
+        return Timeline(
+            "slot",
+            places,
+            sizes,
+            self.claims,
+            visits,
+            kinds=self.kinds("complexity"),
+            policy=self.policy,
+        )
 
     def kinds(self, by: str) -> dict[int, str]:
-        """The kinds of the jobs, by their ids. by: complexity, class (of the deadline) or status (the stock met at dispatch)."""
+        """The kinds of the jobs, by their ids.
+
+        by: complexity, class (of the deadline) or status (the stock met at dispatch).
+        """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
         if by == "class":
@@ -391,7 +427,9 @@ class Run:
         values, last = self.jobs[column].astype(int) - first, len(names) - 1
         if values.max(initial=0) > last:
             names = (*names[:-1], f"{names[-1]} and more")
-        return dict(zip(self.jobs["job"].tolist(), np.array(names)[np.minimum(values, last)].tolist()))
+        return dict(
+            zip(self.jobs["job"].tolist(), np.array(names)[np.minimum(values, last)].tolist())
+        )
 
     def summary(self) -> dict[str, float]:
         """The figures of the run by name, units in the names.
@@ -413,18 +451,25 @@ class Run:
         """
         end_s = self.totals.end_s
         capacity_s = len(self.slot_held_s) * end_s
-        return {**figures(self.totals, self.scenario.workload.jobs, capacity_s), "makespan_h": end_s / 3600}
+        return {
+            **figures(self.totals, self.scenario.workload.jobs, capacity_s),
+            "makespan_h": end_s / 3600,
+        }
 
     @property
     def tags(self) -> Tags:
-        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        """The log's own columns of the jobs, job_id among them; none for jobs that are
+        not from a log.
+        """
         return getattr(self.scenario.workload, "tags", Tags())
 
     def by(self, tag: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+        """The figures of the jobs of each value of a log's column: a row for each, in the order
+        of the alphabet.
 
-        by, value: the column and its value. The figures are those of `summary`, but for makespan_h. jobs, completed, cost_usd and
-        utilisation_pct (of all slots, up to the last completion of the run) add up to those of the run.
+        by, value: the column and its value. The figures are those of `summary`, but for makespan_h.
+        jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last completion of
+        the run) add up to those of the run.
 
         Raises InputError for a column that the log does not have.
         """
@@ -444,8 +489,8 @@ class Run:
     def rows(self) -> list[dict[str, Any]]:
         """The records as dicts, with names in place of the numbers of class, GPU type and status.
 
-        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have its own columns beside, job_id
-        first; one whose name is taken is put behind log_.
+        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have
+        its own columns beside, job_id first; one whose name is taken is put behind log_.
         """
         tags = self.tags
         gpus = [gpu.name for gpu in self.scenario.gpus]

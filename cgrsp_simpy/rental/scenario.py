@@ -1,4 +1,6 @@
-"""A scenario: workload, fleet, market and service law; from the thesis's days, from a log, to and from TOML."""
+"""A scenario: workload, fleet, market and service law; from the thesis's days, from a log,
+to and from TOML.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ __all__ = ["Scenario", "day", "trace"]
 
 @dataclass(frozen=True)
 class Scenario(Model[Run]):
-    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy and the seed.
+    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy
+    and the seed.
 
     Parameters
     ----------
@@ -111,9 +114,21 @@ class Scenario(Model[Run]):
         levels = len(self.workload.mix)
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
             times = gpu.mean_execution_s
-            require(len(times) >= levels, f"mean_execution_s of {gpu.name}", times, f"one time for each of {levels} levels")
-        if self.service.distribution == "lognormal" and not isinstance(self.workload, LoggedWorkload):
-            require(len(self.service.sigma) >= levels, "sigma", self.service.sigma, f"one number for each of {levels} levels")
+            require(
+                len(times) >= levels,
+                f"mean_execution_s of {gpu.name}",
+                times,
+                f"one time for each of {levels} levels",
+            )
+        if self.service.distribution == "lognormal" and not isinstance(
+            self.workload, LoggedWorkload
+        ):
+            require(
+                len(self.service.sigma) >= levels,
+                "sigma",
+                self.service.sigma,
+                f"one number for each of {levels} levels",
+            )
 
     def _tell_of_classes(self) -> None:
         """Figures of the workload's deadline classes, in place of those of the thesis's two."""
@@ -153,7 +168,13 @@ class Scenario(Model[Run]):
         return list(self.workload.generate(seed, self.service))
 
     def simulation(
-        self, policy: Any, seed: int, *, drawn: Any = None, records: bool = True, listener: Listener | None = None
+        self,
+        policy: Any,
+        seed: int,
+        *,
+        drawn: Any = None,
+        records: bool = True,
+        listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up and not let go; see `Model.simulation`."""
         return Simulation(self, policy, seed, drawn, records, listener)
@@ -165,7 +186,10 @@ class Scenario(Model[Run]):
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
         """The figures of `Run.summary`, from the sums of a run."""
         sums = Totals(*outcome)
-        return {**figures(sums, self.jobs, len(self.slots) * sums.end_s), "makespan_h": sums.end_s / 3600}
+        return {
+            **figures(sums, self.jobs, len(self.slots) * sums.end_s),
+            "makespan_h": sums.end_s / 3600,
+        }
 
     def varied(self, **parameters: Any) -> Scenario:
         """The scenario with other parameters.
@@ -189,9 +213,17 @@ class Scenario(Model[Run]):
         two = getattr(self.workload, "deadlines", None)
         two = two if isinstance(two, DeadlineClasses) else None
         parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
-        names = {part: [item.name for item in fields(held) if item.init] for part, held in parts.items() if held is not None}
+        names = {
+            part: [item.name for item in fields(held) if item.init]
+            for part, held in parts.items()
+            if held is not None
+        }
         for name, value in own.items():
-            check_one_of("parameter of the scenario", name, ["clock", *(each for known in names.values() for each in known)])
+            check_one_of(
+                "parameter of the scenario",
+                name,
+                ["clock", *(each for known in names.values() for each in known)],
+            )
             if name in names[""]:
                 changed = replace(changed, **{name: value})
             elif name in names["workload"]:
@@ -210,10 +242,17 @@ class Scenario(Model[Run]):
         rates = load.rates if isinstance(load, HourlyWorkload) else None
         return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
 
-    def view(self, queue: Iterable[Job], now_s: float = 0.0, busy: dict[int, float] | None = None, seed: int = 0) -> View:
+    def view(
+        self,
+        queue: Iterable[Job],
+        now_s: float = 0.0,
+        busy: dict[int, float] | None = None,
+        seed: int = 0,
+    ) -> View:
         """A view to try a policy on without a simulation.
 
-        queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the others are idle.
+        queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the
+        others are idle.
         """
         state, names = self.dispatch_state(seed), [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
@@ -226,21 +265,26 @@ class Scenario(Model[Run]):
 
     def dispatch_state(self, seed: int) -> DispatchState:
         """What the views of a run show, before any job has come."""
-        rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))  # scalar draws: Python's generator is the faster one
+        # scalar draws: Python's generator is the faster one
+        rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
 
-        Raises InputError for a workload that no file holds, and for a part of a class of one's own, which TOML cannot name.
+        Raises InputError for a workload that no file holds, and for a part of a class of one's own,
+        which TOML cannot name.
         """
         Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
-        """Read a scenario from a TOML file. What the file leaves out is as in the thesis; only [workload] is needed.
+        """Read a scenario from a TOML file.
 
-        Raises InputError with the file's name for a file that is not TOML, an unknown key or a value that is not allowed.
+        What the file leaves out is as in the thesis; only [workload] is needed.
+
+        Raises InputError with the file's name for a file that is not TOML, an unknown key or a
+        value that is not allowed.
         """
         path = Path(path)
         try:
@@ -292,7 +336,9 @@ def day(
         rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
         deadlines=DeadlineClasses(tight_fraction),
     )
-    return Scenario(name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock]))
+    return Scenario(
+        name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock])
+    )
 
 
 def trace(
@@ -336,7 +382,9 @@ def trace(
         require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
     fraction = 0.2 if tight_fraction is None else tight_fraction
     deadlines = DeadlineClasses(fraction) if classes is None else classes
-    log = read_log(path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column)
+    log = read_log(
+        path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
+    )
     market = Market(_started(CLOCKS[clock], log))
     return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
 
@@ -354,7 +402,10 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
     """Every parameter of a scenario, as the tables of its TOML file."""
     foreign = foreign_part(scenario)
     if foreign is not None:
-        raise InputError(f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class of this package")
+        raise InputError(
+            f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
+            " of this package"
+        )
     market, clock = scenario.market, scenario.market.clock
     return {
         "name": scenario.name,
@@ -376,7 +427,12 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         return {"class_names": workload.class_names, "job": jobs}
     assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
     if isinstance(workload, LoggedWorkload):
-        require(bool(workload.origin), "workload", workload, "a log read from a file, to be written to TOML")
+        require(
+            bool(workload.origin),
+            "workload",
+            workload,
+            "a log read from a file, to be written to TOML",
+        )
         own: dict[str, Any] = dict(workload.origin)
     else:
         own = table_of(workload)

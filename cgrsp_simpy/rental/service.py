@@ -20,9 +20,11 @@ class Service:
     """The law of a job's realised over mean execution time; the mean of this factor is 1.
 
     distribution: "lognormal" (thesis Eq. 3.12) or "exponential".
-    sigma: standard deviation of the log by complexity 1, 2, ...; 0 gives deterministic times. Unused by "exponential".
+    sigma: standard deviation of the log by complexity 1, 2, ...; 0 gives deterministic times.
+    Unused by "exponential".
 
-    The default is the calibrated reading of thesis Remark 1, which prints the range 0.04 to 0.23 and the pooled value 0.11.
+    The default is the calibrated reading of thesis Remark 1, which prints the range 0.04 to 0.23
+    and the pooled value 0.11.
     """
 
     distribution: str = "lognormal"
@@ -30,7 +32,11 @@ class Service:
 
     def __post_init__(self) -> None:
         check_one_of("service distribution", self.distribution, DISTRIBUTIONS)
-        object.__setattr__(self, "sigma", entries_of("sigma", self.sigma, "a list of numbers, one a complexity level"))
+        object.__setattr__(
+            self,
+            "sigma",
+            entries_of("sigma", self.sigma, "a list of numbers, one a complexity level"),
+        )
         require(len(self.sigma) > 0, "sigma", self.sigma, "one number a complexity level")
         for sigma in self.sigma:
             check_number("sigma", sigma, least=0)
@@ -41,5 +47,7 @@ class Service:
             drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()
             return drawn
         sigma = np.asarray(self.sigma)[complexity - 1]
-        logs = generator.standard_normal(len(complexity)) * sigma - 0.5 * sigma**2  # mean preserved, thesis Eq. 3.12
-        return [math.exp(log) for log in logs.tolist()]  # math.exp: np.exp differs in the last bit between processors
+        # mean preserved, thesis Eq. 3.12
+        logs = generator.standard_normal(len(complexity)) * sigma - 0.5 * sigma**2
+        # math.exp: np.exp differs in the last bit between processors
+        return [math.exp(log) for log in logs.tolist()]

@@ -34,9 +34,11 @@ def run_once(
 ) -> Run:
     """Simulate until the last job completes.
 
-    policy: called at each decision; the run works on a copy, so that a policy with memory is fresh for every run.
-    jobs: the seed's jobs and draws, where they have been generated already. records: keep a row a job; without them memory
-    does not grow with the number of jobs. listener: is called with each Event.
+    policy: called at each decision; the run works on a copy, so that a policy with memory is
+    fresh for every run.
+    jobs: the seed's jobs and draws, where they have been generated already. records: keep
+    a row a job; without them memory does not grow with the number of jobs. listener: is called
+    with each Event.
 
     Raises PolicyError if the policy answers what cannot be carried out, or holds jobs for ever.
     """
@@ -47,7 +49,9 @@ def run_once(
 
 
 class Simulation:
-    """A run that has been set up, with its source of arrivals about to start, and has not been let go."""
+    """A run that has been set up, with its source of arrivals about to start, and has
+    not been let go.
+    """
 
     def __init__(
         self,
@@ -76,4 +80,6 @@ class Simulation:
         kept = self.recorder.close()
         name, recorder = policy_name(self.policy), self.recorder
         held_s, decisions = tuple(self.state.held_s), self.engine.dispatcher.decisions
-        return Run(self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs)
+        return Run(
+            self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs
+        )

@@ -27,17 +27,20 @@ def read_log(
     columns: Mapping[str, str] | None = None,
     class_column: str | None = None,
 ) -> LoggedWorkload:
-    """Read a log of real jobs: submissions and measured seconds are the log's, deadlines follow the classes.
+    """Read a log of real jobs: submissions and measured seconds are the log's, deadlines
+    follow the classes.
 
     Parameters
     ----------
     path, format, window, strict, columns
-        As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on a GPU of speed 1); deadline_s, gpus and
-        weight are taken where they are told. A job without a GPU and one of 0 s are left out.
+        As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on a GPU of
+        speed 1); deadline_s, gpus and weight are taken where they are told. A job without a GPU and
+        one of 0 s are left out.
     deadlines : DeadlineClasses or sequence of DeadlineClass, optional
         The deadline classes, the thesis's two unless given.
     class_column : str, optional
-        A column with the name of each job's class; where it is empty, the class follows from the job's deadline, or is drawn.
+        A column with the name of each job's class; where it is empty, the class follows from the
+        job's deadline, or is drawn.
 
     Raises
     ------
@@ -46,7 +49,9 @@ def read_log(
     """
     deadlines = checked_deadlines(deadlines or DeadlineClasses())
     log = read_table(path, format, window=window, strict=strict, columns=columns)
-    log = log.usable("jobs on rented GPUs", ("submit_s", "service_s"), {"no GPU": _without_gpu, **NO_TIME})
+    log = log.usable(
+        "jobs on rented GPUs", ("submit_s", "service_s"), {"no GPU": _without_gpu, **NO_TIME}
+    )
     given = {"window": window, "columns": dict(columns or {}), "class_column": class_column}
     origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": strict}
     start = log.start
@@ -73,8 +78,12 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     """The index of each job's class, -1 where the cell is empty."""
     names = [each.name for each in classes_of(deadlines)]
     if column not in log.tags:
-        raise InputError(f"{log.path}: line 1: there is no column {column}; there are {', '.join(log.tags)}")
+        raise InputError(
+            f"{log.path}: line 1: there is no column {column}; there are {', '.join(log.tags)}"
+        )
     for name, line in zip(log.tags[column], log.line.tolist()):
         if name and name not in names:
-            raise InputError(f"{log.path}: line {line}: {column}(={name!r}) must be one of {', '.join(names)}")
+            raise InputError(
+                f"{log.path}: line {line}: {column}(={name!r}) must be one of {', '.join(names)}"
+            )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])

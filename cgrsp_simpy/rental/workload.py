@@ -90,14 +90,23 @@ class _Luck:
 
     def __init__(self, seed: int, service: Service) -> None:
         self._service = service
-        self._status, self._delay, self._factor = (stream(seed, name) for name in ("status", "delay", "service"))
+        self._status, self._delay, self._factor = (
+            stream(seed, name) for name in ("status", "delay", "service")
+        )
 
-    def take(self, complexity: np.ndarray, factors: Sequence[float] | None = None) -> Iterator[Draws]:
+    def take(
+        self, complexity: np.ndarray, factors: Sequence[float] | None = None
+    ) -> Iterator[Draws]:
         """The draws of the next jobs; measured service factors replace drawn ones."""
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
-        return _made(Draws, self._status.random(number).tolist(), self._delay.random(number).tolist(), factors)
+        return _made(
+            Draws,
+            self._status.random(number).tolist(),
+            self._delay.random(number).tolist(),
+            factors,
+        )
 
 
 def _made(kind: type[T], *columns: Iterable[Any]) -> Iterator[T]:
@@ -311,7 +320,12 @@ class JobList:
         for job in self.listed:
             check_job(job)
         ids = [job.id for job in self.listed]
-        require(ids == list(range(len(ids))), "ids of the jobs", ids, "0, 1, 2, ... in the order of the list")
+        require(
+            ids == list(range(len(ids))),
+            "ids of the jobs",
+            ids,
+            "0, 1, 2, ... in the order of the list",
+        )
         submits = [job.submit_s for job in self.listed]
         require(submits == sorted(submits), "submissions of the jobs", submits, "in order of time")
         require(len(set(names)) == len(names), "class_names", names, "different")
@@ -355,7 +369,10 @@ class JobList:
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws."""
-        return zip(self.listed, _Luck(seed, service).take(np.array([job.complexity for job in self.listed])))
+        return zip(
+            self.listed,
+            _Luck(seed, service).take(np.array([job.complexity for job in self.listed])),
+        )
 
 
 @dataclass(frozen=True)
@@ -428,14 +445,22 @@ class LoggedWorkload:
             check_one_of("start_day", self.start_day, WEEK)
         for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
             column = getattr(self, name)
-            require(len(column) == self.jobs, f"entries of {name}", len(column), f"{self.jobs}, one a job")
+            require(
+                len(column) == self.jobs,
+                f"entries of {name}",
+                len(column),
+                f"{self.jobs}, one a job",
+            )
         for name, least in (("submit_s", 0), ("gpus", 1), ("weight", 0)):
             check_number(f"least {name}", min(getattr(self, name)), least=least)
         for seconds in self.service_s:
             check_number("service_s", seconds, above=0)
         for submit, due in zip(self.submit_s, self.deadline_s):
             require(
-                math.isnan(due) or submit <= due < math.inf, "deadline_s", due, f"NaN or a time from submit_s(={submit!r}) on"
+                math.isnan(due) or submit <= due < math.inf,
+                "deadline_s",
+                due,
+                f"NaN or a time from submit_s(={submit!r}) on",
             )
         require(list(self.submit_s) == sorted(self.submit_s), "submit_s", "...", "in order of time")
         limits = np.quantile(self.service_s, np.cumsum(COMPLEXITY_MIX)[:-1])

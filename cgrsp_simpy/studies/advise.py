@@ -1,4 +1,7 @@
-"""What to change: the policy, the number of slots, or the freedom to choose the GPU type? Compared on the same seeds."""
+"""What to change: the policy, the number of slots, or the freedom to choose the GPU type?
+
+Compared on the same seeds.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ __all__ = ["Advice", "Option", "advise", "variant"]
 
 @dataclass(frozen=True)
 class Advice:
-    """Policies x slots x fixed or free types. bounds: (slots, free_types, figure) -> what no policy can be below, on average.
+    """Policies x slots x fixed or free types.
 
-    The bounds are one a seed, of the first of the seeds. unbounded: why there are no bounds, where the scenario allows none.
+    bounds: (slots, free_types, figure) -> what no policy can be below, on average.
+
+    The bounds are one a seed, of the first of the seeds. unbounded: why there are no bounds, where
+    the scenario allows none.
     """
 
     scenario: Scenario
@@ -39,7 +45,9 @@ class Advice:
     def options(self) -> list[Option]:
         """All that was tried."""
         return [
-            self._option(policy, point["slots"], point["free_types"]) for point, study in self.found for policy in study.policies
+            self._option(policy, point["slots"], point["free_types"])
+            for point, study in self.found
+            for policy in study.policies
         ]
 
     @property
@@ -55,10 +63,16 @@ class Advice:
 
     def at(self, slots: int, free_types: bool) -> list[Option]:
         """The options with so many slots, of fixed or free types."""
-        return [option for option in self.options if (option.slots, option.free_types) == (slots, free_types)]
+        return [
+            option
+            for option in self.options
+            if (option.slots, option.free_types) == (slots, free_types)
+        ]
 
     def gap(self, option: Option, figure: str) -> Mean | None:
-        """How far an option is above the bound, paired on the seeds of the bound; None without an interval: below two seeds."""
+        """How far an option is above the bound, paired on the seeds of the bound; None without an
+        interval: below two seeds.
+        """
         bounds = self.bounds.get((option.slots, option.free_types, figure), [])
         values = self._values(option.policy, option.slots, option.free_types, figure)[: len(bounds)]
         return paired_difference(values, bounds) if len(bounds) > 1 else None
@@ -66,8 +80,12 @@ class Advice:
     def _option(self, policy: str, slots: int, free_types: bool) -> Option:
         now = self.found.policies[0], len(self.scenario.slots), self.scenario.free_types
         values = {name: self._values(policy, slots, free_types, name) for name in FIGURES}
-        change = {name: paired_difference(values[name], self._values(*now, name)) for name in FIGURES}
-        return Option(policy, slots, free_types, {name: mean(own) for name, own in values.items()}, change)
+        change = {
+            name: paired_difference(values[name], self._values(*now, name)) for name in FIGURES
+        }
+        return Option(
+            policy, slots, free_types, {name: mean(own) for name, own in values.items()}, change
+        )
 
     def _values(self, policy: str, slots: int, free_types: bool, figure: str) -> list[float]:
         study: Comparison = self.found.at(slots=slots, free_types=free_types)
@@ -77,8 +95,8 @@ class Advice:
 def variant(scenario: Scenario, slots: int, free_types: bool) -> Scenario:
     """The scenario with so many slots, of fixed or free types.
 
-    If its slots are the rentable types in turn, further ones go on so, as another number of slots would have them; else with the
-    scenario's own slots from the first.
+    If its slots are the rentable types in turn, further ones go on so, as another number of slots
+    would have them; else with the scenario's own slots from the first.
     """
     own = scenario.slots
     in_turn = own == round_robin(len(own), scenario.gpus)
@@ -96,11 +114,12 @@ def advise(
     bound_seeds: int = 3,
     out: str | Path | None = None,
 ) -> Advice:
-    """Compare policies x slots x fixed or free types, and compute bounds for the scenario's own number of slots.
+    """Compare policies x slots x fixed or free types, and compute bounds for the scenario's own
+    number of slots.
 
-    policies: the first is the one in use. slots: numbers to try; the scenario's own is tried as well. bound_seeds: seeds, the
-    first of all, that get bounds; 0 for none. Other arguments as of `compare`. Raises InputError for what is not
-    allowed.
+    policies: the first is the one in use. slots: numbers to try; the scenario's own is tried as
+    well. bound_seeds: seeds, the first of all, that get bounds; 0 for none. Other arguments as of
+    `compare`. Raises InputError for what is not allowed.
     """
     numbers = entries_of("slots", slots, "a list of numbers")
     for number in numbers:
@@ -109,12 +128,21 @@ def advise(
     require(len(policies) > 0, "policies", policies, "at least one")
     seeds, own = list(seeds), len(scenario.slots)
     grid: dict[str, Any] = {"slots": sorted({*numbers, own}), "free_types": [False, True]}
-    found = sweep(grid, policies, seeds, lambda slots, free_types: variant(scenario, slots, free_types), executor, out=out)
+    found = sweep(
+        grid,
+        policies,
+        seeds,
+        lambda slots, free_types: variant(scenario, slots, free_types),
+        executor,
+        out=out,
+    )
     try:
         bounds = {
             (own, free, figure): values
             for free in (False, True)
-            for figure, values in bounds_of(variant(scenario, own, free), seeds[:bound_seeds], executor).items()
+            for figure, values in bounds_of(
+                variant(scenario, own, free), seeds[:bound_seeds], executor
+            ).items()
             if values
         }
     except InputError as error:  # a log has no laws, and jobs of several GPUs no bound

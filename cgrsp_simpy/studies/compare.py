@@ -1,4 +1,6 @@
-"""Comparison of policies on the same seeds: means with intervals, and paired differences from the first policy."""
+"""Comparison of policies on the same seeds: means with intervals, and paired differences from
+the first policy.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.model import Metric, Model
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_model, replicate, simulate
+from cgrsp_simpy.studies.replicate import (
+    Wanted,
+    check_policies,
+    check_seeds,
+    checked_model,
+    replicate,
+    simulate,
+)
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
@@ -30,16 +39,20 @@ def compare(
     out: str | Path | None = None,
     precision: float | Mapping[str, float] | None = None,
 ) -> Comparison:
-    """Run each policy on each seed; every policy meets the same jobs with the same luck (common random numbers).
+    """Run each policy on each seed; every policy meets the same jobs with the same luck (common
+    random numbers).
 
-    policies: as in `simulate`; the first is the one that the others are tested against. seeds: whole numbers >= 0.
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. out: a results directory,
-    from which the same call resumes; policies and parts of the scenario that are one's own are told by their code and values.
-    precision: relative half width, of the model's chief figure (the wait) or by figure ({"miss_pct": 0.1}): seeds are added
-    until every policy's 95 % interval is that narrow.
+    policies: as in `simulate`; the first is the one that the others are tested against. seeds:
+    whole numbers >= 0.
+    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    out: a results directory, from which the same call resumes; policies and parts of the scenario
+    that are one's own are told by their code and values. precision: relative half width, of the
+    model's chief figure (the wait) or by figure ({"miss_pct": 0.1}): seeds are added until every
+    policy's 95 % interval is that narrow.
 
-    A run that raises an exception becomes a row with the key "error". Raises InputError for a policy or seed that is not
-    allowed, or another study's directory; WorkerError if the executor dies.
+    A run that raises an exception becomes a row with the key "error". Raises InputError
+    for a policy or seed that is not allowed, or another study's directory; WorkerError if
+    the executor dies.
     """
     named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
@@ -47,7 +60,9 @@ def compare(
     study = _rows_of(scenario, named, seeds, executor, store, before=None)
     while number := _seeds_missing(study, wanted):
         start = max(study.seeds) + 1
-        study = _rows_of(scenario, named, range(start, start + number), executor, store, before=study)
+        study = _rows_of(
+            scenario, named, range(start, start + number), executor, store, before=study
+        )
     study.keep(store)
     return study
 
@@ -66,11 +81,15 @@ def _rows_of(
     rows: list[Row] = []
     for name, policy in named.items():
         rows += [row for row in before.rows if row["policy"] == name] if before else []
-        rows += [{"policy": name, "seed": seed, **runs.figures(scenario, policy, seed)} for seed in seeds]
+        rows += [
+            {"policy": name, "seed": seed, **runs.figures(scenario, policy, seed)} for seed in seeds
+        ]
     return Comparison(scenario, named, rows)
 
 
-def _precision(precision: float | Mapping[str, float] | None, scenario: Model[Any], seeds: list[int]) -> dict[str, float]:
+def _precision(
+    precision: float | Mapping[str, float] | None, scenario: Model[Any], seeds: list[int]
+) -> dict[str, float]:
     """Relative half widths wanted, by figure."""
     wanted: dict[str, float] = {}
     if isinstance(precision, Mapping):
@@ -78,7 +97,11 @@ def _precision(precision: float | Mapping[str, float] | None, scenario: Model[An
     elif precision is not None:
         wanted = {scenario.precise: precision}
     for figure, width in wanted.items():
-        check_one_of("figure of precision", figure, [name for name, metric in scenario.metrics.items() if metric.better])
+        check_one_of(
+            "figure of precision",
+            figure,
+            [name for name, metric in scenario.metrics.items() if metric.better],
+        )
         check_number("precision", width, above=0)
     require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
     return wanted

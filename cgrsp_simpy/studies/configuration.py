@@ -12,8 +12,15 @@ from cgrsp_simpy.studies.store import Store
 __all__ = ["open_store"]
 
 
-def open_store(out: str | Path | None, kind: str, policies: Mapping[str, Any], seeds: Sequence[int], **more: Any) -> Store | None:
-    """The results directory of a study, identified by its kind, policies, seeds and what else it depends on, code included.
+def open_store(
+    out: str | Path | None,
+    kind: str,
+    policies: Mapping[str, Any],
+    seeds: Sequence[int],
+    **more: Any,
+) -> Store | None:
+    """The results directory of a study, identified by its kind, policies, seeds and what else it
+    depends on, code included.
 
     policies: by their labels; texts or functions.
     """

@@ -1,4 +1,6 @@
-"""Where tasks run: in this process, in processes of our own, or on any executor of concurrent.futures."""
+"""Where tasks run: in this process, in processes of our own, or on any executor of
+concurrent.futures.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ def as_they_come(
                 else:
                     yield futures[future], result
         finally:
-            for future in futures if pool is executor else ():  # another's pool goes on: take back what has not begun
+            # another's pool goes on: take back what has not begun
+            for future in futures if pool is executor else ():
                 future.cancel()
     if failure is not None:
         raise WorkerError(_told(failure)) from failure
@@ -69,7 +72,9 @@ def _told(failure: Exception) -> str:
 
 @contextmanager
 def _pool(executor: Executor | int) -> Iterator[Executor]:
-    """The executor given, or a pool of processes of our own, which ends at once when we are interrupted."""
+    """The executor given, or a pool of processes of our own, which ends at once when we
+    are interrupted.
+    """
     if isinstance(executor, Executor):
         yield executor
         return
@@ -86,7 +91,9 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that start in here ignore Ctrl-C from their first instruction on; so do we, for this moment."""
+    """Processes that start in here ignore Ctrl-C from their first instruction on; so do we,
+    for this moment.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -98,7 +105,10 @@ def _deaf() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """What a worker does first. Ctrl-C reaches the whole group, and the parent ends the workers; without it they end."""
+    """What a worker does first.
+
+    Ctrl-C reaches the whole group, and the parent ends the workers; without it they end.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
@@ -110,7 +120,9 @@ def _end_with(parent: int) -> None:
 
 
 def check_sendable(named: Mapping[str, Any]) -> None:
-    """Refuse what cannot be sent to another process, by its name: an open file, a lock, a generator in a policy."""
+    """Refuse what cannot be sent to another process, by its name: an open file, a lock, a
+    generator in a policy.
+    """
     for name, each in named.items():
         try:
             cloudpickle.dumps(each)

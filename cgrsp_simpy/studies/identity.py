@@ -1,4 +1,6 @@
-"""What tells a study from another: plain values of all that it depends on, and the code of a user's own."""
+"""What tells a study from another: plain values of all that it depends on, and the code
+of a user's own.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,13 @@ GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 class Identity:
-    """Plain values for JSON, equal for equal things only; objects by their class and what they hold, functions by name.
+    """Plain values for JSON, equal for equal things only; objects by their class and what they
+    hold, functions by name.
 
-    code: by name, a digest of each function and class that is neither this package's nor an installed library's: of its compiled
-    code, so that comments do not count, and of the values that it takes from its defaults, its closure and its module. Functions
-    and classes among these, such as a helper imported from another file, have entries of their own. What is looked up by a text,
+    code: by name, a digest of each function and class that is neither this package's nor an
+    installed library's: of its compiled code, so that comments do not count, and of the values that
+    it takes from its defaults, its closure and its module. Functions and classes among these, such
+    as a helper imported from another file, have entries of their own. What is looked up by a text,
     as with eval, is not followed.
     """
 
@@ -55,10 +59,12 @@ class Identity:
         self.code: dict[str, str] = {}
         self._names: dict[int, str] = {}
         self._open: list[object] = []  # objects that are being told, each within the one before
-        self._kept: list[object] = []  # so that no other object takes the id of one that has been told
+        # so that no other object takes the id of one that has been told
+        self._kept: list[object] = []
 
     def of(self, value: Any) -> Any:
-        """The value as plain values; a text that names a function of a file ("own.py:oldest") with that.
+        """The value as plain values; a text that names a function of a file ("own.py:oldest")
+        with that.
 
         Raises InputError for an object of which nothing is known.
         """
@@ -127,7 +133,9 @@ class Identity:
             how = own(value) if own else value.__reduce_ex__(4)
         except Exception:  # a lock, a file, a generator
             shown = " ".join(repr(value).split())[:80]
-            raise InputError(f"a results directory cannot tell this study from another: it uses {shown}") from None
+            raise InputError(
+                f"a results directory cannot tell this study from another: it uses {shown}"
+            ) from None
         if isinstance(how, str):
             return [self.of(type(value)), how]
         make, arguments, state, *more = (*how, None)[: max(3, len(how))]
@@ -137,17 +145,29 @@ class Identity:
         else:
             found["made by"] = self.of(make)
         state = _without_caches(type(value), state)
-        held = [[list(part) if isinstance(part, Iterator) else part for part in more if part is not None]]
+        held = [
+            [
+                list(part) if isinstance(part, Iterator) else part
+                for part in more
+                if part is not None
+            ]
+        ]
         if arguments or any(held):
             found["from"] = self.of([arguments, *held])
         return (
-            {**found, **self.of(state)} if type(state) is dict else found if state is None else {**found, "state": self.of(state)}
+            {**found, **self.of(state)}
+            if type(state) is dict
+            else found
+            if state is None
+            else {**found, "state": self.of(state)}
         )
 
     # ---- code ----
 
     def _named(self, value: Any) -> Any:
-        """A function, class or module by its name; of a user's own, its digest is kept in `code`."""
+        """A function, class or module by its name; of a user's own, its digest is
+        kept in `code`.
+        """
         if id(value) in self._names:
             return self._names[id(value)]
         home, name = _home(value), _name(value)
@@ -166,47 +186,92 @@ class Identity:
         """What a function has taken along from the function in which it was made."""
         cells = getattr(value, "__closure__", None) or ()
         names = value.__code__.co_freevars if cells else ()
-        return {name: self.of(cell.cell_contents) for name, cell in zip(names, cells) if _is_filled(cell)}
+        return {
+            name: self.of(cell.cell_contents)
+            for name, cell in zip(names, cells)
+            if _is_filled(cell)
+        }
 
     def _of_function(self, function: FunctionType) -> list[Any]:
         code, around = function.__code__, function.__globals__
         names, attributes, imports = _used(code)
-        modules = [module for module in (_imported(name, level, around) for name, level in sorted(imports)) if module]
+        modules = [
+            module
+            for module in (_imported(name, level, around) for name, level in sorted(imports))
+            if module
+        ]
         return [
             self._compiled(code),
-            self.of([function.__defaults__, function.__kwdefaults__, self._closure(function), vars(function)]),
-            {name: self._taken(around[name], attributes, ()) for name in sorted(names) if name in around},
+            self.of(
+                [
+                    function.__defaults__,
+                    function.__kwdefaults__,
+                    self._closure(function),
+                    vars(function),
+                ]
+            ),
+            {
+                name: self._taken(around[name], attributes, ())
+                for name in sorted(names)
+                if name in around
+            },
             [self._taken(module, attributes, ()) for module in modules],
         ]
 
     def _compiled(self, code: CodeType) -> list[Any]:
-        constants = [self._compiled(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+        constants = [
+            self._compiled(each) if isinstance(each, CodeType) else _constant(each)
+            for each in code.co_consts
+        ]
         names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
-        return [code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount, constants, names]
+        return [
+            code.co_code.hex(),
+            code.co_exceptiontable.hex(),
+            code.co_flags,
+            code.co_argcount,
+            constants,
+            names,
+        ]
 
     def _taken(self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]) -> Any:
-        """What a function takes from its module; of a module of the user's, what it takes from there in turn."""
+        """What a function takes from its module; of a module of the user's, what it takes from
+        there in turn.
+        """
         if not isinstance(value, ModuleType) or _home(value) != "user" or value in within:
             return self.of(value)
         taken = {name: vars(value)[name] for name in sorted(attributes & vars(value).keys())}
         file = Path(value.__file__ or "")
         content = digest(file.read_bytes()) if file.is_file() else None
-        return [value.__name__, content, {name: self._taken(each, attributes, (*within, value)) for name, each in taken.items()}]
+        return [
+            value.__name__,
+            content,
+            {name: self._taken(each, attributes, (*within, value)) for name, each in taken.items()},
+        ]
 
     def _of_class(self, cls: type) -> list[Any]:
         parents = [self.of(base) for base in (*cls.__bases__, type(cls))]
         if issubclass(cls, Enum):
-            return [parents, {member.name: self.of(member.value) for member in cls}, self._methods(cls, FunctionType)]
+            return [
+                parents,
+                {member.name: self.of(member.value) for member in cls},
+                self._methods(cls, FunctionType),
+            ]
         return [parents, self._methods(cls, object)]
 
     def _methods(self, cls: type, kind: type) -> dict[str, Any]:
         """What stands in a class, but for what Python puts there."""
         code = (FunctionType, staticmethod, classmethod, property)
-        held = {name: value for name, value in sorted(vars(cls).items()) if not isinstance(value, _SLOTS)}
+        held = {
+            name: value
+            for name, value in sorted(vars(cls).items())
+            if not isinstance(value, _SLOTS)
+        }
         return {
             name: self.of(value)
             for name, value in held.items()
-            if isinstance(value, code) or callable(value) or (isinstance(value, kind) and not _is_pythons(name))
+            if isinstance(value, code)
+            or callable(value)
+            or (isinstance(value, kind) and not _is_pythons(name))
         }
 
 
@@ -226,16 +291,24 @@ def _name(value: Any) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     name = f"{_module(value)}:{value.__qualname__}"
-    return f"{name} in line {value.__code__.co_firstlineno}" if "<" in name and _home(value) == "own" else name
+    return (
+        f"{name} in line {value.__code__.co_firstlineno}"
+        if "<" in name and _home(value) == "own"
+        else name
+    )
 
 
 def _is_builtin(value: Any) -> bool:
     """A function written in C, and not the method of an object."""
-    return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (ModuleType, type(None)))
+    return isinstance(value, BuiltinFunctionType) and isinstance(
+        value.__self__, (ModuleType, type(None))
+    )
 
 
 def _home(value: Any) -> str:
-    """Where code comes from: "own" (this package), "library" (installed, or Python's), or "user"."""
+    """Where code comes from: "own" (this package), "library" (installed, or
+    Python's), or "user".
+    """
     name = _module(value)
     if name.partition(".")[0] == PACKAGE:
         return "own"
@@ -262,7 +335,9 @@ def _is_library(module: str) -> bool:
     if spec.origin in ("built-in", "frozen"):
         return True
     path = Path(str(spec.origin))
-    return not INSTALLED.isdisjoint(path.parts) or any(path.is_relative_to(folder) for folder in STANDARD)
+    return not INSTALLED.isdisjoint(path.parts) or any(
+        path.is_relative_to(folder) for folder in STANDARD
+    )
 
 
 def _is_filled(cell: Any) -> bool:
@@ -275,15 +350,29 @@ def _is_filled(cell: Any) -> bool:
 
 def _constant(value: Any) -> str:
     """A constant of compiled code as text; a set has no order."""
-    return f"set {sorted(map(repr, value))}" if isinstance(value, frozenset) else f"{type(value).__name__} {value!r}"
+    return (
+        f"set {sorted(map(repr, value))}"
+        if isinstance(value, frozenset)
+        else f"{type(value).__name__} {value!r}"
+    )
 
 
 def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
-    """The global names that code uses, the names that it looks up in objects, and what it imports, with the level of dots."""
+    """The global names that code uses, the names that it looks up in objects, and what it imports,
+    with the level of dots.
+    """
     steps = list(dis.get_instructions(code))
     names = {str(step.argval) for step in steps if step.opname in GLOBAL}
-    attributes = {str(step.argval) for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")}
-    imports = {(str(step.argval), steps[place - 2].argval) for place, step in enumerate(steps) if step.opname == "IMPORT_NAME"}
+    attributes = {
+        str(step.argval)
+        for step in steps
+        if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+    }
+    imports = {
+        (str(step.argval), steps[place - 2].argval)
+        for place, step in enumerate(steps)
+        if step.opname == "IMPORT_NAME"
+    }
     for inner in (each for each in code.co_consts if isinstance(each, CodeType)):
         more = _used(inner)
         names, attributes, imports = names | more[0], attributes | more[1], imports | more[2]
@@ -293,8 +382,16 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
 def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
     """A module of the user's that a function imports when it is called."""
     try:
-        full = importlib.util.resolve_name("." * level + name, around.get("__package__")) if level else name
-        return None if full.partition(".")[0] == PACKAGE or _is_library(full) else importlib.import_module(full)
+        full = (
+            importlib.util.resolve_name("." * level + name, around.get("__package__"))
+            if level
+            else name
+        )
+        return (
+            None
+            if full.partition(".")[0] == PACKAGE or _is_library(full)
+            else importlib.import_module(full)
+        )
     except ImportError:
         return None
 
@@ -303,4 +400,8 @@ def _without_caches(cls: type, state: Any) -> Any:
     """The state of an object without what cached properties have put there."""
     if type(state) is not dict:
         return state
-    return {name: value for name, value in state.items() if not isinstance(getattr(cls, name, None), functools.cached_property)}
+    return {
+        name: value
+        for name, value in state.items()
+        if not isinstance(getattr(cls, name, None), functools.cached_property)
+    }

@@ -18,17 +18,37 @@ from cgrsp_simpy.rental.record import Run, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Runs, Wanted, check_policies, check_seeds, replicate, simulate
+from cgrsp_simpy.studies.replicate import (
+    Runs,
+    Wanted,
+    check_policies,
+    check_seeds,
+    replicate,
+    simulate,
+)
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
-__all__ = ["THESIS_MIX", "Day", "Month", "day_rows", "days_of", "month", "month_rows", "wanted_days"]
+__all__ = [
+    "THESIS_MIX",
+    "Day",
+    "Month",
+    "day_rows",
+    "days_of",
+    "month",
+    "month_rows",
+    "wanted_days",
+]
 
-THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}  # inferred: the thesis does not print it
+# inferred: the thesis does not print it
+THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
 
 
 class Day(NamedTuple):
-    """A day of a month. replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the day's run."""
+    """A day of a month.
+
+    replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the day's run.
+    """
 
     replication: int
     number: int
@@ -41,7 +61,10 @@ def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
     rng = stream(replication, "days")
     kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
     seeds = rng.integers(2**48, size=days)
-    return [Day(replication, number, str(kind), int(seed)) for number, (kind, seed) in enumerate(zip(kinds, seeds), start=1)]
+    return [
+        Day(replication, number, str(kind), int(seed))
+        for number, (kind, seed) in enumerate(zip(kinds, seeds), start=1)
+    ]
 
 
 def month(
@@ -55,17 +78,28 @@ def month(
     *,
     out: str | Path | None = None,
 ) -> Month:
-    """Months of days drawn at random from a mix of day types; every day starts empty at its own time 0 (thesis Section 5.6).
+    """Months of days drawn at random from a mix of day types; every day starts empty at its own
+    time 0 (thesis Section 5.6).
 
-    mix: name of a day type -> probability. days: of a month. replications: months, with the seeds first_seed, first_seed + 1,
-    ... scenario: a function that makes the scenario of a day type from its name. The other arguments are those of `compare`.
+    mix: name of a day type -> probability. days: of a month. replications: months, with the seeds
+    first_seed, first_seed + 1, ... scenario: a function that makes the scenario of a day type from
+    its name. The other arguments are those of `compare`.
     """
     named = check_policies(policies, day("quiet"))
-    require(isinstance(mix, Mapping) and len(mix) > 0, "mix", mix, "a mapping from day types to probabilities")
+    require(
+        isinstance(mix, Mapping) and len(mix) > 0,
+        "mix",
+        mix,
+        "a mapping from day types to probabilities",
+    )
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
     check_shares("mix", list(mix.values()))
-    for name, number, least in (("days", days, 1), ("replications", replications, 1), ("first_seed", first_seed, 0)):
+    for name, number, least in (
+        ("days", days, 1),
+        ("replications", replications, 1),
+        ("first_seed", first_seed, 0),
+    ):
         check_whole(name, number, least=least)
     seeds = check_seeds(range(first_seed, first_seed + replications))
     scenarios = {kind: _checked(scenario(kind)) for kind in mix}
@@ -83,15 +117,22 @@ def _checked(made: Any) -> Scenario:
     return made  # type: ignore[no-any-return]
 
 
-def wanted_days(calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]) -> list[Wanted]:
+def wanted_days(
+    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], policies: Sequence[str | Policy]
+) -> list[Wanted]:
     """The runs of the days of a calendar."""
     return [Wanted(scenarios[each.kind], policies, [each.seed]) for each in calendar]
 
 
 def month_rows(
-    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], named: Mapping[str, str | Policy], runs: Runs
+    calendar: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    named: Mapping[str, str | Policy],
+    runs: Runs,
 ) -> list[Row]:
-    """One row a policy and replication: figures over all jobs of the month, and the sum of costs."""
+    """One row a policy and replication: figures over all jobs of the month, and
+    the sum of costs.
+    """
     months: dict[int, list[Day]] = {}
     for each in calendar:
         months.setdefault(each.replication, []).append(each)
@@ -102,7 +143,9 @@ def month_rows(
     ]
 
 
-def _month_figures(days: Sequence[Day], scenarios: Mapping[str, Scenario], policy: str | Policy, runs: Runs) -> dict[str, Any]:
+def _month_figures(
+    days: Sequence[Day], scenarios: Mapping[str, Scenario], policy: str | Policy, runs: Runs
+) -> dict[str, Any]:
     sums, capacity_s = [], 0.0
     for each in days:
         outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
@@ -110,11 +153,16 @@ def _month_figures(days: Sequence[Day], scenarios: Mapping[str, Scenario], polic
             return {"error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"}
         sums.append(Totals(*outcome))
         capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
-    return figures(reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s)
+    return figures(
+        reduce(add, sums), sum(scenarios[each.kind].workload.jobs for each in days), capacity_s
+    )
 
 
 def day_rows(
-    calendar: Sequence[Day], scenarios: Mapping[str, Scenario], named: Mapping[str, str | Policy], runs: Runs
+    calendar: Sequence[Day],
+    scenarios: Mapping[str, Scenario],
+    named: Mapping[str, str | Policy],
+    runs: Runs,
 ) -> list[Row]:
     """One row a policy and day: replication, day, kind, seed and the figures of its run."""
     return [
@@ -135,8 +183,9 @@ def day_rows(
 class Month(Study):
     """Figures of several policies over the same months.
 
-    rows: one dict a policy and replication (its key "seed"); means over the month's jobs, costs summed. days: one dict a
-    policy and day: replication, day, kind, seed, and the figures of `Run.summary`.
+    rows: one dict a policy and replication (its key "seed"); means over the month's jobs,
+    costs summed. days: one dict a policy and day: replication, day, kind, seed, and the figures
+    of `Run.summary`.
     """
 
     _scenarios: dict[str, Scenario] = field(repr=False)
@@ -149,7 +198,9 @@ class Month(Study):
     def title(self) -> str:
         """The length of the month and its mix."""
         number = max(row["day"] for row in self.days)
-        return f"{number} days of " + ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
+        return f"{number} days of " + ", ".join(
+            f"{kind} {share:g}" for kind, share in self.mix.items()
+        )
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

@@ -49,4 +49,8 @@ def paragraph(text: str) -> str:
 
 def bullets(lines: Iterable[str], kind: str = "") -> str:
     """Lines as a list."""
-    return f'<ul class="{kind}">' + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
+    return (
+        f'<ul class="{kind}">'
+        + "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+        + "</ul>"
+    )

@@ -1,4 +1,7 @@
-"""Replications: one run a scenario, policy and seed. The results do not depend on where, when or in which order they are made."""
+"""Replications: one run a scenario, policy and seed.
+
+The results do not depend on where, when or in which order they are made.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ __all__ = [
 ]
 
 JOBS_PER_TASK = 20_000  # about half a second of work
-Outcome = Any  # what a model keeps of a run, as plain values; a text is the error that ended the run
+# what a model keeps of a run, as plain values; a text is the error that ended the run
+Outcome = Any
 
 
 def simulate(
@@ -45,10 +49,11 @@ def simulate(
     Parameters
     ----------
     scenario : Model
-        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Tasks`, `cluster.Offered`, `dag.Setting`.
+        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Tasks`,
+        `cluster.Offered`, `dag.Setting`.
     policy : str or callable
-        A name with parameters ("rh", "rh:reserve=2"), a function in a file ("own.py:youngest_first"), or a function of
-        a view.
+        A name with parameters ("rh", "rh:reserve=2"), a function in a file
+        ("own.py:youngest_first"), or a function of a view.
     seed : int
         At least 0.
     records : bool
@@ -73,9 +78,11 @@ def simulate(
 
 
 def step_through(scenario: Model[Any], policy: Any, seed: int = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and future events.
+    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places
+    and future events.
 
-    Parameters and errors are those of `simulate`. `print(step)` prints the event and the state that it leaves.
+    Parameters and errors are those of `simulate`. `print(step)` prints the event and the state
+    that it leaves.
     """
     check_whole("seed", seed, least=0)
     made = checked_model(scenario).make_policy(policy)
@@ -101,7 +108,12 @@ def check_policies(policies: Sequence[Any], scenario: Model[Any]) -> dict[str, A
 def check_seeds(seeds: Iterable[int]) -> list[int]:
     """Seeds as a list of whole numbers, each once."""
     seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
-    require(len(seeds) > 0 and len(set(seeds)) == len(seeds), "seeds", seeds, "at least one seed, each once")
+    require(
+        len(seeds) > 0 and len(set(seeds)) == len(seeds),
+        "seeds",
+        seeds,
+        "at least one seed, each once",
+    )
     for seed in seeds:
         check_whole("seed", seed, least=0)
     return list(map(int, seeds))
@@ -150,15 +162,19 @@ class Runs:
             self._outcomes[_key(unit.scenario), label(policy), unit.seed] = outcome
 
 
-def replicate(wanted: Iterable[Wanted], executor: Executor | int | None = None, store: Store | None = None) -> Runs:
+def replicate(
+    wanted: Iterable[Wanted], executor: Executor | int | None = None, store: Store | None = None
+) -> Runs:
     """Carry out all runs that are wanted, each once, however often it is wanted.
 
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor. store: keeps what is done,
-    and gives back what it has.
+    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    store: keeps what is done, and gives back what it has.
     """
     tasks = list(_tasks(_units(wanted)))
     if isinstance(executor, int):
-        check_sendable({label(policy): policy for task in tasks for unit in task for policy in unit.policies})
+        check_sendable(
+            {label(policy): policy for task in tasks for unit in task for policy in unit.policies}
+        )
     shapes = [[len(unit.policies) for unit in task] for task in tasks]
     done = carried_out(_carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store)
     runs = Runs()
@@ -176,15 +192,22 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """What a function makes of each task: the outcomes of its units; those that the store has are not made again.
+    """What a function makes of each task: the outcomes of its units; those that the store has are
+    not made again.
 
-    shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for the progress bar, which shows
-    on a terminal only.
+    shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for
+    the progress bar, which shows on a terminal only.
     """
     first = store.take_numbers(len(tasks)) if store else 0
-    found = {number: store.load(first + number, shape) for number, shape in enumerate(shapes)} if store else {}
+    found = (
+        {number: store.load(first + number, shape) for number, shape in enumerate(shapes)}
+        if store
+        else {}
+    )
     done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
-    with tqdm(total=sum(jobs), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False) as bar:
+    with tqdm(
+        total=sum(jobs), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False
+    ) as bar:
         bar.update(sum(jobs[number] for number in done))
         left = {number: task for number, task in enumerate(tasks) if number not in done}
         try:
@@ -200,18 +223,25 @@ def carried_out(
 
 
 def _units(wanted: Iterable[Wanted]) -> list[Unit]:
-    """A unit a scenario and seed, with all policies that are wanted there, so that its jobs are made once."""
+    """A unit a scenario and seed, with all policies that are wanted there, so that its jobs
+    are made once.
+    """
     groups: dict[tuple[Hashable, int], tuple[Model[Any], dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
         key = _key(scenario)
         for seed in seeds:
             _, named = groups.setdefault((key, seed), (scenario, {}))
             named.update((label(policy), policy) for policy in policies)
-    return [Unit(scenario, seed, tuple(named.values())) for (_, seed), (scenario, named) in groups.items()]
+    return [
+        Unit(scenario, seed, tuple(named.values()))
+        for (_, seed), (scenario, named) in groups.items()
+    ]
 
 
 def _key(scenario: Model[Any]) -> Hashable:
-    """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be hashed, is like no other."""
+    """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be
+    hashed, is like no other.
+    """
     try:
         hash(scenario)
     except TypeError:
@@ -224,7 +254,9 @@ def _work(units: Sequence[Unit]) -> int:
 
 
 def _tasks(units: Iterable[Unit]) -> Iterator[list[Unit]]:
-    """Units in tasks of half a second of work or more; one with very many jobs becomes a task a policy."""
+    """Units in tasks of half a second of work or more; one with very many jobs becomes
+    a task a policy.
+    """
     task: list[Unit] = []
     for unit in units:
         if unit.scenario.work > JOBS_PER_TASK:
@@ -253,7 +285,8 @@ def _outcomes(unit: Unit) -> list[Outcome]:
     def outcome(policy: Any) -> Outcome:
         try:
             return scenario.outcome(scenario.run(policy, seed, drawn=drawn, records=False))
-        except (Exception, SystemExit) as error:  # whatever a policy may raise: the other runs go on
+        except (Exception, SystemExit) as error:
+            # whatever a policy may raise: the other runs go on
             return _told(error)
 
     return [outcome(policy) for policy in policies]

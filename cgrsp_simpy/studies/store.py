@@ -1,7 +1,9 @@
-"""A results directory: finished work is kept as it comes, and a study that was interrupted goes on where it stopped.
+"""A results directory: finished work is kept as it comes, and a study that was interrupted goes on
+where it stopped.
 
     configuration.json   what is run: scenarios, policies, seeds, and digests of a user's own code
-    manifest.json        with what it is run: versions, a digest of this package's source, seeds, command line
+    manifest.json        with what it is run: versions, a digest of this package's source, seeds,
+                         command line
     chunks/000000.json   outcomes, a file a task, with a checksum
     ...                  the study's own files, written at its end
 
@@ -40,10 +42,11 @@ PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
 @contextmanager
 def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
-    """Within it, a study that finds its results directory runs some finished tasks again, and compares instead of writing.
+    """Within it, a study that finds its results directory runs some finished tasks again, and
+    compares instead of writing.
 
-    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in the study, for a directory
-    without finished tasks.
+    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in
+    the study, for a directory without finished tasks.
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
@@ -56,7 +59,10 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
 
 @dataclass
 class Checked:
-    """What was run again. tasks: their numbers. differing: those of other outcomes than are kept."""
+    """What was run again.
+
+    tasks: their numbers. differing: those of other outcomes than are kept.
+    """
 
     sample: int
     seed: int
@@ -78,15 +84,21 @@ _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 class Store:
     """The results directory of one study.
 
-    path: the directory; made if it does not exist. configuration: what is run, as plain values for JSON; seeds: on which.
+    path: the directory; made if it does not exist. configuration: what is run, as plain values for
+    JSON; seeds: on which.
 
-    Raises InputError if the directory holds another study, or was made by other versions, or cannot be written.
+    Raises InputError if the directory holds another study, or was made by other versions, or
+    cannot be written.
     """
 
-    def __init__(self, path: str | Path, configuration: Mapping[str, Any], seeds: Sequence[int]) -> None:
+    def __init__(
+        self, path: str | Path, configuration: Mapping[str, Any], seeds: Sequence[int]
+    ) -> None:
         self.path = Path(path)
         self._numbers = 0
-        configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False))
+        configuration = json.loads(
+            json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False)
+        )
         self._study = digest(json.dumps(configuration).encode())
         manifest = {"versions": _versions(), "seeds": list(seeds), "command": shlex.join(sys.argv)}
         if self._is_new():
@@ -106,21 +118,30 @@ class Store:
         try:
             if (self.path / "configuration.json").is_file():
                 return False
-            strangers = {entry.name for entry in self.path.iterdir()} - _BEGUN if self.path.exists() else set()
+            strangers = (
+                {entry.name for entry in self.path.iterdir()} - _BEGUN
+                if self.path.exists()
+                else set()
+            )
             strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
             if not strangers:
                 (self.path / "chunks").mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _told(self.path, error) from None
         if strangers:
-            raise InputError(f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json; use an empty directory")
+            raise InputError(
+                f"{self.path} holds files ({min(strangers)}, ...) but no configuration.json;"
+                " use an empty directory"
+            )
         return True
 
     def _refuse_other(self, what: str, there: Any, here: Any) -> None:
         found = _difference(there, here)
         if found:
             name, old, new = found
-            raise InputError(f"{self.path} was made with {what}{name} {old}, not {new}; use another directory")
+            raise InputError(
+                f"{self.path} was made with {what}{name} {old}, not {new}; use another directory"
+            )
 
     def numbers(self) -> list[int]:
         """The numbers of the tasks that are done."""
@@ -133,7 +154,10 @@ class Store:
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """The outcomes of a task, if it is done. shape: the number of outcomes of each of its units."""
+        """The outcomes of a task, if it is done.
+
+        shape: the number of outcomes of each of its units.
+        """
         if self._checked and number in self._checked.tasks:
             return None  # run again
         return self._kept(number, shape)
@@ -143,7 +167,9 @@ class Store:
         if not (self.path / name).is_file():
             return None
         found = self._read(name)
-        if not isinstance(found, dict) or found.get("sha256") != self._sum(number, found.get("outcomes")):
+        if not isinstance(found, dict) or found.get("sha256") != self._sum(
+            number, found.get("outcomes")
+        ):
             raise self._damaged(name)
         outcomes = [[_outcome(value) for value in unit] for unit in found["outcomes"]]
         if [len(unit) for unit in outcomes] != list(shape):
@@ -151,7 +177,9 @@ class Store:
         return outcomes
 
     def _sum(self, number: int, plain: Any) -> str:
-        """A checksum of the outcomes of a task of this study, so that altered ones, or another task's, are refused."""
+        """A checksum of the outcomes of a task of this study, so that altered ones, or another
+        task's, are refused.
+        """
         return hashlib.sha256(json.dumps([self._study, number, plain]).encode()).hexdigest()
 
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
@@ -161,8 +189,15 @@ class Store:
             if json.dumps(_without_wall_time(kept)) != json.dumps(_without_wall_time(outcomes)):
                 self._checked.differing.append(number)
             return
-        plain = json.loads(json.dumps([[_plain(outcome) for outcome in unit] for unit in outcomes], allow_nan=False))
-        self.write(f"chunks/{number:06}.json", json.dumps({"sha256": self._sum(number, plain), "outcomes": plain}) + "\n")
+        plain = json.loads(
+            json.dumps(
+                [[_plain(outcome) for outcome in unit] for unit in outcomes], allow_nan=False
+            )
+        )
+        self.write(
+            f"chunks/{number:06}.json",
+            json.dumps({"sha256": self._sum(number, plain), "outcomes": plain}) + "\n",
+        )
 
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all; nothing while verifying."""
@@ -181,7 +216,8 @@ class Store:
         return InputError(f"{self.path / name} is damaged or altered; remove it")
 
 
-_BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.part"}  # what an interrupted beginning leaves
+# what an interrupted beginning leaves
+_BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.part"}
 
 
 def _versions() -> dict[str, str]:
@@ -191,11 +227,19 @@ def _versions() -> dict[str, str]:
 
 @cache
 def source_digest(package: Path = Path(__file__).parents[1]) -> str:
-    """A digest of a package's files, but those that only draw or read the command line, and the lectures that a wheel carries."""
+    """A digest of a package's files, but those that only draw or read the command line, and the
+    lectures that a wheel carries.
+    """
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     aside = ("cli", "plots", "lectures")
-    run = [path for path in files if path.parts[0] not in aside and path.name not in ("figures.py", "panels.py")]
-    return digest(b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run))
+    run = [
+        path
+        for path in files
+        if path.parts[0] not in aside and path.name not in ("figures.py", "panels.py")
+    ]
+    return digest(
+        b"".join(path.as_posix().encode() + (package / path).read_bytes() for path in run)
+    )
 
 
 def _json(value: Any) -> str:
@@ -215,14 +259,22 @@ def _without_wall_time(outcomes: Any) -> Any:
     """Outcomes for JSON, but for the seconds that a search took, which are never the same."""
     plain = _plain(outcomes)
     if not isinstance(plain, list):
-        return {name: value for name, value in plain.items() if name != "seconds"} if isinstance(plain, dict) else plain
+        return (
+            {name: value for name, value in plain.items() if name != "seconds"}
+            if isinstance(plain, dict)
+            else plain
+        )
     return [_without_wall_time(each) for each in plain]
 
 
 def _outcome(kept: Any) -> Any:
     """The outcome that was kept."""
     if isinstance(kept, dict):
-        return float(kept["float"]) if [*kept] == ["float"] else {name: _outcome(value) for name, value in kept.items()}
+        return (
+            float(kept["float"])
+            if [*kept] == ["float"]
+            else {name: _outcome(value) for name, value in kept.items()}
+        )
     return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
 
 
@@ -235,10 +287,15 @@ def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] |
     if isinstance(there, dict) and isinstance(here, dict):
         pairs = [(key, there.get(key), here.get(key)) for key in dict.fromkeys((*there, *here))]
         inner = (_difference(old, new, f"{name}.{key}".lstrip(".")) for key, old, new in pairs)
-        order = None if list(there) == list(here) else (name, _short(list(there)), _short(list(here)))
+        order = (
+            None if list(there) == list(here) else (name, _short(list(there)), _short(list(here)))
+        )
         return next((found for found in inner if found), order)
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        inner = (_difference(old, new, f"{name}[{place}]") for place, (old, new) in enumerate(zip(there, here)))
+        inner = (
+            _difference(old, new, f"{name}[{place}]")
+            for place, (old, new) in enumerate(zip(there, here))
+        )
         return next((found for found in inner if found), None)
     return None if there == here else (name, _short(there), _short(here))
 
@@ -247,4 +304,8 @@ def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) <= 60:
         return text
-    return f"{len(value)} entries, {text[:30]}...{text[-15:]}" if isinstance(value, list) else f"{text[:60]}..."
+    return (
+        f"{len(value)} entries, {text[:30]}...{text[-15:]}"
+        if isinstance(value, list)
+        else f"{text[:60]}..."
+    )

@@ -1,4 +1,6 @@
-"""A study: tidy rows of figures, one a policy and seed, and the statistics of a comparison on the same seeds."""
+"""A study: tidy rows of figures, one a policy and seed, and the statistics of a comparison on
+the same seeds.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cgrsp_simpy.analysis.statistics import Mean, PairedTest, holm, mean, paired_difference, paired_test
+from cgrsp_simpy.analysis.statistics import (
+    Mean,
+    PairedTest,
+    holm,
+    mean,
+    paired_difference,
+    paired_test,
+)
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.table import aligned, csv_text, json_text, or_none, to_pandas, write_csv
@@ -27,7 +36,9 @@ class Tidy(Protocol):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a scenario, policy and seed; a run that failed has "error" in place of its figures."""
+        """One dict a scenario, policy and seed; a run that failed has "error" in place
+        of its figures.
+        """
 
     def as_dict(self) -> dict[str, Any]:
         """Means and differences as plain values; None where a value does not exist."""
@@ -61,7 +72,10 @@ class Tidy(Protocol):
 
 
 class Study(Tidy):
-    """Figures of several policies on the same seeds. The first policy is the one that the others are tested against."""
+    """Figures of several policies on the same seeds.
+
+    The first policy is the one that the others are tested against.
+    """
 
     _rows: list[Row]
 
@@ -87,7 +101,9 @@ class Study(Tidy):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then seed, as given."""
+        """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then
+        seed, as given.
+        """
         return self._rows
 
     @property
@@ -107,7 +123,10 @@ class Study(Tidy):
         return [key for key in keys if key not in ("policy", "seed", "error")]
 
     def values(self, policy: str, figure: str) -> list[float]:
-        """A figure of a policy by seed; NaN where the run failed. Raises InputError for an unknown policy or figure."""
+        """A figure of a policy by seed; NaN where the run failed.
+
+        Raises InputError for an unknown policy or figure.
+        """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed
             check_one_of("figure", figure, self.figures)
@@ -119,10 +138,16 @@ class Study(Tidy):
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval; an unknown name is an InputError."""
         figures = self.figures
-        return _by_policy({policy: {name: mean(self._values(policy, name)) for name in figures} for policy in self.policies})
+        return _by_policy(
+            {
+                policy: {name: mean(self._values(policy, name)) for name in figures}
+                for policy in self.policies
+            }
+        )
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy, with interval and p-value.
+        """Policy -> figure -> mean of the paired differences from the first policy, with
+        interval and p-value.
 
         An unknown name is an InputError, as in `tests`.
         """
@@ -137,7 +162,10 @@ class Study(Tidy):
         names = [name for name in self.tested if name in self.figures]
         return _by_policy(
             {
-                policy: {name: compared(self._values(policy, name), self._values(first, name)) for name in names}
+                policy: {
+                    name: compared(self._values(policy, name), self._values(first, name))
+                    for name in names
+                }
                 for policy in others
             }
         )
@@ -158,18 +186,31 @@ class Study(Tidy):
         adjusted = _holm(differences)
         return {
             policy: {
-                name: {**plain_mean(value), **_plain_test(tests[policy][name]), "p_holm": adjusted[policy][name]}
+                name: {
+                    **plain_mean(value),
+                    **_plain_test(tests[policy][name]),
+                    "p_holm": adjusted[policy][name],
+                }
                 for name, value in row.items()
             }
             for policy, row in differences.items()
         }
 
     def __str__(self) -> str:
-        """A table of means with 95 % intervals, and one of paired differences from the first policy."""
+        """A table of means with 95 % intervals, and one of paired differences from
+        the first policy.
+        """
         count = len(self.seeds)
-        lines = [f"{self.title}: mean of {count} seeds ± 95 % half width" if count > 1 else self._one_seed()]
+        lines = [
+            f"{self.title}: mean of {count} seeds ± 95 % half width"
+            if count > 1
+            else self._one_seed()
+        ]
         shown = [name for name in self.shown if name in self.figures]
-        means = [[policy] + [interval(row[name], count) for name in shown] for policy, row in self.means().items()]
+        means = [
+            [policy] + [interval(row[name], count) for name in shown]
+            for policy, row in self.means().items()
+        ]
         lines += aligned([["policy", *shown], *means])
         if len(self.policies) > 1 and count > 1 and self.figures:
             lines += ["", *self._tests_shown()]
@@ -183,7 +224,10 @@ class Study(Tidy):
         adjusted = _holm(differences)
         rows = [
             [policy]
-            + [f"{interval(value, len(self.seeds), '+')} {_stars(adjusted[policy][name])}" for name, value in row.items()]
+            + [
+                f"{interval(value, len(self.seeds), '+')} {_stars(adjusted[policy][name])}"
+                for name, value in row.items()
+            ]
             for policy, row in differences.items()
         ]
         names = list(next(iter(differences.values())))
@@ -194,11 +238,18 @@ class Study(Tidy):
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
         lines = [heading, *aligned([["policy", *(f"{name}    " for name in names)], *rows])]
-        return [*lines, "fewer than 5 pairs: the tests lean on normality that cannot be seen"] if pairs < 5 else lines
+        return (
+            [*lines, "fewer than 5 pairs: the tests lean on normality that cannot be seen"]
+            if pairs < 5
+            else lines
+        )
 
 
 class _Named(dict[str, Value]):
-    """A dict in which an unknown key is an InputError that offers the nearest. what: the keys are."""
+    """A dict in which an unknown key is an InputError that offers the nearest.
+
+    what: the keys are.
+    """
 
     def __init__(self, what: str, entries: Mapping[str, Value]) -> None:
         super().__init__(entries)
@@ -220,14 +271,19 @@ def failures_told(study: Tidy) -> list[str]:
         return []
     first = failures[0]
     where = f"policy {first['policy']}, seed {first['seed']}"
-    return ["", f"{len(failures)} of {len(study.rows)} runs failed; the first: {where}: {first['error']}"]
+    return [
+        "",
+        f"{len(failures)} of {len(study.rows)} runs failed; the first: {where}: {first['error']}",
+    ]
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
     """A mean and its half width as text; with the number of values where it is not `count`."""
     if math.isnan(value.mean):
         return "-"
-    text = f"{value.mean:{sign}.2f}" + ("" if math.isnan(value.low) else f" ±{value.half_width:5.2f}")
+    text = f"{value.mean:{sign}.2f}" + (
+        "" if math.isnan(value.low) else f" ±{value.half_width:5.2f}"
+    )
     return text if value.n == count else f"{text} (n {value.n})"
 
 

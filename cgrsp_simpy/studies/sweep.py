@@ -19,7 +19,14 @@ from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.configuration import open_store
-from cgrsp_simpy.studies.replicate import Wanted, check_policies, check_seeds, checked_model, label, replicate
+from cgrsp_simpy.studies.replicate import (
+    Wanted,
+    check_policies,
+    check_seeds,
+    checked_model,
+    label,
+    replicate,
+)
 from cgrsp_simpy.studies.study import Row, Tidy, failures_told, interval
 
 __all__ = ["Sweep", "sweep"]
@@ -38,27 +45,44 @@ def sweep(
 ) -> Sweep:
     """Compare policies on the same seeds at every point of a grid.
 
-    grid: name -> a value, or a list of values; lists mean the cross product. A name is a parameter of `scenario` ("slots"), or
-    of a policy given by name ("rh:reserve"). scenario: a function that makes a scenario from parameters, `day` unless told, or
-    the scenario of any module, whose parameters are changed (`Model.varied`). The other arguments are those of `compare`. Runs
-    that several points share are run once.
+    grid: name -> a value, or a list of values; lists mean the cross product. A name is a parameter
+    of `scenario` ("slots"), or of a policy given by name ("rh:reserve"). scenario: a function
+    that makes a scenario from parameters, `day` unless told, or the scenario of any module, whose
+    parameters are changed (`Model.varied`). The other arguments are those of `compare`. Runs that
+    several points share are run once.
 
         sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
     """
     seeds, points = check_seeds(seeds), list(_points(grid))
     labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
     places = [_scenario(scenario, point, labels) for point in points]
-    taken = ("policy", "seed", "error", *(name for name, metric in places[0].metrics.items() if metric.better))
+    taken = (
+        "policy",
+        "seed",
+        "error",
+        *(name for name, metric in places[0].metrics.items() if metric.better),
+    )
     for name in grid:
-        require(name not in taken, "name in the grid", name, "another than those of the columns of a row")
+        require(
+            name not in taken,
+            "name in the grid",
+            name,
+            "another than those of the columns of a row",
+        )
     named = check_policies(policies, places[0])
     made = [(point, place, _policies(point, named, place)) for point, place in zip(points, places)]
-    store = open_store(out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made])
-    runs = replicate([Wanted(place, list(own.values()), seeds) for _, place, own in made], executor, store)
+    store = open_store(
+        out, "sweep", named, seeds, points=[(point, place) for point, place, _ in made]
+    )
+    runs = replicate(
+        [Wanted(place, list(own.values()), seeds) for _, place, own in made], executor, store
+    )
     studies = []
     for _, place, own in made:
         rows = [
-            {"policy": name, "seed": seed, **runs.figures(place, policy, seed)} for name, policy in own.items() for seed in seeds
+            {"policy": name, "seed": seed, **runs.figures(place, policy, seed)}
+            for name, policy in own.items()
+            for seed in seeds
         ]
         studies.append(Comparison(place, own, rows))
     varied = [name for name, values in grid.items() if _varies(values)]
@@ -71,10 +95,18 @@ def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
     for name in grid:
         require(isinstance(name, str), "name in the grid", name, "a text")
-    columns = [[_python(value) for value in (values if _varies(values) else [values])] for values in grid.values()]
+    columns = [
+        [_python(value) for value in (values if _varies(values) else [values])]
+        for values in grid.values()
+    ]
     for name, column in zip(grid, columns):
         require(len(column) > 0, f"values of {name}", column, "at least one value")
-        require(all(value not in column[:place] for place, value in enumerate(column)), f"values of {name}", column, "different")
+        require(
+            all(value not in column[:place] for place, value in enumerate(column)),
+            f"values of {name}",
+            column,
+            "different",
+        )
     for values in itertools.product(*columns):
         yield dict(zip(grid, values))
 
@@ -92,7 +124,9 @@ def _is_policy_parameter(name: str) -> bool:
     return ":" in name
 
 
-def _scenario(scenario: Model[Any] | Callable[..., Model[Any]], point: Point, named: Iterable[str]) -> Model[Any]:
+def _scenario(
+    scenario: Model[Any] | Callable[..., Model[Any]], point: Point, named: Iterable[str]
+) -> Model[Any]:
     """The scenario of a point."""
     arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
     if isinstance(scenario, Model):
@@ -101,7 +135,11 @@ def _scenario(scenario: Model[Any] | Callable[..., Model[Any]], point: Point, na
     signature = inspect.signature(scenario)
     if all(item.kind is not item.VAR_KEYWORD for item in signature.parameters.values()):
         for name in arguments:
-            check_one_of("name in the grid", name, [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)])
+            check_one_of(
+                "name in the grid",
+                name,
+                [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)],
+            )
     try:
         signature.bind(**arguments)
     except TypeError as error:
@@ -110,12 +148,18 @@ def _scenario(scenario: Model[Any] | Callable[..., Model[Any]], point: Point, na
 
 
 def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> dict[str, Any]:
-    """The policies of a point by the labels of the sweep, with the point's parameters in their texts."""
+    """The policies of a point by the labels of the sweep, with the point's parameters
+    in their texts.
+    """
     own = dict(named)
     for name, value in point.items():
         if _is_policy_parameter(name):
             policy, _, parameter = name.rpartition(":")
-            check_one_of("policy in the grid", policy, [each for each in named if isinstance(named[each], str)])
+            check_one_of(
+                "policy in the grid",
+                policy,
+                [each for each in named if isinstance(named[each], str)],
+            )
             text = str(own[policy])
             told = str(value).lower() if isinstance(value, bool) else value
             own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={told}"
@@ -141,7 +185,9 @@ class Sweep(Tidy):
         for name in where:
             check_one_of("name in the grid", name, self.points[0])
         fitting = [study for point, study in self if where.items() <= point.items()]
-        require(len(fitting) == 1, "at", where, f"one of the points {', '.join(map(str, self.points))}")
+        require(
+            len(fitting) == 1, "at", where, f"one of the points {', '.join(map(str, self.points))}"
+        )
         return fitting[0]
 
     @property
@@ -161,14 +207,28 @@ class Sweep(Tidy):
     def __str__(self) -> str:
         """One table of means with 95 % intervals."""
         count = len(self.studies[0].seeds)
-        shown = [name for name in self.studies[0].shown if any(name in study.figures for study in self.studies)]
+        shown = [
+            name
+            for name in self.studies[0].shown
+            if any(name in study.figures for study in self.studies)
+        ]
         none = mean([])
         rows = [
-            [*map(str, point.values()), policy, *(interval(row.get(name, none), count) for name in shown)]
+            [
+                *map(str, point.values()),
+                policy,
+                *(interval(row.get(name, none), count) for name in shown),
+            ]
             for point, study in self
             for policy, row in study.means().items()
         ]
         names = list(dict.fromkeys(study.title for study in self.studies))
-        means = f"mean of {count} seeds ± 95 % half width" if count > 1 else "1 seed (an interval needs two)"
+        means = (
+            f"mean of {count} seeds ± 95 % half width"
+            if count > 1
+            else "1 seed (an interval needs two)"
+        )
         title = f"{', '.join(names)}: {means}"
-        return "\n".join([title, *aligned([[*self.points[0], "policy", *shown], *rows]), *failures_told(self)])
+        return "\n".join(
+            [title, *aligned([[*self.points[0], "policy", *shown], *rows]), *failures_told(self)]
+        )

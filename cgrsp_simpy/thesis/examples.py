@@ -1,4 +1,6 @@
-"""The thesis's worked examples as scenarios: three jobs on two types (Section 3.7), seven jobs on three nodes (Section 4.5.9)."""
+"""The thesis's worked examples as scenarios: three jobs on two types (Section 3.7), seven jobs on
+three nodes (Section 4.5.9).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ __all__ = ["QOS_FIRST", "SEVEN_JOBS", "THREE_JOBS"]
 
 HOUR_S = 3600.0
 BY_TABLE = Service("lognormal", (0, 0, 0))  # the mean execution times themselves
-ALL_HIGH = Market(Clock(((0, 4.0),)), delay_s=((0, 0),) * 3, high_cap=1.0)  # High stock, delays negligible
+# High stock, delays negligible
+ALL_HIGH = Market(Clock(((0, 4.0),)), delay_s=((0, 0),) * 3, high_cap=1.0)
 
 RTX_3090, RTX_A4000 = round_robin(["RTX 3090", "RTX A4000"])
 THREE_JOBS = Scenario(
@@ -44,8 +47,9 @@ def fast_if_tight(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 QOS_FIRST = ListPolicy(by_submission, fast_if_tight, name="quality first")
 
 NODE = GpuType("node", 0.25, (65, 75, 120), 1.0)  # the rounded times of Figure 4.1
-# The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s. These submissions and complexities make
-# them so, with N0 busy until 120 s and, under FIFO, no node free for J6 before N2 at 140 s.
+# The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s. These
+# submissions and complexities make them so, with N0 busy until 120 s and, under FIFO, no node free
+# for J6 before N2 at 140 s.
 SUBMIT_S = (0, 5, 10, 20, 30, 40, 50)
 COMPLEXITY = (3, 1, 1, 2, 1, 3, 2)
 SEVEN_JOBS = Scenario(

@@ -1,4 +1,5 @@
-"""The thesis's experiments: for each printed cell the runs behind it, and how its figure follows from them.
+"""The thesis's experiments: for each printed cell the runs behind it, and how its figure
+follows from them.
 
 A cell is a statistic of figures by seed; most are plain means.
 """
@@ -33,7 +34,8 @@ __all__ = [
     "tables_of",
 ]
 
-Statistic = Callable[..., np.ndarray]  # of arrays of figures whose last axis is the seeds; that axis goes
+# of arrays of figures whose last axis is the seeds; that axis goes
+Statistic = Callable[..., np.ndarray]
 
 # The thesis's names -> ours.
 NAMES = {
@@ -86,8 +88,9 @@ class Measure(NamedTuple):
 class Cell:
     """A printed figure and what it measures.
 
-    part: which of two figures in one printed cell. printed: the figure as text, with its interval where one is printed. again:
-    the same figure of the same runs stands in another table already, so that it is not counted twice.
+    part: which of two figures in one printed cell. printed: the figure as text, with its interval
+    where one is printed. again: the same figure of the same runs stands in another table already,
+    so that it is not counted twice.
     """
 
     row: str
@@ -105,7 +108,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the thesis. n: replications behind each printed cell. cells: by row, then column."""
+    """A table of the thesis.
+
+    n: replications behind each printed cell. cells: by row, then column.
+    """
 
     id: str
     caption: str
@@ -146,19 +152,24 @@ def paired_t(n: int) -> Statistic:
 
     def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
         differences = values - reference
-        return np.asarray(np.sqrt(n) * _ratio(average(differences), differences.std(axis=-1, ddof=1)))
+        return np.asarray(
+            np.sqrt(n) * _ratio(average(differences), differences.std(axis=-1, ddof=1))
+        )
 
     return statistic
 
 
-SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")  # the six policies of Tables 5.11 and 5.12
+# the six policies of Tables 5.11 and 5.12
+SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")
 
 
 def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
-    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as the printed figures have it.
+    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as the printed
+    figures have it.
 
-    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of each policy in turn. Eq. 3.10 speaks of
-    seconds and of a number of misses; its Table 5.11 does not come out with them.
+    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of each
+    policy in turn. Eq. 3.10 speaks of seconds and of a number of misses; its Table 5.11 does not
+    come out with them.
     """
 
     def statistic(*figures: np.ndarray) -> np.ndarray:
@@ -169,8 +180,12 @@ def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
     return statistic
 
 
-def composites(wait: np.ndarray, late: np.ndarray, cost: np.ndarray, cost_weight: float, ratio: float) -> np.ndarray:
-    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the first axis, the policies."""
+def composites(
+    wait: np.ndarray, late: np.ndarray, cost: np.ndarray, cost_weight: float, ratio: float
+) -> np.ndarray:
+    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the first
+    axis, the policies.
+    """
     return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(wait + ratio * late)
 
 
@@ -203,7 +218,9 @@ def _ablation(row: str, column: str) -> list[Measure]:
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
     """Rows are scenarios, columns policies; each cell holds wait / miss."""
-    return lambda row, column: [mean_of(scenario_of(row), NAMES[column], figure) for figure in ("wait_min", "miss_pct")]
+    return lambda row, column: [
+        mean_of(scenario_of(row), NAMES[column], figure) for figure in ("wait_min", "miss_pct")
+    ]
 
 
 def _tightness(row: str, column: str) -> list[Measure]:
@@ -211,7 +228,9 @@ def _tightness(row: str, column: str) -> list[Measure]:
 
 
 def _swept(policy: str, parameter: str, default: float) -> Rule:
-    """Rows are values of a policy's parameter, columns figures; at its default the policy goes by its plain name."""
+    """Rows are values of a policy's parameter, columns figures; at its default the policy goes
+    by its plain name.
+    """
 
     def rule(row: str, column: str) -> list[Measure]:
         value = _number(row)
@@ -228,14 +247,22 @@ def _reservations(row: str, column: str) -> list[Measure]:
 
 def _tests(row: str, column: str) -> list[Measure]:
     pair, figure = row.split(", ")
-    sources = tuple(Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"]) for name in pair.split(" vs "))
+    sources = tuple(
+        Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"]) for name in pair.split(" vs ")
+    )
     return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
 
 
 def _composite(late: str) -> Rule:
     def rule(row: str, column: str) -> list[Measure]:
-        cost_weight, ratio = (_number(row), 10.0) if row.startswith("w_cost") else (0.5, _number(row))
-        sources = tuple(Source(HECTIC, policy, figure) for policy in SCORED for figure in ("wait_min", late, "cost_usd"))
+        cost_weight, ratio = (
+            (_number(row), 10.0) if row.startswith("w_cost") else (0.5, _number(row))
+        )
+        sources = tuple(
+            Source(HECTIC, policy, figure)
+            for policy in SCORED
+            for figure in ("wait_min", late, "cost_usd")
+        )
         return [Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)]
 
     return rule
@@ -263,15 +290,18 @@ RULES: dict[str, Rule] = {
     "5.13": _by_policy(MONTH),
 }
 
-# Rows whose means stand in an earlier table already, from the same runs; the hectic day of 5.10 holds the same ones four times.
-# (Three rows that are printed twice, but to different decimals, count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
+# Rows whose means stand in an earlier table already, from the same runs; the hectic day of 5.10
+# holds the same ones four times. (Three rows that are printed twice, but to different decimals,
+# count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
 AGAIN = {
     "5.4": tuple(name for name in NAMES if name != "CADR-order-only"),
     "5.5": ("hectic",),
     "5.10": ("hectic, 1 reserved", "hectic, 2 reserved", "hectic, 3 reserved"),
 }
-COUNTED = ("5.2", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.13")  # tables of means over seeds
-NO_MEASURE = {("5.1", "utilisation, %"), ("5.3", "p"), ("5.3", "significant")}  # judged in other ways
+# tables of means over seeds
+COUNTED = ("5.2", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.13")
+# judged in other ways
+NO_MEASURE = {("5.1", "utilisation, %"), ("5.3", "p"), ("5.3", "significant")}
 
 
 def _cells(id: str) -> Iterator[Cell]:
@@ -286,7 +316,9 @@ def _cells(id: str) -> Iterator[Cell]:
                 yield Cell(row, column, part, number, measure, row in AGAIN.get(id, ()))
 
 
-TABLES = {id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()}
+TABLES = {
+    id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
+}
 
 
 def tables_of(ids: Sequence[str]) -> list[Table]:

@@ -73,12 +73,18 @@ def _row(each: Judged) -> Row:
 
 
 def benchmark(results: Results) -> list[Row]:
-    """Figure 5.4: seven policies on the normal and the hectic day; published are 30 seeds, and one for the hectic day."""
+    """Figure 5.4: seven policies on the normal and the hectic day; published are 30 seeds, and one
+    for the hectic day.
+    """
     found = []
     for name, policy in NAMES.items():
         if name not in PRINTED["5.1"].rows:
             continue
-        normal = [each for each in judged(TABLES["5.5"], results) if (each.row, each.column) == ("normal", name)]
+        normal = [
+            each
+            for each in judged(TABLES["5.5"], results)
+            if (each.row, each.column) == ("normal", name)
+        ]
         hectic = [each for each in judged(TABLES["5.2"], results) if each.row == name]
         single = dict(zip(PRINTED["5.1"].columns, PRINTED["5.1"].rows[name]))
         for figure in ("wait, min", "miss, %"):
@@ -86,27 +92,53 @@ def benchmark(results: Results) -> list[Row]:
             (other,) = [each for each in hectic if each.column == figure]
             found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
             published = float(single[figure])
-            found.append({**_row(other), "row": "hectic", "column": policy, "part": figure, "published": published})
+            found.append(
+                {
+                    **_row(other),
+                    "row": "hectic",
+                    "column": policy,
+                    "part": figure,
+                    "published": published,
+                }
+            )
     return found
 
 
 def lateness(results: Results) -> list[Row]:
-    """Figure 5.8: misses and tardiness of the month, and how Adaptive differs from CADR in the same months."""
-    found = [row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")]
+    """Figure 5.8: misses and tardiness of the month, and how Adaptive differs from CADR in
+    the same months.
+    """
+    found = [
+        row for row in table_rows("5.13", results) if row["column"] in ("miss, %", "tardiness, min")
+    ]
     for figure in ("miss, %", "tardiness, min"):
         one, other = (
-            next(row for row in found if (row["row"], row["column"]) == (name, figure)) for name in ("Adaptive", "CADR")
+            next(row for row in found if (row["row"], row["column"]) == (name, figure))
+            for name in ("Adaptive", "CADR")
         )
-        mine, its = (results.values(Source(MONTH, policy, FIGURES[figure]), one["n"]) for policy in ("adaptive", "cadr"))
+        mine, its = (
+            results.values(Source(MONTH, policy, FIGURES[figure]), one["n"])
+            for policy in ("adaptive", "cadr")
+        )
         ours = paired_difference(mine, its)
         published = one["published"] - other["published"]
-        found.append({**one, "row": "Adaptive - CADR", "part": "paired difference", "published": published, "verdict": ""})
+        found.append(
+            {
+                **one,
+                "row": "Adaptive - CADR",
+                "part": "paired difference",
+                "published": published,
+                "verdict": "",
+            }
+        )
         found[-1] |= {"reproduced": ours.mean, "half_width_95": ours.half_width, "counted": False}
     return found
 
 
 def kinds_of_days(results: Results) -> list[Row]:
-    """Figure 5.7 (a): the mean wait over the months' days of a kind, by policy; the interval is over replications."""
+    """Figure 5.7 (a): the mean wait over the months' days of a kind, by policy; the interval is
+    over replications.
+    """
     found = []
     for kind in ("quiet", "normal", "surge", "hectic"):
         for policy in dict.fromkeys(row["policy"] for row in results.days):
@@ -116,14 +148,22 @@ def kinds_of_days(results: Results) -> list[Row]:
                     months.setdefault(row["replication"], []).append(row["wait_min"])
             wait = mean([float(np.mean(waits)) for waits in months.values()])
             found.append(
-                {"kind": kind, "policy": policy, "wait_min": wait.mean, "half_width_95": wait.half_width, "months": wait.n}
+                {
+                    "kind": kind,
+                    "policy": policy,
+                    "wait_min": wait.mean,
+                    "half_width_95": wait.half_width,
+                    "months": wait.n,
+                }
             )
     return found
 
 
 def month(results: Results) -> list[Row]:
     """Figure 5.7: waits by kind of day, and the month's wait and miss beside the published ones."""
-    shown = [row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")]
+    shown = [
+        row for row in table_rows("5.13", results) if row["column"] in ("wait, min", "miss, %")
+    ]
     whole = [{"kind": "month", "policy": NAMES[row["row"]], **row} for row in shown]
     kinds = [
         {"kind": row["kind"], "policy": row["policy"], "column": "wait, min", **_reproduced(row)}
@@ -134,14 +174,24 @@ def month(results: Results) -> list[Row]:
 
 
 def _reproduced(row: Row) -> Row:
-    return {"reproduced": row["wait_min"], "half_width_95": row["half_width_95"], "n": row["months"]}
+    return {
+        "reproduced": row["wait_min"],
+        "half_width_95": row["half_width_95"],
+        "n": row["months"],
+    }
 
 
-def daily_rows(results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")) -> list[Row]:
+def daily_rows(
+    results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
+) -> list[Row]:
     """Figure 5.9: the share of missed deadlines by day of the first replication."""
     keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
     chosen = list(policies)
-    return [{key: row[key] for key in keys} for row in results.days if row["policy"] in chosen and row["replication"] == 0]
+    return [
+        {key: row[key] for key in keys}
+        for row in results.days
+        if row["policy"] in chosen and row["replication"] == 0
+    ]
 
 
 # ---- From single runs ----
@@ -159,7 +209,9 @@ def seven_jobs() -> list[Row]:
 
 
 class _Watch:
-    """The policy of Section 3.7's text, which keeps what it saw and answered the first time that a view pleases."""
+    """The policy of Section 3.7's text, which keeps what it saw and answered the first time that
+    a view pleases.
+    """
 
     name = QOS_FIRST.name
 
@@ -177,15 +229,26 @@ class _Watch:
 
 
 def _seen(view: View, answer: list[Any]) -> list[Row]:
-    """A view and its answer: a row a waiting job and a row a slot. slot: of a job, where it is sent; -1 for nowhere.
+    """A view and its answer: a row a waiting job and a row a slot.
+
+    slot: of a job, where it is sent; -1 for nowhere.
 
     first_s: a slot's mean execution time of the first waiting job.
     """
     chosen = {job.id: slots[0].index for job, slots in answer}
     common = {"time_s": view.now_s, "policy": _Watch.name}
     rows: list[Row] = [
-        {**common, "what": "job", "id": job.id, "slot": chosen.get(job.id, -1), "kind": f"complexity {job.complexity}"}
-        | {"state": "tight" if job.tight else "loose", "minutes": (job.deadline_s - view.now_s) / 60}
+        {
+            **common,
+            "what": "job",
+            "id": job.id,
+            "slot": chosen.get(job.id, -1),
+            "kind": f"complexity {job.complexity}",
+        }
+        | {
+            "state": "tight" if job.tight else "loose",
+            "minutes": (job.deadline_s - view.now_s) / 60,
+        }
         | {"first_s": math.nan, "price_usd_per_h": math.nan}
         for job in view.queue
     ]
@@ -193,9 +256,14 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
         end_s = slot.expected_end_s
         state = "busy" if end_s is not None else view.status(slot).name.title()
         minutes = math.nan if end_s is None else (end_s - view.now_s) / 60
-        rows.append({**common, "what": "slot", "id": slot.index, "slot": slot.index, "kind": slot.gpu.name})
+        rows.append(
+            {**common, "what": "slot", "id": slot.index, "slot": slot.index, "kind": slot.gpu.name}
+        )
         rows[-1] |= {"state": state, "minutes": minutes}
-        rows[-1] |= {"first_s": view.mean_s(view.queue[0], slot), "price_usd_per_h": slot.gpu.price_usd_per_h}
+        rows[-1] |= {
+            "first_s": view.mean_s(view.queue[0], slot),
+            "price_usd_per_h": slot.gpu.price_usd_per_h,
+        }
     return rows
 
 
@@ -203,19 +271,29 @@ TOGETHER = 3  # jobs that are submitted at one instant there, so that there is s
 
 
 def scenes(seed: int) -> Scenario:
-    """A surge day whose jobs come three at a time, each three when the last of them would have come."""
+    """A surge day whose jobs come three at a time, each three when the last of them
+    would have come.
+    """
     usual = day("surge")
     jobs = [job for job, _ in usual.workload.generate(seed, usual.service)]
-    late_s = [jobs[min(job.id - job.id % TOGETHER + TOGETHER, len(jobs)) - 1].submit_s - job.submit_s for job in jobs]
-    moved = (job._replace(submit_s=job.submit_s + s, deadline_s=job.deadline_s + s) for job, s in zip(jobs, late_s))
+    late_s = [
+        jobs[min(job.id - job.id % TOGETHER + TOGETHER, len(jobs)) - 1].submit_s - job.submit_s
+        for job in jobs
+    ]
+    moved = (
+        job._replace(submit_s=job.submit_s + s, deadline_s=job.deadline_s + s)
+        for job, s in zip(jobs, late_s)
+    )
     return replace(usual, name="surge, three jobs at a time", workload=JobList(tuple(moved)))
 
 
 def decision() -> list[Row]:
-    """Figure 3.1: the first decision that is as its caption says, on days of `scenes` of seed 0, 1, 2, ...
+    """Figure 3.1: the first decision that is as its caption says, on days of `scenes` of
+    seed 0, 1, 2, ...
 
-    A tight job and two loose ones wait, in this order; at least as many slots are idle, and not all; of those that are idle two
-    are the cheapest, and the fastest for the tight job is none of these.
+    A tight job and two loose ones wait, in this order; at least as many slots are idle, and
+    not all; of those that are idle two are the cheapest, and the fastest for the tight job
+    is none of these.
     """
     rows: list[Row] = []
     for seed in count():
@@ -227,7 +305,9 @@ def decision() -> list[Row]:
 
 def _as_captioned(view: View) -> bool:
     queue, idle = view.queue, view.idle
-    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(idle) < len(view.slots):
+    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(idle) < len(
+        view.slots
+    ):
         return False
     prices = [slot.gpu.price_usd_per_h for slot in idle]
     return fastest(view, queue[0], idle).gpu.price_usd_per_h > min(prices) == sorted(prices)[1]
@@ -245,12 +325,19 @@ def stock_over_the_day(days: Iterable[str] = ("normal", "surge")) -> list[Row]:
         hours = (jobs["dispatch_s"] // 3600).astype(int)
         for hour in range(int(hours.max()) + 1):
             met = jobs["status"][hours == hour]
-            shares = {f"{status.name.lower()}_pct": 100 * float(np.mean(met == status)) if len(met) else 0.0 for status in Status}
+            shares = {
+                f"{status.name.lower()}_pct": 100 * float(np.mean(met == status))
+                if len(met)
+                else 0.0
+                for status in Status
+            }
             found.append({"day": name, "hour": hour, "dispatches": len(met), **shares})
     return found
 
 
-def queues(policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"), step_s: float = 300.0) -> list[Row]:
+def queues(
+    policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"), step_s: float = 300.0
+) -> list[Row]:
     """Waiting jobs over the hectic day by policy: the mean over seeds, every five minutes."""
     times_s = np.arange(0, 12 * 3600 + step_s, step_s)
     found: list[Row] = []
@@ -263,17 +350,34 @@ def queues(policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr"), step_
         for hour, waiting in zip(times_s / 3600, np.array(lengths).T):
             average = mean(waiting)
             half = average.half_width
-            found.append({"policy": policy, "time_h": float(hour), "waiting": average.mean, "half_width_95": half})
+            found.append(
+                {
+                    "policy": policy,
+                    "time_h": float(hour),
+                    "waiting": average.mean,
+                    "half_width_95": half,
+                }
+            )
     return found
 
 
 def multiplier() -> list[Row]:
-    """Figure 5.3: the stock multiplier by hour of day, calibrated and printed, and arrivals by hour of the generated data."""
+    """Figure 5.3: the stock multiplier by hour of day, calibrated and printed, and arrivals by hour
+    of the generated data.
+    """
     found: list[Row] = []
     for name, clock in CLOCKS.items():
         edges = [*(hour for hour, _ in clock.bands), 24.0]
         for (_, value), begin, end in zip(clock.bands, edges, edges[1:]):
-            found.append({"what": name, "from_h": begin, "to_h": end, "value": value, "run_starts_h": clock.start_h})
+            found.append(
+                {
+                    "what": name,
+                    "from_h": begin,
+                    "to_h": end,
+                    "value": value,
+                    "run_starts_h": clock.start_h,
+                }
+            )
     hours = np.bincount([row["hour"] for row in generated_jobs()], minlength=24).tolist()
     return found + [
         {"what": "arrivals", "from_h": hour, "to_h": hour + 1, "value": jobs, "run_starts_h": 0}
@@ -283,8 +387,10 @@ def multiplier() -> list[Row]:
 
 # ---- A generated data set in place of the studio's ----
 
-COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}  # jobs, Section 5.1.1
-AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}  # Table 4.1
+# jobs, Section 5.1.1
+COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
+# Table 4.1
+AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}
 RANGE_S = (30.0, 352.0)  # Section 5.1.1
 SIGMA = (0.04, 0.11, 0.23)  # log-space, by complexity
 RARE = 0.008  # share of jobs drawn over the whole printed range: the tails
@@ -293,7 +399,9 @@ PEAK = 3.0  # arrivals in a peak hour over those in another
 
 
 def generated_jobs() -> list[Row]:
-    """6,627 jobs whose counts and means by type, dispersion and range follow the printed statistics; not the studio's data."""
+    """6,627 jobs whose counts and means by type, dispersion and range follow the printed
+    statistics; not the studio's data.
+    """
     rng = stream(0, "generated")
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
     found = []
@@ -301,17 +409,29 @@ def generated_jobs() -> list[Row]:
         number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
         low, middle, high = gpu.mean_execution_s
         below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
-        share = min(1.0, (average - below) / (high - below))  # of complexity 3, so that the mean comes out
-        mix = (0.0, 1 - share, share) if below == middle else ((1 - share) / 2, (1 - share) / 2, share)
+        # of complexity 3, so that the mean comes out
+        share = min(1.0, (average - below) / (high - below))
+        mix = (
+            (0.0, 1 - share, share)
+            if below == middle
+            else ((1 - share) / 2, (1 - share) / 2, share)
+        )
         level = rng.choice(3, size=number, p=mix)
         sigma = np.array(SIGMA)[level]
-        seconds = np.array([low, middle, high])[level] * np.exp(sigma * rng.standard_normal(number) - sigma**2 / 2)
+        seconds = np.array([low, middle, high])[level] * np.exp(
+            sigma * rng.standard_normal(number) - sigma**2 / 2
+        )
         rare = rng.random(number) < RARE
-        seconds[rare] = np.exp(rng.uniform(math.log(RANGE_S[0]), math.log(RANGE_S[1]), int(rare.sum())))
+        seconds[rare] = np.exp(
+            rng.uniform(math.log(RANGE_S[0]), math.log(RANGE_S[1]), int(rare.sum()))
+        )
         seconds[~rare] *= (average * number - seconds[rare].sum()) / seconds[~rare].sum()
         seconds = np.clip(seconds, *RANGE_S)
         hours = rng.choice(24, size=number, p=weights / weights.sum())
-        found += [{"gpu": gpu.name, "hour": int(hour), "execution_s": float(each)} for hour, each in zip(hours, seconds)]
+        found += [
+            {"gpu": gpu.name, "hour": int(hour), "execution_s": float(each)}
+            for hour, each in zip(hours, seconds)
+        ]
     return found
 
 
@@ -319,15 +439,21 @@ def generated_jobs() -> list[Row]:
 
 
 def architecture() -> list[Row]:
-    """Figure 5.2: the rooms of the package with their modules, and which room imports from which, read from the source."""
+    """Figure 5.2: the rooms of the package with their modules, and which room imports from which,
+    read from the source.
+    """
     root = Path(cgrsp_simpy.__file__).parent
     found: list[Row] = []
     for folder in sorted(path for path in root.iterdir() if (path / "__init__.py").is_file()):
         modules = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
         found.append({"what": "room", "room": folder.name, "to": "", "modules": " ".join(modules)})
         imported = {name for path in folder.glob("*.py") for name in _rooms_imported(path)}
-        others = sorted(name for name in imported - {folder.name} if (root / name / "__init__.py").is_file())
-        found += [{"what": "import", "room": folder.name, "to": name, "modules": ""} for name in others]
+        others = sorted(
+            name for name in imported - {folder.name} if (root / name / "__init__.py").is_file()
+        )
+        found += [
+            {"what": "import", "room": folder.name, "to": name, "modules": ""} for name in others
+        ]
     return found
 
 

@@ -1,4 +1,6 @@
-"""The thesis's figures, drawn from this package's own runs: the data of each as CSV, and the picture as PNG and SVG."""
+"""The thesis's figures, drawn from this package's own runs: the data of each as CSV, and the
+picture as PNG and SVG.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure. id: the thesis's number, or a name of ours. title: what it shows. size: inches, in print.
+    """A figure.
 
-    tables: those whose runs it needs. rows: what is plotted, from these runs. draw: draws the rows on a canvas. seen: what is
-    seen in its rows, as read from their file, for the index.
+    id: the thesis's number, or a name of ours. title: what it shows. size: inches, in print.
+
+    tables: those whose runs it needs. rows: what is plotted, from these runs. draw: draws the rows
+    on a canvas. seen: what is seen in its rows, as read from their file, for the index.
     """
 
     id: str
@@ -62,7 +66,12 @@ def _thresholds(results: Results) -> list[Row]:
 
 
 def _cells(results: Results) -> list[Row]:
-    return [{"table": id, **row} for id in COUNTED for row in data.table_rows(id, results) if row["counted"]]
+    return [
+        {"table": id, **row}
+        for id in COUNTED
+        for row in data.table_rows(id, results)
+        if row["counted"]
+    ]
 
 
 def _alone(rows: Callable[[], list[Row]]) -> Callable[[Results], list[Row]]:
@@ -74,13 +83,22 @@ FIGURES = {
     for figure in (
         Figure(
             "3.1",
-            "The decision at one event: a tight job and two loose ones, simulated by the rule of Section 3.7",
+            (
+                "The decision at one event: a tight job and two loose ones, simulated by the rule"
+                " of Section 3.7"
+            ),
             (6.3, 3.2),
             _alone(data.decision),
             panels.decision,
             seen=seen_decision,
         ),
-        Figure("3.2", "Three jobs: execution, deadlines and costs", (6.3, 3.4), _alone(data.three_jobs), panels.three_jobs),
+        Figure(
+            "3.2",
+            "Three jobs: execution, deadlines and costs",
+            (6.3, 3.4),
+            _alone(data.three_jobs),
+            panels.three_jobs,
+        ),
         Figure(
             "4.1",
             "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6",
@@ -96,19 +114,38 @@ FIGURES = {
             panels.data_set,
         ),
         Figure(
-            "5.2", "The architecture, from the package's own imports", (6.3, 8.6), _alone(data.architecture), panels.architecture
+            "5.2",
+            "The architecture, from the package's own imports",
+            (6.3, 8.6),
+            _alone(data.architecture),
+            panels.architecture,
         ),
         Figure(
             "5.3",
-            "The stock multiplier over the day, calibrated and printed, and arrivals (generated data)",
+            (
+                "The stock multiplier over the day, calibrated and printed, and arrivals"
+                " (generated data)"
+            ),
             (6.3, 4.0),
             _alone(data.multiplier),
             panels.multiplier,
         ),
         Figure(
-            "5.4", "Seven policies on a normal and on a hectic day", (6.3, 4.6), data.benchmark, panels.benchmark, ("5.2", "5.5")
+            "5.4",
+            "Seven policies on a normal and on a hectic day",
+            (6.3, 4.6),
+            data.benchmark,
+            panels.benchmark,
+            ("5.2", "5.5"),
         ),
-        Figure("5.5", "Day types: wait and miss of ten policies", (6.3, 6.6), _of_table("5.5"), panels.day_types, ("5.5",)),
+        Figure(
+            "5.5",
+            "Day types: wait and miss of ten policies",
+            (6.3, 6.6),
+            _of_table("5.5"),
+            panels.day_types,
+            ("5.5",),
+        ),
         Figure(
             "5.6",
             "Missed deadlines by share of tight deadlines, surge day",
@@ -117,7 +154,14 @@ FIGURES = {
             panels.tightness,
             ("5.6",),
         ),
-        Figure("5.7", "The month: wait by day type, miss and wait by policy", (6.3, 6.4), data.month, panels.month, ("5.13",)),
+        Figure(
+            "5.7",
+            "The month: wait by day type, miss and wait by policy",
+            (6.3, 6.4),
+            data.month,
+            panels.month,
+            ("5.13",),
+        ),
         Figure(
             "5.8",
             "The month: missed deadlines against tardiness, with the Pareto front",
@@ -127,7 +171,14 @@ FIGURES = {
             ("5.13",),
             seen_front,
         ),
-        Figure("5.9", "Missed deadlines day by day over one month", (6.3, 3.6), data.daily_rows, panels.daily, ("5.13",)),
+        Figure(
+            "5.9",
+            "Missed deadlines day by day over one month",
+            (6.3, 3.6),
+            data.daily_rows,
+            panels.daily,
+            ("5.13",),
+        ),
         Figure(
             "slots",
             "Wait and miss by number of slots, hectic day (Table 5.7)",
@@ -138,7 +189,10 @@ FIGURES = {
         ),
         Figure(
             "thresholds",
-            "Wait and miss by rescue threshold and by critical ratio, hectic day (Tables 5.8 and 5.9)",
+            (
+                "Wait and miss by rescue threshold and by critical ratio, hectic day"
+                " (Tables 5.8 and 5.9)"
+            ),
             (6.3, 4.4),
             _thresholds,
             panels.thresholds,
@@ -153,10 +207,27 @@ FIGURES = {
             ("5.10",),
         ),
         Figure(
-            "stock", "Stock status met at dispatch, by hour of the run", (6.3, 3.4), _alone(data.stock_over_the_day), panels.stock
+            "stock",
+            "Stock status met at dispatch, by hour of the run",
+            (6.3, 3.4),
+            _alone(data.stock_over_the_day),
+            panels.stock,
         ),
-        Figure("queue", "Waiting jobs over the hectic day", (6.3, 3.6), _alone(data.queues), panels.queues),
-        Figure("cells", "Every counted cell: published against reproduced", (6.3, 5.0), _cells, panels.cells, COUNTED),
+        Figure(
+            "queue",
+            "Waiting jobs over the hectic day",
+            (6.3, 3.6),
+            _alone(data.queues),
+            panels.queues,
+        ),
+        Figure(
+            "cells",
+            "Every counted cell: published against reproduced",
+            (6.3, 5.0),
+            _cells,
+            panels.cells,
+            COUNTED,
+        ),
     )
 }
 
@@ -168,10 +239,11 @@ def draw_figures(
     style: str = "print",
     executor: Executor | int | None = None,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
 
-    runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one those needed are carried
-    out. style: "print" or "lecture".
+    runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one
+    those needed are carried out. style: "print" or "lecture".
 
     Raises InputError for an unknown figure or style, or a directory of other runs.
     """
@@ -183,11 +255,15 @@ def draw_figures(
         tables, replications = known_directory(runs_from, IDS)
         results, _ = run_tables(tables, replications, executor, runs_from)
     else:
-        results, _ = run_tables(list(dict.fromkeys(id for figure in chosen for id in figure.tables)), None, executor)
+        results, _ = run_tables(
+            list(dict.fromkeys(id for figure in chosen for id in figure.tables)), None, executor
+        )
     paths = [
         path
         for figure in chosen
-        for path in write_figure(Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style)
+        for path in write_figure(
+            Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style
+        )
     ]
     if list(ids) == list(FIGURES):
         paths.append(Path(folder) / "README.md")
@@ -199,15 +275,23 @@ def _index(folder: Path) -> str:
     """All figures on one page to scroll."""
     lines = [
         "# Figures of the thesis, drawn from this package's runs",
-        "Hollow marks and figures in italics are published values; bars and lines are ours, with their 95 % intervals. Each"
-        " picture has the CSV of what is plotted beside it. All of them: `cgrsp thesis figures --out figures`.",
+        "Hollow marks and figures in italics are published values; bars and lines are ours,"
+        " with their 95 % intervals. Each picture has the CSV of what is plotted beside it."
+        " All of them: `cgrsp thesis figures --out figures`.",
     ]
     for figure in FIGURES.values():
         head = f"Figure {figure.id}" if figure.id[0].isdigit() else "More"
-        rows = list(csv.DictReader((folder / f"{figure.stem}.csv").read_text(encoding="utf-8").splitlines()))
+        rows = list(
+            csv.DictReader((folder / f"{figure.stem}.csv").read_text(encoding="utf-8").splitlines())
+        )
         links = f"[CSV]({figure.stem}.csv)"
         lines += [f"## {head}. {figure.title}", f"![{figure.title}]({figure.stem}.png)"]
-        lines += [f"{_compared(rows)}{figure.seen(rows)}`cgrsp thesis figure {figure.id} --out figures`; {links}"]
+        lines += [
+            (
+                f"{_compared(rows)}{figure.seen(rows)}`cgrsp thesis figure {figure.id} --out"
+                f" figures`; {links}"
+            )
+        ]
     return "\n\n".join(lines) + "\n"
 
 
@@ -221,6 +305,6 @@ def _compared(rows: list[dict[str, str]]) -> str:
     name = ", ".join(row for row in (most["row"], most["column"], most["part"]) if row)
     ours = f"{float(most['reproduced']):.2f} ± {float(most['half_width_95']):.2f}"
     return (
-        f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling noise; the largest, {name}, is"
-        f" published as {most['published']} and comes out as {ours}. "
+        f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling noise;"
+        f" the largest, {name}, is published as {most['published']} and comes out as {ours}. "
     )

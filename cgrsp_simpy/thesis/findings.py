@@ -1,7 +1,9 @@
-"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated as a test on the reproduced figures.
+"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated as a test
+on the reproduced figures.
 
-A part holds when the 95 % interval of a statistic lies within its bounds, does not hold when it lies outside, and is not
-decidable at these seeds otherwise. A finding holds when all its parts do, and does not when one does not.
+A part holds when the 95 % interval of a statistic lies within its bounds, does not hold when it
+lies outside, and is not decidable at these seeds otherwise. A finding holds when all its parts do,
+and does not when one does not.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ PLAIN = {ours: name for name, ours in NAMES.items()}
 
 @dataclass(frozen=True)
 class Part:
-    """A statistic of reproduced figures and the bounds within which it must lie. n: replications of the printed one."""
+    """A statistic of reproduced figures and the bounds within which it must lie.
+
+    n: replications of the printed one.
+    """
 
     text: str
     measure: Measure
@@ -44,7 +49,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the thesis, restated, and what it rests on. where: table and row, or section."""
+    """A sentence of the thesis, restated, and what it rests on.
+
+    where: table and row, or section.
+    """
 
     where: str
     sentence: str
@@ -68,7 +76,9 @@ def _scene(scenario: Scenario | str) -> str:
     return scenario if isinstance(scenario, str) else scenario.name
 
 
-def _less(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor: float = 1.0) -> Part:
+def _less(
+    a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor: float = 1.0
+) -> Part:
     """A figure of policy a is less than `factor` times that of b."""
 
     def excess(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -80,7 +90,9 @@ def _less(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor
     return Part(text, Measure(excess, sources), -math.inf, 0.0, _printed_n(scenario))
 
 
-def _least(policy: str, others: Sequence[str], figure: str, scenario: Scenario | str = HECTIC) -> tuple[Part, ...]:
+def _least(
+    policy: str, others: Sequence[str], figure: str, scenario: Scenario | str = HECTIC
+) -> tuple[Part, ...]:
     return tuple(_less(policy, other, figure, scenario) for other in others if other != policy)
 
 
@@ -91,7 +103,9 @@ def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Par
     return Part(text, Measure(pooled_d, sources), -LARGE, LARGE, _printed_n(scenario))
 
 
-def _within(policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC) -> Part:
+def _within(
+    policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
+) -> Part:
     text = f"{_scene(scenario)}: {figure} of {PLAIN[policy]}"
     source = Source(scenario, policy, figure)
     return Part(text, Measure(average, (source,)), low, high, _printed_n(scenario))
@@ -130,24 +144,42 @@ FINDINGS = (
     Finding(
         "Table 5.14, 2",
         "SPT+Rescue limits the starvation of tight deadlines under saturation",
-        (_less("spt-rescue", "spt", "tight_miss_pct"), _less("spt-rescue", "fifo", "tight_miss_pct")),
+        (
+            _less("spt-rescue", "spt", "tight_miss_pct"),
+            _less("spt-rescue", "fifo", "tight_miss_pct"),
+        ),
     ),
     Finding(
         "Table 5.14, 3",
         "EDF misses about as little as SPT, at FIFO's wait; SPT waits less",
-        (_tied("edf", "spt", "miss_pct"), _tied("edf", "fifo", "wait_min"), _less("spt", "edf", "wait_min")),
+        (
+            _tied("edf", "spt", "miss_pct"),
+            _tied("edf", "fifo", "wait_min"),
+            _less("spt", "edf", "wait_min"),
+        ),
     ),
     Finding(
         "Table 5.14, 4",
         "On the surge day EDF misses least up to 30 % tight jobs, SPT from 50 % on",
         (
-            *(part for share in (0.1, 0.3) for part in _least("edf", SEVEN, "miss_pct", _tight(share))),
-            *(part for share in (0.5, 0.7, 0.9) for part in _least("spt", SEVEN, "miss_pct", _tight(share))),
+            *(
+                part
+                for share in (0.1, 0.3)
+                for part in _least("edf", SEVEN, "miss_pct", _tight(share))
+            ),
+            *(
+                part
+                for share in (0.5, 0.7, 0.9)
+                for part in _least("spt", SEVEN, "miss_pct", _tight(share))
+            ),
         ),
     ),
     Finding(
         "Table 5.14, 5",
-        "Over the month RH ties with CADR on miss and with SPT on wait, and beats SPT+Rescue on both",
+        (
+            "Over the month RH ties with CADR on miss and with SPT on wait, and beats"
+            " SPT+Rescue on both"
+        ),
         (
             _tied("rh", "cadr", "miss_pct", MONTH),
             _tied("rh", "spt", "wait_min", MONTH),
@@ -157,7 +189,10 @@ FINDINGS = (
     ),
     Finding(
         "Table 5.14, 6",
-        "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue on miss and wait",
+        (
+            "CADR misses about as little as RH at far lower tardiness, and beats SPT+Rescue"
+            " on miss and wait"
+        ),
         (
             _tied("cadr", "rh", "miss_pct"),
             _less("cadr", "rh", "tardiness_min", factor=0.4),
@@ -166,7 +201,9 @@ FINDINGS = (
             _less("cadr", "spt-rescue", "wait_min"),
         ),
     ),
-    Finding("Table 6.1, 1", "For the fewest breached deadlines choose RH", _least("rh", TEN, "miss_pct")),
+    Finding(
+        "Table 6.1, 1", "For the fewest breached deadlines choose RH", _least("rh", TEN, "miss_pct")
+    ),
     Finding(
         "Table 6.1, 2",
         "Where lateness costs choose CADR, over 60 % less late than RH",
@@ -175,9 +212,16 @@ FINDINGS = (
     Finding(
         "Table 6.1, 3",
         "For the least wait choose RH, tied with SPT",
-        (_tied("rh", "spt", "wait_min"), *(_less("rh", other, "wait_min") for other in TEN if other not in ("rh", "spt"))),
+        (
+            _tied("rh", "spt", "wait_min"),
+            *(_less("rh", other, "wait_min") for other in TEN if other not in ("rh", "spt")),
+        ),
     ),
-    Finding("Table 6.1, 4", "For the lowest cost neither: all ten lie within 1.5 %", (_cost_spread(1.5),)),
+    Finding(
+        "Table 6.1, 4",
+        "For the lowest cost neither: all ten lie within 1.5 %",
+        (_cost_spread(1.5),),
+    ),
     Finding(
         "Section 5.3",
         "About a third of the tight jobs miss their deadline under FIFO",
@@ -186,7 +230,10 @@ FINDINGS = (
     Finding(
         "Section 5.3",
         "CADR beats Adaptive on wait, miss and tardiness",
-        tuple(_less("cadr", "adaptive", figure) for figure in ("wait_min", "miss_pct", "tardiness_min")),
+        tuple(
+            _less("cadr", "adaptive", figure)
+            for figure in ("wait_min", "miss_pct", "tardiness_min")
+        ),
     ),
     Finding(
         "Section 5.5.3",
@@ -203,11 +250,27 @@ FINDINGS = (
         "Section 5.5.6",
         "One reserved slot cuts RH's miss on the surge day, at the price of wait",
         (
-            Part("surge: miss_pct of RH with one slot reserved - none", _reserved("miss_pct"), -math.inf, 0, 30),
-            Part("surge: wait_min of RH with one slot reserved - none", _reserved("wait_min"), 0, math.inf, 30),
+            Part(
+                "surge: miss_pct of RH with one slot reserved - none",
+                _reserved("miss_pct"),
+                -math.inf,
+                0,
+                30,
+            ),
+            Part(
+                "surge: wait_min of RH with one slot reserved - none",
+                _reserved("wait_min"),
+                0,
+                math.inf,
+                30,
+            ),
         ),
     ),
-    Finding("Section 5.6", "EDF is the least late of all policies over the month", _least("edf", TEN, "tardiness_min", MONTH)),
+    Finding(
+        "Section 5.6",
+        "EDF is the least late of all policies over the month",
+        _least("edf", TEN, "tardiness_min", MONTH),
+    ),
 )
 
 
@@ -216,7 +279,10 @@ FINDINGS = (
 
 def told(results: Results) -> list[Told]:
     """Every finding with its verdict."""
-    return [_told(finding, results) for finding in FINDINGS] + [*_of_single_runs(), *_of_printed_figures()]
+    return [_told(finding, results) for finding in FINDINGS] + [
+        *_of_single_runs(),
+        *_of_printed_figures(),
+    ]
 
 
 def _told(finding: Finding, results: Results) -> Told:
@@ -234,7 +300,13 @@ def _decided(part: Part, results: Results) -> tuple[str, str]:
     low, high = centre - half, centre + half
     inside, outside = part.low <= low and high <= part.high, high < part.low or low > part.high
     verdict = HOLDS if inside else FAILS if outside else OPEN
-    return verdict, f"{part.text} {centre:+.2f} ± {half:.2f}, {_bounds(part)} {'needed' if verdict != HOLDS else 'as said'}"
+    return (
+        verdict,
+        (
+            f"{part.text} {centre:+.2f} ± {half:.2f}, {_bounds(part)}"
+            f" {'needed' if verdict != HOLDS else 'as said'}"
+        ),
+    )
 
 
 def _bounds(part: Part) -> str:
@@ -244,7 +316,8 @@ def _bounds(part: Part) -> str:
 
 
 LOOKED_AT = 10  # seeds of the runs whose records are looked at
-RARE_PCT, OFTEN_PCT = 5.0, 25.0  # of dispatches: rarely is below the one; a queue is common above the other
+# of dispatches: rarely is below the one; a queue is common above the other
+RARE_PCT, OFTEN_PCT = 5.0, 25.0
 
 
 def _verdict(holds: bool) -> str:
@@ -260,15 +333,19 @@ def _of_single_runs() -> Iterator[Told]:
     hectic = _records("hectic")
     low_pct = 100 * float(np.mean([np.mean(run.jobs["status"] == Status.LOW) for run in hectic]))
     wait = float(np.mean([run.summary()["wait_min"] for run in hectic]))
-    late = [run_once(day("hectic", clock="printed"), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
+    late = [
+        run_once(day("hectic", clock="printed"), make_policy("fifo"), seed)
+        for seed in range(LOOKED_AT)
+    ]
     without = float(np.mean([run.summary()["wait_min"] for run in late]))
     yield Told(
         "Section 5.1.1",
         "Stock is rarely Low",
         _verdict(low_pct < RARE_PCT),
         (
-            f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they make the wait: {wait:.0f} min, against"
-            f" {without:.0f} min where the peak comes late (the clock as printed); {LOOKED_AT} seeds",
+            f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they make the wait:"
+            f" {wait:.0f} min, against {without:.0f} min where the peak comes late (the clock as"
+            f" printed); {LOOKED_AT} seeds",
         ),
     )
     share = 100 * float(np.mean([np.mean(_backlog(run) > 10) for run in _records("surge")]))
@@ -277,8 +354,8 @@ def _of_single_runs() -> Iterator[Told]:
         "The surge day stays below saturation",
         _verdict(share < OFTEN_PCT),
         (
-            f"true of execution time alone (offered load {day('surge').known().offered_load:.2f}); more than ten jobs wait at"
-            f" {share:.0f} % of its dispatches; {LOOKED_AT} seeds",
+            f"true of execution time alone (offered load {day('surge').known().offered_load:.2f});"
+            f" more than ten jobs wait at {share:.0f} % of its dispatches; {LOOKED_AT} seeds",
         ),
     )
 
@@ -297,14 +374,24 @@ def _of_printed_figures() -> Iterator[Told]:
         "Eq. 3.10",
         "The objective adds seconds of wait and numbers of missed deadlines",
         _verdict(error > 0.01),
-        (f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f} from Table 5.7 at C_max = 5",),
+        (
+            (
+                f"Table 5.11 follows from minutes and per cents: all its entries within {error:.3f}"
+                " from Table 5.7 at C_max = 5"
+            ),
+        ),
     )
     jobs = HECTIC.workload.jobs
     yield Told(
         "Section 5.6",
         "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
         _verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 1),
-        (f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}: {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}",),
+        (
+            (
+                f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
+                f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}"
+            ),
+        ),
     )
     cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
     least, most = min(cost, key=lambda row: cost[row]), max(cost.values())
@@ -314,8 +401,8 @@ def _of_printed_figures() -> Iterator[Told]:
         "The dearest policy is CADR at $6.13, 1.46 % above SPT",
         _verdict(cost["CADR"] == most),
         (
-            f"Table 5.2: {dearest} at ${most:.2f}, {100 * (most / cost[least] - 1):.2f} % above {least}; CADR"
-            f" {100 * (cost['CADR'] / cost[least] - 1):.2f} %",
+            f"Table 5.2: {dearest} at ${most:.2f}, {100 * (most / cost[least] - 1):.2f} % above"
+            f" {least}; CADR {100 * (cost['CADR'] / cost[least] - 1):.2f} %",
         ),
     )
     miss = {row: float(cells[1]) for row, cells in PRINTED["5.13"].rows.items()}
@@ -323,5 +410,10 @@ def _of_printed_figures() -> Iterator[Told]:
         "Section 5.6",
         "From FIFO to RH the month's miss falls by about half",
         _verdict(0.4 < miss["RH"] / miss["FIFO"] < 0.6),
-        (f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %",),
+        (
+            (
+                f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
+                f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %"
+            ),
+        ),
     )

@@ -25,7 +25,10 @@ __all__ = ["Results", "known_directory", "reproduce", "store_of"]
 
 @dataclass(frozen=True)
 class Results:
-    """Figures by seed, for the tables that were run. replications: wanted for every table; None for the printed numbers."""
+    """Figures by seed, for the tables that were run.
+
+    replications: wanted for every table; None for the printed numbers.
+    """
 
     replications: int | None
     days: list[dict[str, Any]] = field(repr=False)  # of the months, as in Month
@@ -59,19 +62,31 @@ def reproduce(
     for measure, n in measures:
         for scenario, policy, _ in measure.sources:
             most[scenario, policy] = max(n, most.get((scenario, policy), 0))
-    wanted = [Wanted(scenario, [policy], range(n)) for (scenario, policy), n in most.items() if isinstance(scenario, Scenario)]
+    wanted = [
+        Wanted(scenario, [policy], range(n))
+        for (scenario, policy), n in most.items()
+        if isinstance(scenario, Scenario)
+    ]
     monthly = {policy: n for (scenario, policy), n in most.items() if scenario == MONTH}
-    calendar = [each for seed in range(max(monthly.values(), default=0)) for each in days_of(THESIS_MIX, 30, seed)]
+    calendar = [
+        each
+        for seed in range(max(monthly.values(), default=0))
+        for each in days_of(THESIS_MIX, 30, seed)
+    ]
     scenarios = {kind: day(kind) for kind in THESIS_MIX}
     runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
     named = {policy: policy for policy in monthly}
-    months = {(row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)}
+    months = {
+        (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
+    }
     return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months)
 
 
 def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:
     """The results directory of a choice of tables."""
-    seeds = range(replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30))
+    seeds = range(
+        replications or max((TABLES[id].seeds(None) for id in ids if id in TABLES), default=30)
+    )
     return open_store(out, "thesis", {}, seeds, tables=list(ids), replications=replications)
 
 
@@ -84,5 +99,7 @@ def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], in
         raise InputError(f"{path} is not a results directory of cgrsp thesis tables") from None
     missing = [id for id in ids if id not in tables]
     if missing:
-        raise InputError(f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis tables --out")
+        raise InputError(
+            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis tables --out"
+        )
     return tables, replications

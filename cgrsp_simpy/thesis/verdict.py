@@ -31,7 +31,17 @@ from cgrsp_simpy.thesis.notes import CHANCE, KNOWN, STANDARDISED, STANDARDISED_N
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.runs import Results
 
-__all__ = ["LIMIT", "Judged", "Tally", "composite_error", "deviation", "half_width", "inputs", "judged", "tally"]
+__all__ = [
+    "LIMIT",
+    "Judged",
+    "Tally",
+    "composite_error",
+    "deviation",
+    "half_width",
+    "inputs",
+    "judged",
+    "tally",
+]
 
 RESAMPLES = 1000  # of seeds, for the deviation of other statistics than means
 LIMIT = 2.045  # |z| of 95 % of the cells of a perfect model; t* of 30 seeds, thesis Section 5.1.3
@@ -42,10 +52,12 @@ AGREES, DIFFERS, INPUT, SHOWN = "agrees", "differs", "inferred", ""
 class Judged:
     """A printed figure beside ours.
 
-    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 % interval of ours; n: its replications.
-    z: (printed - ours) / error, less the rounding of the printed figure, where error^2 is the sum of the statistic's variances
-    over the printed number of seeds and over ours, of a mean sd^2 (1 / printed n + 1 / n); NaN where none can be given.
-    verdict: agrees, differs, inferred (an input that is not printed) or empty. counted: in the tally.
+    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 % interval of ours;
+    n: its replications.
+    z: (printed - ours) / error, less the rounding of the printed figure, where error^2 is the sum
+    of the statistic's variances over the printed number of seeds and over ours, of a mean sd^2
+    (1 / printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, inferred (an
+    input that is not printed) or empty. counted: in the tally.
     """
 
     table: str
@@ -67,7 +79,9 @@ def judged(table: Table, results: Results) -> list[Judged]:
     """Every figure of a table, judged."""
     n = table.seeds(results.replications)
     if table.n == 1:
-        found = [_single(table.id, cell, results, n) for cell in table.cells] + _event_utilisation(table.id)
+        found = [_single(table.id, cell, results, n) for cell in table.cells] + _event_utilisation(
+            table.id
+        )
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
         found += _significance(table, results, n) if table.id == "5.3" else []
@@ -106,7 +120,9 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 
 
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
-    """Standard deviation of a statistic over n seeds: of a mean s / sqrt(n), of others by drawing n of our seeds again."""
+    """Standard deviation of a statistic over n seeds: of a mean s / sqrt(n), of others by drawing n
+    of our seeds again.
+    """
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
     drawn = stream(0, "bootstrap").integers(len(values[0]), size=(RESAMPLES, n))
@@ -116,7 +132,9 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
-    """How many standard errors the printed figure lies above ours, its rounding discounted; 0 within the rounding."""
+    """How many standard errors the printed figure lies above ours, its rounding discounted; 0
+    within the rounding.
+    """
     beyond = max(0.0, abs(printed - ours) - rounded)
     if beyond == 0:
         return 0.0
@@ -124,7 +142,9 @@ def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
 
 
 def half_width(own: float, n: int) -> float:
-    """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis Section 5.1.3)."""
+    """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis
+    Section 5.1.3).
+    """
     return float(stdtrit(n - 1, 0.975)) * own
 
 
@@ -139,7 +159,9 @@ def rounding(printed: str) -> float:
 
 
 def _note(table: str, cell: Cell) -> str:
-    if cell.column in STANDARDISED and any(source.policy == "fifo" for source in cell.measure.sources):
+    if cell.column in STANDARDISED and any(
+        source.policy == "fifo" for source in cell.measure.sources
+    ):
         return STANDARDISED_NOTE
     return KNOWN.get((table, cell.row, cell.column, cell.part), CHANCE)
 
@@ -148,7 +170,9 @@ def _note(table: str, cell: Cell) -> str:
 
 
 def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
-    """A figure of the printed seed, whose random numbers are not known, within the distribution over our seeds."""
+    """A figure of the printed seed, whose random numbers are not known, within the distribution
+    over our seeds.
+    """
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
     printed, digits = float(cell.figure), decimals(cell.figure)
@@ -156,10 +180,22 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
         ours, note = f"{low:.{digits}f} at every seed", ""
     else:
         below = 100 * float(np.mean(values < printed))
-        ours = f"{values[SINGLE_SEED]:.{digits}f} ({low:.{digits}f} to {high:.{digits}f}; {below:.0f} %)"
-        note = f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of these below the printed figure)"
-    verdict = AGREES if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure) else DIFFERS
-    return Judged(table, cell.row, cell.column, cell.part, cell.printed, ours, n=n, verdict=verdict, note=note)
+        ours = (
+            f"{values[SINGLE_SEED]:.{digits}f} ({low:.{digits}f} to {high:.{digits}f};"
+            f" {below:.0f} %)"
+        )
+        note = (
+            f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of these below"
+            " the printed figure)"
+        )
+    verdict = (
+        AGREES
+        if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure)
+        else DIFFERS
+    )
+    return Judged(
+        table, cell.row, cell.column, cell.part, cell.printed, ours, n=n, verdict=verdict, note=note
+    )
 
 
 def _event_utilisation(table: str) -> list[Judged]:
@@ -167,7 +203,9 @@ def _event_utilisation(table: str) -> list[Judged]:
     place = PRINTED[table].columns.index(column)
     found = []
     for row, cells in PRINTED[table].rows.items():
-        runs = [run_once(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))]
+        runs = [
+            run_once(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))
+        ]
         values = [event_utilisation_pct(run) for run in runs]
         error = float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(values))
         z = z_score(float(cells[place]), float(np.mean(values)), error, rounding(cells[place]))
@@ -175,13 +213,24 @@ def _event_utilisation(table: str) -> list[Judged]:
         note = "utilisation: as printed, a mean over events; in brackets our average over time"
         verdict = AGREES if abs(z) <= LIMIT else DIFFERS
         found.append(
-            Judged(table, row, column, "", cells[place], f"{values[0]:.2f} ({over_time:.1f})", n=1, verdict=verdict, note=note)
+            Judged(
+                table,
+                row,
+                column,
+                "",
+                cells[place],
+                f"{values[0]:.2f} ({over_time:.1f})",
+                n=1,
+                verdict=verdict,
+                note=note,
+            )
         )
     return found
 
 
 def event_utilisation_pct(run: Run) -> float:
-    """Slots held, averaged over processed events: a job's arrival, two decisions, start and completion.
+    """Slots held, averaged over processed events: a job's arrival, two decisions, start
+    and completion.
 
     The printed 95.7 % comes out so for every policy; it is not an average over time.
     """
@@ -192,7 +241,10 @@ def event_utilisation_pct(run: Run) -> float:
         started = np.searchsorted(taken, jobs[at], "left" if before_decision else "right")
         return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
 
-    arrival, completion = held("submit_s", before_decision=True), held("finish_s", before_decision=True)
+    arrival, completion = (
+        held("submit_s", before_decision=True),
+        held("finish_s", before_decision=True),
+    )
     events = [arrival, held("submit_s"), held("start_s"), completion, held("finish_s")]
     return 100 * float(np.mean(events)) / len(run.scenario.slots)
 
@@ -201,10 +253,14 @@ def event_utilisation_pct(run: Run) -> float:
 
 
 def _significance(table: Table, results: Results, n: int) -> list[Judged]:
-    """p-values at the printed number of pairs, with Holm's step-down over the printed family, and what each concludes."""
+    """p-values at the printed number of pairs, with Holm's step-down over the printed family, and
+    what each concludes.
+    """
     rows = {cell.row: cell for cell in table.cells if cell.column == "t"}
     samples = {row: results.sample(cell.measure, n) for row, cell in rows.items()}
-    p_values = [_two_sided(float(rows[row].measure.statistic(*samples[row])), table.n) for row in rows]
+    p_values = [
+        _two_sided(float(rows[row].measure.statistic(*samples[row])), table.n) for row in rows
+    ]
     found = []
     for row, p, adjusted in zip(rows, p_values, holm(p_values)):
         printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
@@ -220,9 +276,25 @@ def _significance(table: Table, results: Results, n: int) -> list[Judged]:
             )
         ]
         same = ours == printed["significant"]
-        note = "" if same else "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        note = (
+            ""
+            if same
+            else "concluded otherwise from these seeds; z of t and d tells whether that is noise"
+        )
         verdict = AGREES if same else SHOWN
-        found.append(Judged(table.id, row, "significant", "", printed["significant"], ours, n=n, verdict=verdict, note=note))
+        found.append(
+            Judged(
+                table.id,
+                row,
+                "significant",
+                "",
+                printed["significant"],
+                ours,
+                n=n,
+                verdict=verdict,
+                note=note,
+            )
+        )
     return found
 
 
@@ -247,7 +319,18 @@ def inputs() -> list[Judged]:
             text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
             note = "" if printed else "inferred: not printed, and no table is sensitive to it"
             same = AGREES if printed == text else DIFFERS
-            found.append(Judged(INPUTS.id, gpu.name, column, "", printed, text, verdict=same if printed else INPUT, note=note))
+            found.append(
+                Judged(
+                    INPUTS.id,
+                    gpu.name,
+                    column,
+                    "",
+                    printed,
+                    text,
+                    verdict=same if printed else INPUT,
+                    note=note,
+                )
+            )
     return found
 
 
@@ -268,7 +351,10 @@ class Tally:
         return 100 * self.agreeing / self.cells if self.cells else math.nan
 
     def __str__(self) -> str:
-        return f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f} %), rms z {self.rms_z:.2f}"
+        return (
+            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f} %), rms z"
+            f" {self.rms_z:.2f}"
+        )
 
 
 def tally(found: Iterable[Judged]) -> Tally:
@@ -279,12 +365,16 @@ def tally(found: Iterable[Judged]) -> Tally:
 
 
 def composite_error() -> float:
-    """The greatest difference between Table 5.11 and what follows from the printed cells of Table 5.7 at C_max = 5.
+    """The greatest difference between Table 5.11 and what follows from the printed cells of
+    Table 5.7 at C_max = 5.
 
-    The costs of those runs are not printed; their six normalised values are the least-squares ones of Table 5.11 itself.
+    The costs of those runs are not printed; their six normalised values are the least-squares ones
+    of Table 5.11 itself.
     """
     wait, miss = np.array([_two(cell) for cell in _row("5.7", "C_max = 5")]).T
-    entries = np.array([[float(cell) for cell in _row("5.11", row)] for row in PRINTED["5.11"].rows])
+    entries = np.array(
+        [[float(cell) for cell in _row("5.11", row)] for row in PRINTED["5.11"].rows]
+    )
     settings = [_setting(row) for row in PRINTED["5.11"].rows]
     weight = np.array([[w] for w, _ in settings])
     service = np.array([composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings])

@@ -1,9 +1,11 @@
-"""Waiting policies: which jobs wait for fixed machines, which run on machines rented on demand, and how many to own.
+"""Waiting policies: which jobs wait for fixed machines, which run on machines rented on demand, and
+how many to own.
 
-By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Case` of jobs, machines and a policy is a model like any
-other (`cgrsp_simpy.simulate`, `compare`, `sweep`); under its own policy it is simulated by `simulate`, or followed without
-events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled
-Schedulers", cited as waiting-policies.txt.
+By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Case` of jobs, machines and
+a policy is a model like any other (`cgrsp_simpy.simulate`, `compare`, `sweep`); under its own
+policy it is simulated by `simulate`, or followed without events (`follow`). Source: Ambati, Bashir,
+Irwin and Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as
+waiting-policies.txt.
 """
 
 from cgrsp_simpy.waiting.best import best_number

@@ -22,18 +22,34 @@ __all__ = ["best_number"]
 
 
 def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
-    """The outcome of the best number of fixed machines, 0 among them unless no job may go on demand (ajw).
+    """The outcome of the best number of fixed machines, 0 among them unless no job may go
+    on demand (ajw).
 
-    case: its machines name the kind. by: as of `formulas.optimum`. Numbers are tried up to that with which no job waits, or until
-    the machines alone, paid only until all jobs can have ended, cost more than the best number. Raises InputError for a fixed
-    price of 0, of which no number is the best, and for jobs without any work.
+    case: its machines name the kind. by: as of `formulas.optimum`. Numbers are tried up to that
+    with which no job waits, or until the machines alone, paid only until all jobs can have ended,
+    cost more than the best number. Raises InputError for a fixed price of 0, of which no number is
+    the best, and for jobs without any work.
     """
     check_one_of("objective", by, OBJECTIVES)
-    require(case.prices.fixed > 0, "fixed price", case.prices.fixed, "above 0 for an optimum: free machines are never too many")
+    require(
+        case.prices.fixed > 0,
+        "fixed price",
+        case.prices.fixed,
+        "above 0 for an optimum: free machines are never too many",
+    )
     none = _try(replace(case, policy=njw()), 0, by, seed, keep=True)
     tried = [none] if case.policy.rents else []
-    machine = case.prices.fixed * case.varied(machines=1).fixed_per_h / none.outcome.summary()["load"]  # least share in the price
-    for number in tqdm(range(1, _most_at_once(none.outcome.jobs) + 1), unit=" numbers", delay=1, disable=None, leave=False):
+    # least share in the price
+    machine = (
+        case.prices.fixed * case.varied(machines=1).fixed_per_h / none.outcome.summary()["load"]
+    )
+    for number in tqdm(
+        range(1, _most_at_once(none.outcome.jobs) + 1),
+        unit=" numbers",
+        delay=1,
+        disable=None,
+        leave=False,
+    ):
         if tried and number * machine > _limit(tried, by):
             break
         tried.append(_try(case, number, by, seed))
@@ -41,7 +57,9 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
 
 
 class _Tried(NamedTuple):
-    """A number of machines, its outcome, the price, and the value of the objective; the least of these is the best."""
+    """A number of machines, its outcome, the price, and the value of the objective; the least of
+    these is the best.
+    """
 
     value: float
     price: float
@@ -58,14 +76,18 @@ def _try(case: Case, number: int, by: str, seed: int, *, keep: bool = False) -> 
 
 
 def _most_at_once(done: Columns | None) -> int:
-    """How many jobs there are at most at a time, the one that ends and the one that comes at the same moment both."""
+    """How many jobs there are at most at a time, the one that ends and the one that comes at the
+    same moment both.
+    """
     assert done is not None
     ended = np.searchsorted(np.sort(done.end_s), done.start_s)
     return int(np.max(np.arange(1, len(ended) + 1) - ended))
 
 
 def _best(tried: Sequence[_Tried], by: str) -> _Tried:
-    """By opportunity cost, the best that costs no more than renting for every job; if none does, the cheapest."""
+    """By opportunity cost, the best that costs no more than renting for every job; if none
+    does, the cheapest.
+    """
     if by != "opportunity":
         return min(tried)
     rent = tried[0].outcome.case.prices.on_demand

@@ -129,9 +129,12 @@ class Case(Model[Outcome]):
         Raises
         ------
         InputError
-            Also where a listed job would wait for a machine that no fixed machine is large enough for.
+            Also where a listed job would wait for a machine that no fixed machine is large enough
+            for.
         """
-        made: WaitingPolicy | Order = policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
+        made: WaitingPolicy | Order = (
+            policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
+        )
         case = self.under(made)
         if case.shared and isinstance(self.source, ListedJobs):
             for _ in case.foreseen(0):
@@ -227,7 +230,9 @@ class Case(Model[Outcome]):
 
     @property
     def steady(self) -> bool:
-        """Whether the jobs are a part of a stream without end, and not all there are; see `Tally`."""
+        """Whether the jobs are a part of a stream without end, and not all there
+        are; see `Tally`.
+        """
         return not isinstance(self.source, ListedJobs)
 
     @property
@@ -236,15 +241,17 @@ class Case(Model[Outcome]):
         if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
             return ""
         load = (self.source.rate_per_s, self.source.service_s)
-        if self.machines == 0 or math.isfinite(closed_form(self.policy, *load, self.machines).wait_s):
+        if self.machines == 0 or math.isfinite(
+            closed_form(self.policy, *load, self.machines).wait_s
+        ):
             return ""
         return unsteady(self.policy, *load, self.machines)
 
     def formula(self) -> dict[str, float] | None:
         """What the closed form says: wait_s, price, on_demand_fraction, opportunity.
 
-        None of jobs or machines of which there is no formula, of another order, or of mispredictions
-        other than those of waits under sww.
+        None of jobs or machines of which there is no formula, of another order, or of
+        mispredictions other than those of waits under sww.
         """
         if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
             return None
@@ -265,7 +272,8 @@ class Case(Model[Outcome]):
         }
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
-        """The jobs with what is foreseen for them; a job that no fixed machine could take goes on demand.
+        """The jobs with what is foreseen for them; a job that no fixed machine could take
+        goes on demand.
 
         Raises InputError, naming the job, if it may not, or if no machine for rent is large enough.
         """
@@ -276,7 +284,12 @@ class Case(Model[Outcome]):
                 self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
                 unfit = ~_fits(chunk, self.machines)
                 if not self.policy.rents:
-                    self._require_fit(first, chunk, self.machines, "no fixed machine, and under ajw every job waits for one")
+                    self._require_fit(
+                        first,
+                        chunk,
+                        self.machines,
+                        "no fixed machine, and under ajw every job waits for one",
+                    )
                 kinds[unfit] = GOES
             elif self.machines == 0:
                 kinds[:] = GOES
@@ -288,8 +301,8 @@ class Case(Model[Outcome]):
         for row in np.flatnonzero(~_fits(chunk, sizes))[:1]:
             most = max(sizes, key=lambda size: (size.cores, size.memory_gb))
             raise InputError(
-                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB) fits on {where}; the largest"
-                f" has {most.cores} cores and {most.memory_gb:g} GB"
+                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
+                f" fits on {where}; the largest has {most.cores} cores and {most.memory_gb:g} GB"
             )
 
 

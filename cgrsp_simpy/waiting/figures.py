@@ -1,7 +1,9 @@
-"""The table and the figures of waiting-policies.txt, drawn anew: of each the data as CSV, and the picture as PNG and SVG.
+"""The table and the figures of waiting-policies.txt, drawn anew: of each the data as CSV, and the
+picture as PNG and SVG.
 
-Figures 2 to 14 are the paper's own setting. Figures 15 to 22 are about a year-long log that is not at hand: here they are of
-generated jobs with that log's printed features, at a fortieth of its rate, or of a log of the user's.
+Figures 2 to 14 are the paper's own setting. Figures 15 to 22 are about a year-long log that is
+not at hand: here they are of generated jobs with that log's printed features, at a fortieth of its
+rate, or of a log of the user's.
 """
 
 from __future__ import annotations
@@ -45,13 +47,16 @@ def draw_figures(
     jobs: int = 400_000,
     trials: int = 5,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG; and an index of all.
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
 
-    trace: jobs for Figures 15 to 22 in place of generated ones. style: "print" or "lecture". executor: as of `compare`.
-    jobs, trials: of Figures 2 to 13, by the recursion; the simulations have a fixed share of the jobs, those of Figures 15 to 22
-    one trial.
+    trace: jobs for Figures 15 to 22 in place of generated ones. style: "print" or "lecture".
+    executor: as of `compare`.
+    jobs, trials: of Figures 2 to 13, by the recursion; the simulations have a fixed share of the
+    jobs, those of Figures 15 to 22 one trial.
 
-    Raises InputError for an unknown figure or style, for too few jobs, or a file that cannot be written.
+    Raises InputError for an unknown figure or style, for too few jobs, or a file that
+    cannot be written.
     """
     runs, figures, workload = Runs(jobs, trials, trace), FIGURES, GENERATED
     if trace is not None:
@@ -65,7 +70,9 @@ def draw_figures(
     while runs.carry_out(executor):  # Figures 18 and 19 need the runs of 16
         for id in ids:
             figures[id].rows(runs)
-    return write_gallery(folder, figures, ids, runs, style, _intro(workload), "cgrsp waiting figures")
+    return write_gallery(
+        folder, figures, ids, runs, style, _intro(workload), "cgrsp waiting figures"
+    )
 
 
 def _figure(
@@ -80,7 +87,9 @@ def _figure(
 ) -> Picture:
     """A figure with the number that it has in the paper."""
     name = f"Figure {number}"
-    return Picture(f"waiting_figure_{number}", title, rows, draw, seen, note, size, name=name, options=options)
+    return Picture(
+        f"waiting_figure_{number}", title, rows, draw, seen, note, size, name=name, options=options
+    )
 
 
 def _pictures() -> dict[str, Picture]:
@@ -104,12 +113,21 @@ def _pictures() -> dict[str, Picture]:
         "2": _figure(
             2,
             "All jobs wait: price and wait",
-            data.policies("ajw", metrics=_PAIR, servers=_NEAR, marks=(101, 102, 103, 105, 108, 113, 120, 130, 140)),
+            data.policies(
+                "ajw",
+                metrics=_PAIR,
+                servers=_NEAR,
+                marks=(101, 102, 103, 105, 108, 113, 120, 130, 140),
+            ),
             by_servers(_PRICE, _WAIT),
             panels.seen_ajw,
         ),
         "3": _figure(
-            3, "No jobs wait: price, and use of the last machine", data.last_machine, panels.last_machine, panels.seen_njw
+            3,
+            "No jobs wait: price, and use of the last machine",
+            data.last_machine,
+            panels.last_machine,
+            panels.seen_njw,
         ),
         "4": _figure(
             4,
@@ -208,7 +226,15 @@ def _pictures_of(workload: str, options: str) -> dict[str, Picture]:
     by_machines = partial(curves, "machines", SERVERS)
     figure = partial(_figure, note=f"{workload}; {SIMULATED}", options=options)
     return {
-        "15": figure(15, "The workload", data.features, panels.features, panels.seen_features, note=workload, size=(6.3, 5.0)),
+        "15": figure(
+            15,
+            "The workload",
+            data.features,
+            panels.features,
+            panels.seen_features,
+            note=workload,
+            size=(6.3, 5.0),
+        ),
         "16": figure(
             16,
             "The policies on the workload, first come, first served",
@@ -227,28 +253,41 @@ def _pictures_of(workload: str, options: str) -> dict[str, Picture]:
             18,
             "The compound policy on the workload, by t and b",
             data.workload_thresholds,
-            curves("short_min", "short: below t (min)", *_TRIPLE, title="compound with longest wait b"),
+            curves(
+                "short_min", "short: below t (min)", *_TRIPLE, title="compound with longest wait b"
+            ),
             panels.seen_workload_thresholds,
         ),
         "19": figure(
             19,
             "The compound policy on the workload, with mispredictions",
             data.workload_errors,
-            curves("error_pct", "running times wrong (%)", *_TRIPLE, title="compound by share of waits mispredicted"),
+            curves(
+                "error_pct",
+                "running times wrong (%)",
+                *_TRIPLE,
+                title="compound by share of waits mispredicted",
+            ),
             panels.seen_workload_errors,
         ),
         "20": figure(
             20,
             "Short waits wait on the workload, waits over-predicted",
             data.workload_wait_errors("over", "njw", ("normalized_price", "wait_h")),
-            by_machines(_PRICE, _HOURS, title="sww, work-conserving, by share of waits over-predicted, and njw"),
+            by_machines(
+                _PRICE,
+                _HOURS,
+                title="sww, work-conserving, by share of waits over-predicted, and njw",
+            ),
             panels.seen_workload_over,
         ),
         "21": figure(
             21,
             "Short waits wait on the workload, waits under-predicted",
             data.workload_wait_errors("under", "ajw-t", ("wait_h",)),
-            by_machines(_HOURS, title="sww by share of long waits that are under-predicted, and ajw-t"),
+            by_machines(
+                _HOURS, title="sww by share of long waits that are under-predicted, and ajw-t"
+            ),
             panels.seen_workload_under,
         ),
         "22": figure(
@@ -264,22 +303,36 @@ def _pictures_of(workload: str, options: str) -> dict[str, Picture]:
 def _intro(workload: str) -> list[str]:
     return [
         "# Figures of the waiting policies, drawn from this package's formulas and runs",
-        "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A price"
-        " is relative to that of renting for every job; an opportunity cost is P w with P in US cents per hour of an m5.large;"
-        " what stands after ± is half of a 95 % interval. Each picture has the CSV of what is plotted beside it. All"
-        " of them: `cgrsp waiting figures --out figures/waiting`.",
-        f"Figures 15 to 22: {workload}. Their intervals are from the batches of one run, all lines share the jobs, and so most of"
-        " what an interval holds moves all lines alike.",
+        "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting Policies for"
+        " Cloud-Enabled Schedulers”. A price is relative to that of renting for every job;"
+        " an opportunity cost is P w with P in US cents per hour of an m5.large; what stands after"
+        " ± is half of a 95 % interval. Each picture has the CSV of what is plotted beside it."
+        " All of them: `cgrsp waiting figures --out figures/waiting`.",
+        f"Figures 15 to 22: {workload}. Their intervals are from the batches of one run,"
+        " all lines share the jobs, and so most of what an interval holds moves all lines alike.",
     ]
 
 
 def _table(rows: list[Row]) -> str:
     """Table 1 in Markdown."""
-    head = ("option", "utilisation", "raw price", "effective price", "printed", "three years", "normalized")
+    head = (
+        "option",
+        "utilisation",
+        "raw price",
+        "effective price",
+        "printed",
+        "three years",
+        "normalized",
+    )
     lines = []
     for row in rows:
-        raw, effective = (f"{row[f'{which}_cents_per_h']:.2f} ¢/h" for which in ("raw", "effective"))
-        printed, usd = f"{row['printed_effective_cents_per_h']} ¢/h", f"${row['three_years_usd']:.0f}"
+        raw, effective = (
+            f"{row[f'{which}_cents_per_h']:.2f} ¢/h" for which in ("raw", "effective")
+        )
+        printed, usd = (
+            f"{row['printed_effective_cents_per_h']} ¢/h",
+            f"${row['three_years_usd']:.0f}",
+        )
         cells = [row["option"], f"{row['utilisation_pct']} %", raw, effective, printed, usd]
         lines.append([*cells, f"{row['normalized_price']:.2f}"])
     return markdown(head, 1, lines)

@@ -1,7 +1,9 @@
-"""The waiting policies in closed form: price, wait and share on demand in the steady state (waiting-policies.txt Sections 3, 4).
+"""The waiting policies in closed form: price, wait and share on demand in the steady state
+(waiting-policies.txt Sections 3, 4).
 
-Jobs come as a Poisson stream and run for exponential times; a machine executes one job at a time, first come, first served.
-Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose long jobs' times are not exponential.
+Jobs come as a Poisson stream and run for exponential times; a machine executes one job at a time,
+first come, first served. Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose
+long jobs' times are not exponential.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ __all__ = ["OBJECTIVES", "ClosedForm", "analyze", "closed_form", "optimum", "uns
 class ClosedForm:
     """The steady state by number of servers, each an array of shape (servers,).
 
-    wait_s: w, mean wait of all jobs, seconds; infinite where there is no steady state. price: P, cost of an hour of work, in the
-    unit of the prices. on_demand_fraction: r, share of the jobs. on_demand_work: share of their running time. utilisation: of
-    the fixed machines. last_utilisation: rho_s, the work that the last machine takes over, in machines.
+    wait_s: w, mean wait of all jobs, seconds; infinite where there is no steady state. price:
+    P, cost of an hour of work, in the unit of the prices. on_demand_fraction: r, share of
+    the jobs. on_demand_work: share of their running time. utilisation: of the fixed machines.
+    last_utilisation: rho_s, the work that the last machine takes over, in machines.
     """
 
     servers: Array
@@ -55,22 +58,44 @@ def closed_form(
 ) -> ClosedForm:
     """The steady state of a policy; all servers in one vectorised call.
 
-    rate_per_s: lambda. service_s: 1 / mu. servers: s, whole numbers >= 1. errors: of predicted waits, for sww alone.
-    Raises InputError for numbers that are not allowed, or errors that the formulas do not cover.
+    rate_per_s: lambda. service_s: 1 / mu. servers: s, whole numbers >= 1. errors: of predicted
+    waits, for sww alone. Raises InputError for numbers that are not allowed, or errors that the
+    formulas do not cover.
     """
     check_number("rate_per_s", rate_per_s, above=0)
     check_number("service_s", service_s, above=0)
-    known = errors == NO_ERRORS or (policy.name == "sww" and errors.run_over == errors.run_under == 0)
-    require(known, f"mispredictions of {policy.name}", errors, "none: there are formulas for the waits of sww alone; simulate")
+    known = errors == NO_ERRORS or (
+        policy.name == "sww" and errors.run_over == errors.run_under == 0
+    )
+    require(
+        known,
+        f"mispredictions of {policy.name}",
+        errors,
+        "none: there are formulas for the waits of sww alone; simulate",
+    )
     machines, load = np.asarray(servers, dtype=float), _Load(rate_per_s, service_s, policy.short_s)
-    wait_s, share = _waiting(policy, load, servers, errors)  # of those that do not go on demand for being short
+    # of those that do not go on demand for being short
+    wait_s, share = _waiting(policy, load, servers, errors)
     jobs, work = _mixed(load.short_jobs, share), _mixed(load.short_work, share)
     fixed, rented = _served(policy, load, machines, share), rate_per_s * service_s * work
-    price = (machines * prices.fixed + rented * prices.on_demand) / (fixed + rented)  # Eq. 1, 4, 15 with 22, 24 with 25
+    # Eq. 1, 4, 15 with 22, 24 with 25
+    price = (machines * prices.fixed + rented * prices.on_demand) / (fixed + rented)
     fewer = np.maximum(np.asarray(servers) - 1, 1)
-    before = np.where(machines > 1, _served(policy, load, machines - 1, _waiting(policy, load, fewer, errors)[1]), 0.0)
+    before = np.where(
+        machines > 1,
+        _served(policy, load, machines - 1, _waiting(policy, load, fewer, errors)[1]),
+        0.0,
+    )
     last = fixed - before  # Eq. 3 and 11
-    return ClosedForm(np.asarray(servers), (1 - load.short_jobs) * wait_s, price, jobs, work, fixed / machines, last)
+    return ClosedForm(
+        np.asarray(servers),
+        (1 - load.short_jobs) * wait_s,
+        price,
+        jobs,
+        work,
+        fixed / machines,
+        last,
+    )
 
 
 def _mixed(short: float, share: Array) -> Array:
@@ -78,23 +103,30 @@ def _mixed(short: float, share: Array) -> Array:
 
 
 class _Load:
-    """The long jobs among exponential ones: those that run for t or longer (waiting-policies.txt Section 4.2).
+    """The long jobs among exponential ones: those that run for t or longer (waiting-policies.txt
+    Section 4.2).
 
-    short_jobs, short_work: share of the jobs that are short, and of the work that they bring. rate_per_s, service_s: lambda_long
-    and 1 / mu_long. cv: coefficient of variation of the long jobs' times.
+    short_jobs, short_work: share of the jobs that are short, and of the work that they bring.
+    rate_per_s, service_s: lambda_long and 1 / mu_long. cv: coefficient of variation of the
+    long jobs' times.
     """
 
     def __init__(self, rate_per_s: float, service_s: float, short_s: float) -> None:
         self.short_jobs = -math.expm1(-short_s / service_s)  # Eq. 17
         self.rate_per_s = rate_per_s * (1 - self.short_jobs)  # Eq. 18
         self.service_s = short_s + service_s  # Eq. 20
-        self.short_work = 1 - (1 - self.short_jobs) * self.service_s / service_s  # r mu / mu_short, by Eq. 21
+        # r mu / mu_short, by Eq. 21
+        self.short_work = 1 - (1 - self.short_jobs) * self.service_s / service_s
         self.cv = service_s / self.service_s
         self.erlangs = self.rate_per_s * self.service_s
 
 
-def _waiting(policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions) -> tuple[Array, Array]:
-    """Mean wait of the long jobs, seconds, and the share of them that goes on demand; without t all jobs are long."""
+def _waiting(
+    policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispredictions
+) -> tuple[Array, Array]:
+    """Mean wait of the long jobs, seconds, and the share of them that goes on demand; without t
+    all jobs are long.
+    """
     rate, mu = load.rate_per_s, 1 / load.service_s
     if policy.wait_s == math.inf:
         queue = mgc(rate, mu, servers, load.cv)  # Eq. 2; Eq. 23
@@ -105,13 +137,17 @@ def _waiting(policy: WaitingPolicy, load: _Load, servers: Servers, errors: Mispr
     right = 1 - errors.wait_over
     found = mmc_patience(rate * right, mu, servers, policy.wait_s)  # Lemma 3.1, Eq. 12
     wait_s = found.wait_s
-    if policy.balks:  # Eq. 13; the jobs that wait in vain, f_under r b, are printed as (1 - f_under) r b
+    # Eq. 13; the jobs that wait in vain, f_under r b, are printed as (1 - f_under) r b
+    if policy.balks:
         wait_s = wait_s - (1 - errors.wait_under) * found.left * policy.wait_s
-    return right * (1 + load.cv**2) / 2 * wait_s, errors.wait_over + right * found.left  # Eq. 14, Eq. 26
+    # Eq. 14, Eq. 26
+    return right * (1 + load.cv**2) / 2 * wait_s, errors.wait_over + right * found.left
 
 
 def _served(policy: WaitingPolicy, load: _Load, machines: Array, share: Array) -> Array:
-    """Work on the fixed machines, in machines; where no limit is set to the wait it may be all they can do."""
+    """Work on the fixed machines, in machines; where no limit is set to the wait it may be
+    all they can do.
+    """
     if policy.wait_s == math.inf:
         return np.minimum(load.erlangs, machines)
     return np.asarray(load.erlangs * (1 - share))
@@ -125,7 +161,9 @@ Number = TypeVar("Number", float, Array)
 
 
 def waited_s(by: str, wait_s: Number, service_s: float) -> Number:
-    """By what an objective multiplies the price: nothing, the mean wait, or the mean time from submission to end."""
+    """By what an objective multiplies the price: nothing, the mean wait, or the mean time from
+    submission to end.
+    """
     return wait_s**0 if by == "price" else wait_s if by == "opportunity" else wait_s + service_s
 
 
@@ -141,10 +179,12 @@ def analyze(
     errors: Mispredictions = NO_ERRORS,
     duration_h: float | None = None,
 ) -> dict[str, float]:
-    """One policy at one number of servers: wait_s, price, on_demand_fraction, servers, and with a duration cost.
+    """One policy at one number of servers: wait_s, price, on_demand_fraction, servers, and with
+    a duration cost.
 
-    policy, wait_s, short_s: as of `waiting_policy`. duration_h: T, hours; the cost over them (Eq. 5) is in the prices' unit.
-    Raises InputError where there is no steady state, and for what is not allowed.
+    policy, wait_s, short_s: as of `waiting_policy`. duration_h: T, hours; the cost over them
+    (Eq. 5) is in the prices' unit. Raises InputError where there is no steady state, and for what
+    is not allowed.
     """
     check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -159,9 +199,9 @@ def unsteady(policy: WaitingPolicy, rate_per_s: float, service_s: float, servers
     load = _Load(rate_per_s, service_s, policy.short_s).erlangs
     whose = "the long jobs'" if policy.short_s else "a"
     return (
-        f"servers(={servers}) under {policy.name} have no steady state: {whose} load of {load:g} keeps {load:g} servers busy,"
-        f" so the queue grows for ever; take at least {math.floor(load) + 1} servers, or a policy that limits the wait (ajw-t,"
-        " sww, compound)"
+        f"servers(={servers}) under {policy.name} have no steady state: {whose} load of"
+        f" {load:g} keeps {load:g} servers busy, so the queue grows for ever; take at least"
+        f" {math.floor(load) + 1} servers, or a policy that limits the wait (ajw-t, sww, compound)"
     )
 
 
@@ -179,34 +219,53 @@ def optimum(
 ) -> dict[str, float]:
     """The best number of servers for a policy, and what `analyze` says there.
 
-    by: "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of servers that cost no more than
-    renting for every job: it falls with the servers, so that its least value lies at the end of these; "total", P (w + 1 / mu),
-    what a job costs if its wait is valued as its running time is. Of equals the cheapest is the best. It may be best to own
-    none (servers 0), but not under ajw, where every job waits for a fixed machine.
+    by: "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of
+    servers that cost no more than renting for every job: it falls with the servers, so that its
+    least value lies at the end of these; "total", P (w + 1 / mu), what a job costs if its wait is
+    valued as its running time is. Of equals the cheapest is the best. It may be best to own none
+    (servers 0), but not under ajw, where every job waits for a fixed machine.
     Raises InputError where the fixed price is 0, and no number is the best.
     """
     check_one_of("objective", by, OBJECTIVES)
     check_number("rate_per_s", rate_per_s, above=0)
     check_number("service_s", service_s, above=0)
     require(
-        prices.fixed > 0, "fixed price", prices.fixed, "above 0 for an optimum: machines that cost nothing are never too many"
+        prices.fixed > 0,
+        "fixed price",
+        prices.fixed,
+        "above 0 for an optimum: machines that cost nothing are never too many",
     )
     load = rate_per_s * service_s
     chosen = waiting_policy(policy, wait_s, short_s)
-    most = max(load * prices.on_demand / prices.fixed, load + 1)  # with more, owning alone costs more than renting all
-    allowed = f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting"
+    # with more, owning alone costs more than renting all
+    most = max(load * prices.on_demand / prices.fixed, load + 1)
+    allowed = (
+        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more than renting"
+    )
     require(most <= MOST_SERVERS, "fixed price", prices.fixed, allowed)
-    found = closed_form(chosen, rate_per_s, service_s, np.arange(1, math.floor(most) + 1), prices, errors)
+    found = closed_form(
+        chosen, rate_per_s, service_s, np.arange(1, math.floor(most) + 1), prices, errors
+    )
     pays = np.isfinite(found.wait_s) & ((found.price <= prices.on_demand) | (not chosen.rents))
     value = np.where(pays, found.price * waited_s(by, found.wait_s, service_s), np.inf)
     best = int(np.lexsort((found.price, value))[0])  # of equals the cheapest
-    if not pays.any() or (chosen.rents and by == "total" and prices.on_demand * service_s < value[best]):
-        found, best = ClosedForm(*(np.array([value]) for value in (0, 0.0, prices.on_demand, 1.0, 1.0, 0.0, 0.0))), 0
+    if not pays.any() or (
+        chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
+    ):
+        found, best = (
+            ClosedForm(
+                *(np.array([value]) for value in (0, 0.0, prices.on_demand, 1.0, 1.0, 0.0, 0.0))
+            ),
+            0,
+        )
     return _row(found, best, load, duration_h)
 
 
 def _row(found: ClosedForm, place: int, load: float, duration_h: float | None) -> dict[str, float]:
-    row = {name: getattr(found, name)[place].item() for name in ("wait_s", "price", "on_demand_fraction", "servers")}
+    row = {
+        name: getattr(found, name)[place].item()
+        for name in ("wait_s", "price", "on_demand_fraction", "servers")
+    }
     if duration_h is not None:
         check_number("duration_h", duration_h, above=0)
         row["cost"] = row["price"] * load * duration_h  # Eq. 5

@@ -23,7 +23,8 @@ Ints = npt.NDArray[np.int64]
 class Chunk(NamedTuple):
     """Some jobs in order of submission, each column of shape (jobs,).
 
-    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0. cores: needed, >= 1. memory_gb: needed,
+    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0. cores:
+    needed, >= 1. memory_gb: needed,
     >= 0.
     """
 
@@ -46,7 +47,8 @@ class JobSource(Protocol):
 
 @dataclass(frozen=True)
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times; each job takes one core (waiting-policies.txt Section 3).
+    """The paper's baseline: exponential gaps and running times; each job takes one core
+    (waiting-policies.txt Section 3).
 
     jobs: number of jobs. rate_per_s: lambda, jobs per second. service_s: 1 / mu, seconds.
     """
@@ -73,17 +75,24 @@ class ExponentialJobs:
             gaps[0] += now
             submit = np.cumsum(gaps)
             now = submit[-1]
-            yield Chunk(submit, services.exponential(self.service_s, number), np.ones(number, np.int64), np.zeros(number))
+            yield Chunk(
+                submit,
+                services.exponential(self.service_s, number),
+                np.ones(number, np.int64),
+                np.zeros(number),
+            )
 
 
 @dataclass(frozen=True, eq=False)
 class ListedJobs:
-    """Jobs that are written down, such as those of a log. Columns as of a Chunk; the seed changes nothing.
+    """Jobs that are written down, such as those of a log.
+
+    Columns as of a Chunk; the seed changes nothing.
 
     tags: of jobs of a log, its own ids and all other columns, as texts.
 
-    Raises InputError, naming the first job that is wrong (numbered from 1), for columns of unequal length, negative or endless
-    times, submissions out of order, or needs below one core or 0 GB.
+    Raises InputError, naming the first job that is wrong (numbered from 1), for columns of unequal
+    length, negative or endless times, submissions out of order, or needs below one core or 0 GB.
     """
 
     submit_s: Floats = field(repr=False)
@@ -94,18 +103,35 @@ class ListedJobs:
     tags: Tags = field(default_factory=Tags, repr=False)
 
     def __post_init__(self) -> None:
-        for column, kind in (("submit_s", np.float64), ("run_s", np.float64), ("cores", np.int64), ("memory_gb", np.float64)):
+        for column, kind in (
+            ("submit_s", np.float64),
+            ("run_s", np.float64),
+            ("cores", np.int64),
+            ("memory_gb", np.float64),
+        ):
             values = np.ascontiguousarray(getattr(self, column), dtype=kind)
-            require(values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},)")
+            require(
+                values.shape == (self.jobs,), f"shape of {column}", values.shape, f"({self.jobs},)"
+            )
             object.__setattr__(self, column, values)
         if self.jobs == 0:
             raise InputError(f"{self.name}: no usable job")
         for column, least in (("submit_s", 0), ("run_s", 0), ("cores", 1), ("memory_gb", 0)):
             values = getattr(self, column)
             for index in np.flatnonzero(~(np.isfinite(values) & (values >= least)))[:1]:
-                require(False, f"{column} of job {index + 1}", values[index].item(), f"a number >= {least}")
+                require(
+                    False,
+                    f"{column} of job {index + 1}",
+                    values[index].item(),
+                    f"a number >= {least}",
+                )
         for index in np.flatnonzero(np.diff(self.submit_s) < 0)[:1]:
-            require(False, f"submit_s of job {index + 2}", self.submit_s[index + 1].item(), "not before the job before it")
+            require(
+                False,
+                f"submit_s of job {index + 2}",
+                self.submit_s[index + 1].item(),
+                "not before the job before it",
+            )
 
     def __str__(self) -> str:
         return f"{self.jobs} jobs" if self.name == "jobs" else f"{self.name}, {self.jobs} jobs"
@@ -119,13 +145,17 @@ class ListedJobs:
         """The jobs, chunk by chunk."""
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
-            yield Chunk(self.submit_s[part], self.run_s[part], self.cores[part], self.memory_gb[part])
+            yield Chunk(
+                self.submit_s[part], self.run_s[part], self.cores[part], self.memory_gb[part]
+            )
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
-    """The jobs of a thesis scenario as run on one GPU type, each on one slot: its execution times with the jobs' own draws.
+    """The jobs of a thesis scenario as run on one GPU type, each on one slot: its execution times
+    with the jobs' own draws.
 
-    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. Provisioning has no part in it: owned machines stand ready.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. Provisioning has no part in
+    it: owned machines stand ready.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")

@@ -13,7 +13,8 @@ from cgrsp_simpy.waiting.jobs import ListedJobs
 
 __all__ = ["ReadJobs", "describe", "read_jobs"]
 
-DAY_S, SHORT_S = 86_400, 180  # the paper's short jobs, waiting-policies.txt Section 6.1: below 3 minutes
+# the paper's short jobs, waiting-policies.txt Section 6.1: below 3 minutes
+DAY_S, SHORT_S = 86_400, 180
 
 
 class ReadJobs(NamedTuple):
@@ -33,15 +34,25 @@ def read_jobs(
 ) -> ReadJobs:
     """Read a log of batch jobs; the arguments are those of `cgrsp_simpy.logs.read_log`.
 
-    Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and memory_gb (else 0) are taken where they
-    are told. A job of 0 s takes no time, and is kept; one without a processor is left out.
+    Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and memory_gb
+    (else 0) are taken where they are told. A job of 0 s takes no time, and is kept; one without
+    a processor is left out.
 
     Raises InputError with the file's name, and the line where there is one.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
-    log = log.usable("jobs for waiting policies", ("submit_s", "service_s"), {"no processors": _without_cores})
+    log = log.usable(
+        "jobs for waiting policies", ("submit_s", "service_s"), {"no processors": _without_cores}
+    )
     submit_s, cores = log["submit_s"], np.ceil(log.get("cores", 1)).astype(np.int64)
-    jobs = ListedJobs(submit_s - submit_s[0], log["service_s"], cores, log.get("memory_gb", 0), log.path.name, log.tags)
+    jobs = ListedJobs(
+        submit_s - submit_s[0],
+        log["service_s"],
+        cores,
+        log.get("memory_gb", 0),
+        log.path.name,
+        log.tags,
+    )
     return ReadJobs(jobs, log)
 
 
@@ -50,13 +61,19 @@ def _without_cores(log: Log) -> np.ndarray:
 
 
 def describe(jobs: ListedJobs) -> str:
-    """A log in one line; its days end with the last submission, and load is the core-seconds submitted a second."""
+    """A log in one line; its days end with the last submission, and load is the core-seconds
+    submitted a second.
+    """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = "all at once"
     if span_s:
-        rates = f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f} cores"
+        rates = (
+            f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load {jobs.run_s @ jobs.cores / span_s:,.1f}"
+            " cores"
+        )
     return (
-        f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time mean {jobs.run_s.mean():,.1f} s, "
-        f"median {np.median(jobs.run_s):,.1f} s, {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; "
-        f"mean cores {jobs.cores.mean():,.2f}"
+        f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time"
+        f" mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
+        f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean cores"
+        f" {jobs.cores.mean():,.2f}"
     )

@@ -14,14 +14,26 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_whole, requ
 from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
-__all__ = ["M5", "PAPER_PRICES", "Prices", "Room", "Size", "exact_gb", "read_sizes", "rent_per_h", "size_for"]
+__all__ = [
+    "M5",
+    "PAPER_PRICES",
+    "Prices",
+    "Room",
+    "Size",
+    "exact_gb",
+    "read_sizes",
+    "rent_per_h",
+    "size_for",
+]
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a machine costs per hour, in any unit of money: p_f fixed, whether it works or not, and p_o on demand.
+    """What a machine costs per hour, in any unit of money: p_f fixed, whether it works or not,
+    and p_o on demand.
 
-    The defaults are the paper's m5.large, in US cents (waiting-policies.txt Table 1 and Section 3.1).
+    The defaults are the paper's m5.large, in US cents (waiting-policies.txt Table 1 and
+    Section 3.1).
     """
 
     fixed: float = 3.84
@@ -35,9 +47,14 @@ class Prices:
     def notes(self) -> list[str]:
         """What is odd about the prices, though allowed."""
         odd = {
-            "the fixed price is 0: owning costs nothing, so more machines are never worse": self.fixed == 0,
-            "the on-demand price is 0: renting costs nothing, so no machine pays": self.on_demand == 0,
-            "the fixed price exceeds the on-demand price: no machine pays, however busy it is": self.fixed > self.on_demand > 0,
+            (
+                "the fixed price is 0: owning costs nothing, so more machines are never worse"
+            ): self.fixed == 0,
+            "the on-demand price is 0: renting costs nothing, so no machine pays": self.on_demand
+            == 0,
+            (
+                "the fixed price exceeds the on-demand price: no machine pays, however busy it is"
+            ): self.fixed > self.on_demand > 0,
         }
         return [note for note, applies in odd.items() if applies]
 
@@ -66,8 +83,8 @@ class Size:
         object.__setattr__(self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb))))
 
 
-# The m5 family at US$ 0.048 a core and hour, 4 GB a core (waiting-policies.txt Section 5). One core, half an m5.large, is for
-# sale nowhere, but in the authors' own program.
+# The m5 family at US$ 0.048 a core and hour, 4 GB a core (waiting-policies.txt Section 5). One
+# core, half an m5.large, is for sale nowhere, but in the authors' own program.
 M5 = tuple(
     Size(name, cores, 4.0 * cores, 0.048 * cores)
     for name, cores in (
@@ -91,7 +108,12 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     with csv_faults(path), Path(path).open(encoding="utf-8-sig", newline="") as file:
         table = csv.DictReader(file)
         missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
-        require(not missing, "columns", ",".join(table.fieldnames or ()), "name,cores,memory_gb,price_per_h")
+        require(
+            not missing,
+            "columns",
+            ",".join(table.fieldnames or ()),
+            "name,cores,memory_gb,price_per_h",
+        )
         sizes = tuple(_size(table.line_num, row) for row in table)
     if not sizes:
         raise InputError(f"{path}: no size of machine")
@@ -100,34 +122,46 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
 
 def _size(line: int, row: dict[str, str]) -> Size:
     try:
-        return Size(row["name"], int(row["cores"]), float(row["memory_gb"]), float(row["price_per_h"]))
+        return Size(
+            row["name"], int(row["cores"]), float(row["memory_gb"]), float(row["price_per_h"])
+        )
     except (TypeError, ValueError) as error:
         raise InputError(f"line {line}: {error}") from None
 
 
 def size_for(cores: int, memory_gb: float, sizes: Sequence[Size] = M5) -> Size | None:
-    """The cheapest size that a job fits on (waiting-policies.txt Section 5); None if there is none."""
+    """The cheapest size that a job fits on (waiting-policies.txt Section 5); None if
+    there is none.
+    """
     sufficient = (size for size in sizes if size.cores >= cores and size.memory_gb >= memory_gb)
     return min(sufficient, key=lambda size: (size.price_per_h, size.cores), default=None)
 
 
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
-    """Price per hour of renting each job's machine; infinite where a job fits on none. Shapes (jobs,)."""
+    """Price per hour of renting each job's machine; infinite where a job fits on none.
+
+    Shapes (jobs,).
+    """
     rent = np.full(len(cores), np.inf)
     for size in sizes:
-        rent[(cores <= size.cores) & (memory_gb <= size.memory_gb) & (rent > size.price_per_h)] = size.price_per_h
+        rent[(cores <= size.cores) & (memory_gb <= size.memory_gb) & (rent > size.price_per_h)] = (
+            size.price_per_h
+        )
     return rent
 
 
 class Room:
     """What is free on machines that jobs share: the book of cores and memory.
 
-    Best fit: of the machines with room for a job, the one with the fewest free cores, then the least free memory.
+    Best fit: of the machines with room for a job, the one with the fewest free cores, then the
+    least free memory.
     """
 
     def __init__(self, machines: Sequence[Size]) -> None:
         self.free: list[tuple[int, float]] = [(size.cores, size.memory_gb) for size in machines]
-        self._ranked = sorted((cores, memory, index) for index, (cores, memory) in enumerate(self.free))
+        self._ranked = sorted(
+            (cores, memory, index) for index, (cores, memory) in enumerate(self.free)
+        )
 
     def copy(self) -> Room:
         """The same book once more."""

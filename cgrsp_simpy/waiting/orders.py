@@ -15,10 +15,12 @@ __all__ = ["ORDERS", "Line", "Order", "WaitingView", "first_come", "order_of", "
 
 
 class WaitingView:
-    """What an order sees at a decision; read only: the jobs that wait, their running times, and where there is room.
+    """What an order sees at a decision; read only: the jobs that wait, their running times, and
+    where there is room.
 
-    now_s: the clock, seconds. A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0. Nothing is
-    seen of jobs that have not come, nor of how long a job is willing to wait.
+    now_s: the clock, seconds. A job has id, submit_s, run_s, cores and memory_gb. A machine goes
+    by its index, from 0. Nothing is seen of jobs that have not come, nor of how long a job is
+    willing to wait.
     """
 
     __slots__ = ("_line", "_machines", "now_s")
@@ -34,7 +36,9 @@ class WaitingView:
 
     @property
     def by_time(self) -> Sequence[Arriving]:
-        """The same by running time, of equals the first to come; live, a job that gets a machine is off it at once."""
+        """The same by running time, of equals the first to come; live, a job that gets a machine
+        is off it at once.
+        """
         return self._line.by_time()
 
     @property
@@ -50,7 +54,9 @@ class WaitingView:
         return arrived[0] if arrived else None
 
     def room(self, job: Arriving) -> int | None:
-        """Of the machines with room for a job the one that fits best, or fell idle last; None if none has."""
+        """Of the machines with room for a job the one that fits best, or fell idle last;
+        None if none has.
+        """
         return self._machines.room(job)
 
     def rooms(self, job: Arriving) -> list[int]:
@@ -61,7 +67,9 @@ class WaitingView:
 # ---- orders ----
 
 Order = Callable[[WaitingView], Iterable["tuple[Arriving, int] | Wake"] | None]
-"""Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair when the last has its own."""
+"""Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair
+when the last has its own.
+"""
 
 
 def first_come(view: WaitingView) -> Iterator[tuple[Arriving, int]]:
@@ -71,7 +79,9 @@ def first_come(view: WaitingView) -> Iterator[tuple[Arriving, int]]:
 
 
 def shortest_first(view: WaitingView) -> Iterator[tuple[Arriving, int]]:
-    """The job of the shortest running time first of those that find room; of equals the first to come."""
+    """The job of the shortest running time first of those that find room; of equals the
+    first to come.
+    """
     place, line, refused = 0, view.by_time, set[tuple[int, float]]()  # needs that find no room now
     while place < len(line) and not view.full:
         job = line[place]
@@ -87,7 +97,8 @@ ORDERS: dict[str, Callable[[], Order]] = {"fcfs": lambda: first_come, "sjf": lam
 
 
 def order_of(order: str | Order) -> Order:
-    """An order from its text, fcfs, sjf or "own.py:function"; a function of a WaitingView is passed through.
+    """An order from its text, fcfs, sjf or "own.py:function"; a function of a WaitingView is
+    passed through.
 
     Raises InputError for an unknown name or file, or what is neither text nor function.
     """
@@ -100,7 +111,8 @@ def order_of(order: str | Order) -> Order:
 class Line:
     """The line for fixed machines, kept by the engine.
 
-    waiting: jobs, oldest first. arrived: the same, and before and among them some that wait no longer.
+    waiting: jobs, oldest first. arrived: the same, and before and among them some that
+    wait no longer.
     """
 
     def __init__(self, machines: Machines) -> None:

@@ -71,14 +71,17 @@ class Outcome:
             Where it has not been simulated, or nothing was kept.
         """
         if self.jobs is None or self.claims is None:
-            raise InputError("only a simulation whose jobs are kept has a timeline: simulate(case, keep=True)")
+            raise InputError(
+                "only a simulation whose jobs are kept has a timeline: simulate(case, keep=True)"
+            )
         order, policy = self.case.order, self.case.policy.name
         told = order if isinstance(order, str) else policy_name(order)
         name = policy if order == "fcfs" else f"{policy}, {told}"
         return timeline_of(self.case.machines, self.jobs, self.claims, name)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a job: its number from 1, what it needs, when it came and started, seconds; tags.
+        """One dict a job: its number from 1, what it needs, when it came and started,
+        seconds; tags.
 
         Raises
         ------
@@ -89,7 +92,13 @@ class Outcome:
             raise InputError("only a run whose jobs are kept has rows: simulate(case, keep=True)")
         done = self.jobs
         names = ("job", *done.jobs._fields, "start_s", "wait_s", "on_demand")
-        columns = (done.place + 1, *done.jobs, done.start_s, done.wait_s, done.on_demand.astype(int))
+        columns = (
+            done.place + 1,
+            *done.jobs,
+            done.start_s,
+            done.wait_s,
+            done.on_demand.astype(int),
+        )
         rows = [dict(zip(names, row)) for row in zip(*(column.tolist() for column in columns))]
         return [{**row, **self.tags.of(place, row)} for place, row in enumerate(rows)]
 
@@ -111,10 +120,12 @@ class Outcome:
         return {name: batched(values) for name, values in self.by_batch().items()}
 
     def by(self, tag: str) -> list[dict[str, Any]]:
-        """What became of the jobs of each value of a log's column: a row for each, in the order of the alphabet.
+        """What became of the jobs of each value of a log's column: a row for each, in the order
+        of the alphabet.
 
-        by, value: the column and its value. jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the jobs.
-        core_hours, on_demand_core_hours: cores times running time, of all and of those on demand.
+        by, value: the column and its value. jobs: their number. wait_s, service_s: means.
+        on_demand_fraction: share of the jobs. core_hours, on_demand_core_hours: cores times running
+        time, of all and of those on demand.
 
         Raises InputError for a column that the log does not have, or where the jobs were not kept.
         """
@@ -138,7 +149,9 @@ class Outcome:
 
     @property
     def tags(self) -> Tags:
-        """The log's own columns of the jobs, job_id among them; none for jobs that are not from a log."""
+        """The log's own columns of the jobs, job_id among them; none for jobs that are
+        not from a log.
+        """
         source = self.case.source
         return source.tags if isinstance(source, ListedJobs) else Tags()
 
@@ -150,9 +163,13 @@ class Outcome:
 
 
 def batched(values: npt.NDArray[np.float64]) -> Mean:
-    """The mean of a whole run, with the half width that its batches have; values: as of `by_batch`."""
+    """The mean of a whole run, with the half width that its batches have; values: as
+    of `by_batch`.
+    """
     found, centre = mean(values[1:]), values[0].item()
-    return replace(found, mean=centre, low=centre - found.half_width, high=centre + found.half_width)
+    return replace(
+        found, mean=centre, low=centre - found.half_width, high=centre + found.half_width
+    )
 
 
 def of_trials(outcomes: Sequence[Outcome]) -> dict[str, Mean]:

@@ -37,8 +37,9 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.
 class WaitingPolicy:
     """Who waits. A job that does not, or no longer, runs on a machine rented on demand.
 
-    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t, seconds; a job that runs shorter goes
-    on demand without waiting. balks: a job that would have to wait longer than wait_s goes on demand at once, not after wait_s.
+    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t, seconds;
+    a job that runs shorter goes on demand without waiting. balks: a job that would have to wait
+    longer than wait_s goes on demand at once, not after wait_s.
     """
 
     name: str
@@ -53,7 +54,9 @@ class WaitingPolicy:
 
     @property
     def rents(self) -> bool:
-        """Whether any job ever runs on demand; if not (ajw), there is nothing to do without fixed machines."""
+        """Whether any job ever runs on demand; if not (ajw), there is nothing to do without
+        fixed machines.
+        """
         return self.wait_s < math.inf or self.short_s > 0
 
 
@@ -73,12 +76,16 @@ def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 
 
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """Short waits wait: who would wait longer than wait_s, b, in seconds, goes on demand at once (Section 4.1)."""
+    """Short waits wait: who would wait longer than wait_s, b, in seconds, goes on demand at once
+    (Section 4.1).
+    """
     return WaitingPolicy("sww", wait_s=wait_s, balks=True)
 
 
 def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
-    """Long jobs wait: those that run below short_s, t, in seconds, go on demand at once (Section 4.2)."""
+    """Long jobs wait: those that run below short_s, t, in seconds, go on demand at once
+    (Section 4.2).
+    """
     return WaitingPolicy("ljw", short_s=short_s)
 
 
@@ -95,11 +102,16 @@ POLICIES: dict[str, Callable[..., WaitingPolicy]] = {
     "ljw": ljw,
     "compound": compound,
 }
-"""Name -> factory, with the paper's baseline for b and t (waiting-policies.txt Sections 3.1 to 4.3)."""
+"""Name -> factory, with the paper's baseline for b and t (waiting-policies.txt
+Sections 3.1 to 4.3).
+"""
 
 
-def waiting_policy(text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
-    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as in "sww:wait_s=60".
+def waiting_policy(
+    text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
+) -> WaitingPolicy:
+    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as in
+    "sww:wait_s=60".
 
     Parameters
     ----------
@@ -136,11 +148,13 @@ def limits_of(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Mispredictions:
-    """How often predictions fail (waiting-policies.txt Sections 4.1.1 and 4.2.1); over + under is at most 1 of each kind.
+    """How often predictions fail (waiting-policies.txt Sections 4.1.1 and 4.2.1); over + under is
+    at most 1 of each kind.
 
-    wait_over: share of the jobs that a balking policy sends on demand though they would not wait too long. wait_under: share
-    of those that would, and are let wait, in vain. run_over: share of the short jobs that are taken for long. run_under: share
-    of the long jobs that are taken for short.
+    wait_over: share of the jobs that a balking policy sends on demand though they would not
+    wait too long. wait_under: share of those that would, and are let wait, in vain. run_over:
+    share of the short jobs that are taken for long. run_under: share of the long jobs that are
+    taken for short.
     """
 
     wait_over: float = 0.0
@@ -156,7 +170,8 @@ class Mispredictions:
 
 
 NO_ERRORS = Mispredictions()
-WAITS, GOES, MISLED = 0, 1, 2  # what is foreseen for a job: it may wait, goes on demand, or waits though it should balk
+# what is foreseen for a job: it may wait, goes on demand, or waits though it should balk
+WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]
 
 
@@ -165,7 +180,8 @@ def foreseen(
 ) -> Iterator[tuple[Chunk, Kinds]]:
     """The jobs of a seed, each with what is foreseen for it on arrival: WAITS, GOES or MISLED.
 
-    The draws of mistaken jobs are the jobs' own: they are the same under every policy and with every share of errors.
+    The draws of mistaken jobs are the jobs' own: they are the same under every policy and with
+    every share of errors.
     """
     waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
     for chunk in source.chunks(seed):

@@ -49,7 +49,10 @@ def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
     """
     check_whole("seed", seed, least=0)
     if not isinstance(case.machines, int) or not case.recursive:
-        raise InputError("the recursion is for machines that a job takes as a whole, first come, first served; simulate instead")
+        raise InputError(
+            "the recursion is for machines that a job takes as a whole, first come, first served;"
+            " simulate instead"
+        )
     tally, kept = Tally(case.jobs, steady=case.steady), []
     for done in recursion(case.foreseen(seed), case.policy, case.machines, case.work_conserving):
         tally.add(done)
@@ -59,12 +62,16 @@ def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
 
 
 def recursion(
-    foreseen: Iterable[tuple[Chunk, Kinds]], policy: WaitingPolicy, servers: int, work_conserving: bool = False
+    foreseen: Iterable[tuple[Chunk, Kinds]],
+    policy: WaitingPolicy,
+    servers: int,
+    work_conserving: bool = False,
 ) -> Iterator[Columns]:
     """What becomes of the jobs, chunk by chunk; memory does not grow with their number.
 
-    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F becomes S(n) + run time; unless
-    S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and Wolfowitz's recursion, with patience.)
+    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F), and F
+    becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on demand. (Kiefer and
+    Wolfowitz's recursion, with patience.)
     """
     ends = [0.0] * servers or [math.inf]  # a heap: when each machine falls free
     first = 0
@@ -74,12 +81,16 @@ def recursion(
         first += len(starts)
 
 
-def _starts(chunk: Chunk, kinds: Kinds, ends: list[float], wait_s: float, work_conserving: bool) -> Floats:
+def _starts(
+    chunk: Chunk, kinds: Kinds, ends: list[float], wait_s: float, work_conserving: bool
+) -> Floats:
     """When each job starts on a fixed machine; NaN if it does not."""
     patience = np.where(kinds == GOES, 0.0 if work_conserving else -math.inf, wait_s)
     starts: list[float] = []
     add = starts.append
-    for submit, run, latest in zip(chunk.submit_s.tolist(), chunk.run_s.tolist(), (chunk.submit_s + patience).tolist()):
+    for submit, run, latest in zip(
+        chunk.submit_s.tolist(), chunk.run_s.tolist(), (chunk.submit_s + patience).tolist()
+    ):
         start = ends[0]
         if start < submit:
             start = submit
@@ -91,8 +102,12 @@ def _starts(chunk: Chunk, kinds: Kinds, ends: list[float], wait_s: float, work_c
     return np.array(starts)
 
 
-def _columns(first: int, chunk: Chunk, kinds: Kinds, starts: Floats, policy: WaitingPolicy) -> Columns:
+def _columns(
+    first: int, chunk: Chunk, kinds: Kinds, starts: Floats, policy: WaitingPolicy
+) -> Columns:
     on_demand = np.isnan(starts)
     in_vain = on_demand & (kinds != GOES) & ((kinds == MISLED) | (not policy.balks))
     gone = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
-    return Columns(np.arange(first, first + len(starts)), chunk, np.where(on_demand, gone, starts), on_demand)
+    return Columns(
+        np.arange(first, first + len(starts)), chunk, np.where(on_demand, gone, starts), on_demand
+    )

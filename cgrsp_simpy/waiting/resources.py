@@ -14,12 +14,24 @@ from cgrsp_simpy.engine.claims import Part, Place, Pool, Slot
 from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.waiting.machines import Room, Size
 
-__all__ = ["Arriving", "Machines", "Plan", "SharedMachines", "SharedPlan", "WholeMachines", "WholePlan"]
+__all__ = [
+    "Arriving",
+    "Machines",
+    "Plan",
+    "SharedMachines",
+    "SharedPlan",
+    "WholeMachines",
+    "WholePlan",
+]
 
 
 @dataclass(slots=True, eq=False)
 class Arriving:
-    """A job. id: its number in the order of submission, from 1. submit_s, run_s: seconds. cores, memory_gb: what it needs."""
+    """A job.
+
+    id: its number in the order of submission, from 1. submit_s, run_s: seconds. cores, memory_gb:
+    what it needs.
+    """
 
     id: int
     submit_s: float
@@ -56,7 +68,10 @@ class WholeMachines:
         return sorted(self._idle)
 
     def take(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
-        """A job is promised a machine; its parts of the places. Raises PlaceError for a machine that is none, or not idle."""
+        """A job is promised a machine; its parts of the places.
+
+        Raises PlaceError for a machine that is none, or not idle.
+        """
         if self._idle and machine == self._idle[-1]:
             self._idle.pop()
         else:
@@ -80,7 +95,10 @@ class SharedMachines:
     def places(self, env: simpy.Environment) -> list[Place]:
         """Cores and memory of the first machine, of the second, and so on."""
         pools = [
-            (Pool(env, "machine", index, size.cores, "cores"), Pool(env, "machine", index, size.memory_gb, "GB"))
+            (
+                Pool(env, "machine", index, size.cores, "cores"),
+                Pool(env, "machine", index, size.memory_gb, "GB"),
+            )
             for index, size in enumerate(self._sizes)
         ]
         return [pool for pair in pools for pool in pair]
@@ -98,10 +116,17 @@ class SharedMachines:
     def rooms(self, job: Arriving) -> list[int]:
         """The machines with room for a job."""
         free = enumerate(self._room.free)
-        return [index for index, (cores, memory_gb) in free if cores >= job.cores and memory_gb >= job.memory_gb]
+        return [
+            index
+            for index, (cores, memory_gb) in free
+            if cores >= job.cores and memory_gb >= job.memory_gb
+        ]
 
     def take(self, job: Arriving, machine: int) -> Sequence[Part]:
-        """A job is promised room on a machine; its parts of the places. Raises PlaceError for a machine that is none."""
+        """A job is promised room on a machine; its parts of the places.
+
+        Raises PlaceError for a machine that is none.
+        """
         _check_machine(machine, len(self._sizes))
         self._room.change(machine, -job.cores, -job.memory_gb)
         return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
@@ -120,7 +145,9 @@ def _check_machine(machine: Any, number: int) -> None:
 
 
 class WholePlan:
-    """When each whole machine falls free, with every job planned that has been admitted: exact, first come, first served."""
+    """When each whole machine falls free, with every job planned that has been admitted: exact,
+    first come, first served.
+    """
 
     def __init__(self, number: int) -> None:
         self._ends = [0.0] * number or [math.inf]  # a heap
@@ -134,18 +161,22 @@ class WholePlan:
         return True
 
     def lingers(self, job: Arriving, patience_s: float) -> None:
-        """A job that is not admitted waits all the same, in vain: whoever takes a whole machine passes it."""
+        """A job that is not admitted waits all the same, in vain: whoever takes a whole
+        machine passes it.
+        """
 
 
 class SharedPlan:
-    """What is free on shared machines once the last job that has been admitted starts: exact, first come, first served.
+    """What is free on shared machines once the last job that has been admitted starts: exact, first
+    come, first served.
 
     Nobody overtakes, so no job that comes later starts before that moment.
     """
 
     def __init__(self, sizes: Sequence[Size]) -> None:
         self._room = Room(sizes)
-        self._ends: list[tuple[float, int, int, float]] = []  # a heap of end, machine, cores, memory
+        # a heap of end, machine, cores, memory
+        self._ends: list[tuple[float, int, int, float]] = []
         self._last_s = 0.0
 
     def admits(self, job: Arriving, patience_s: float) -> bool:
@@ -155,7 +186,8 @@ class SharedPlan:
         _pass(room, ends, start_s)
         index = room.best(job.cores, job.memory_gb)
         if index < 0 and start_s <= latest_s:
-            room, ends = room.copy(), ends.copy()  # a look ahead, of no effect on others if the job is not admitted
+            # a look ahead, of no effect on others if the job is not admitted
+            room, ends = room.copy(), ends.copy()
             while index < 0 and ends and ends[0][0] <= latest_s:
                 start_s = ends[0][0]
                 _pass(room, ends, start_s)
@@ -168,7 +200,9 @@ class SharedPlan:
         return True
 
     def lingers(self, job: Arriving, patience_s: float) -> None:
-        """A job that is not admitted waits all the same, in vain: until it gives up, nobody behind it starts."""
+        """A job that is not admitted waits all the same, in vain: until it gives up, nobody
+        behind it starts.
+        """
         self._last_s = max(self._last_s, job.submit_s + patience_s)
 
 

@@ -1,4 +1,6 @@
-"""Fixed machines and machines on demand, process by process: jobs wait, give up, balk, or go on demand at once."""
+"""Fixed machines and machines on demand, process by process: jobs wait, give up, balk, or go on
+demand at once.
+"""
 
 from __future__ import annotations
 
@@ -75,18 +77,27 @@ def simulate(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
 class Simulation:
     """A case that has been set up, with its source of jobs about to start.
 
-    A balking job that is served in another order than first come first served, where that takes knowledge of the jobs to come,
-    stays in the queue unseen, and if it has not started after the longest wait it has never been there. With sjf that is exact,
-    as waiting jobs hold up nobody there who would start.
+    A balking job that is served in another order than first come first served, where that takes
+    knowledge of the jobs to come, stays in the queue unseen, and if it has not started after the
+    longest wait it has never been there. With sjf that is exact, as waiting jobs hold up nobody
+    there who would start.
     """
 
-    def __init__(self, case: Case, seed: int = 0, listener: Listener | None = None, *, keep: bool = False) -> None:
+    def __init__(
+        self, case: Case, seed: int = 0, listener: Listener | None = None, *, keep: bool = False
+    ) -> None:
         check_whole("seed", seed, least=0)
         self.case, self.seed, self.policy = case, seed, case.policy
         env = self.env = simpy.Environment()
-        machines: Machines = WholeMachines(case.machines) if isinstance(case.machines, int) else SharedMachines(case.machines)
+        machines: Machines = (
+            WholeMachines(case.machines)
+            if isinstance(case.machines, int)
+            else SharedMachines(case.machines)
+        )
         log: list[Held] | None = [] if keep else None
-        self.engine = Engine(env, machines.places(env), Line(machines), order_of(case.order), listener, log)
+        self.engine = Engine(
+            env, machines.places(env), Line(machines), order_of(case.order), listener, log
+        )
         self.plan = _plan(case)
         self.ledger = _Ledger(case, keep)
         env.process(self.source(self.arrivals(case.foreseen(seed))))
@@ -119,7 +130,10 @@ class Simulation:
             env.process(self.job_process(job, kind))
 
     def job_process(self, job: Arriving, kind: int) -> Process:
-        """A job: perhaps a wait, then execution, on a fixed machine or on demand. kind: what is foreseen for it."""
+        """A job: perhaps a wait, then execution, on a fixed machine or on demand.
+
+        kind: what is foreseen for it.
+        """
         env, engine = self.env, self.engine
         claim = None
         if kind != GOES or self.case.work_conserving:
@@ -158,7 +172,14 @@ class Simulation:
         """A job goes on demand: since when it has run there, and how long from now it does."""
         now_s, tell = self.env.now, self.engine.tell
         if self.policy.balks and kind != MISLED and job.submit_s < now_s:
-            tell("rents", job, f"since {job.submit_s:.2f} s: it foresaw a wait of more than {self.policy.wait_s:g} s")
+            tell(
+                "rents",
+                job,
+                (
+                    f"since {job.submit_s:.2f} s: it foresaw a wait of more than"
+                    f" {self.policy.wait_s:g} s"
+                ),
+            )
             return job.submit_s, delay_until(now_s, job.submit_s + job.run_s)
         if now_s > job.submit_s:
             tell("gives up", job, f"after {now_s - job.submit_s:.2f} s")
@@ -167,7 +188,9 @@ class Simulation:
 
 
 def _plan(case: Case) -> Plan | None:
-    """By which a balking job knows its wait on arrival, first come, first served; None for any other."""
+    """By which a balking job knows its wait on arrival, first come, first served; None
+    for any other.
+    """
     if not case.policy.balks or case.order != "fcfs":
         return None
     return WholePlan(case.machines) if isinstance(case.machines, int) else SharedPlan(case.machines)

@@ -4,9 +4,10 @@
 """
 
 # %% [markdown]
-# Four jobs share one GPU, first come, first served. How does a program follow them through time? It keeps a list of what is
-# due: the **future event list**. It takes the earliest entry, sets the clock to it, and lets it change the state. What
-# follows from that goes onto the list. A job arrives or a job ends: there is nothing else to know.
+# Four jobs share one GPU, first come, first served. How does a program follow them
+# through time? It keeps a list of what is due: the **future event list**. It takes the
+# earliest entry, sets the clock to it, and lets it change the state. What follows from
+# that goes onto the list. A job arrives or a job ends: there is nothing else to know.
 
 # %%
 import heapq
@@ -20,7 +21,7 @@ import cgrsp_simpy as cg
 SUBMIT_S = (10, 25, 30, 55)
 SERVICE_S = (40, 10, 30, 20)
 
-# %% By hand: a heap, a clock, and a state that consists of a queue and of the job on the GPU
+# %% By hand: a heap, a clock, and a state: a queue, and the job on the GPU
 future = [(SUBMIT_S[0], "submit", 0)]
 queue, on_gpu, by_hand = [], None, []
 while future:
@@ -34,21 +35,42 @@ while future:
     if queue and on_gpu is None:  # a start puts the end onto the list
         on_gpu = queue.pop(0)
         heapq.heappush(future, (now_s + SERVICE_S[on_gpu], "finish", on_gpu))
-    by_hand.append((now_s, f"{kind} {job}", tuple(queue), on_gpu, tuple(f"{s} {what} {who}" for s, what, who in sorted(future))))
+    by_hand.append(
+        (
+            now_s,
+            f"{kind} {job}",
+            tuple(queue),
+            on_gpu,
+            tuple(f"{s} {what} {who}" for s, what, who in sorted(future)),
+        )
+    )
 
 ROW = "{:>7}  {:<10}{:<10}{:<8}{}"
 print(ROW.format("clock/s", "event", "waiting", "on GPU", "future event list"))
 for now_s, event, waiting, job, due in by_hand:
-    print(ROW.format(now_s, event, " ".join(map(str, waiting)) or "-", "-" if job is None else job, ", ".join(due) or "-"))
-print(f"\n{len(by_hand)} events; a clock that ticks once a second would look {by_hand[-1][0]} times, mostly in vain")
+    print(
+        ROW.format(
+            now_s,
+            event,
+            " ".join(map(str, waiting)) or "-",
+            "-" if job is None else job,
+            ", ".join(due) or "-",
+        )
+    )
+print(
+    f"\n{len(by_hand)} events; a clock that ticks once a second would look"
+    f" {by_hand[-1][0]} times, mostly in vain"
+)
 assert len(by_hand) == 8
 
 # %% [markdown]
-# The list is short: the next arrival, and the end of the job that runs. The arrivals after the next need not be there yet.
+# The list is short: the next arrival, and the end of the job that runs. The arrivals
+# after the next need not be there yet.
 #
-# In SimPy a job is a **process**, a function that pauses at each `yield`. The event list is inside the environment. It can be
-# stepped: one call of `env.step()` takes one entry. Its own list is longer, since the start of a process, a granted request
-# and a release are entries, too.
+# In SimPy a job is a **process**, a function that pauses at each `yield`. The event
+# list is inside the environment. It can be stepped: one call of `env.step()` takes one
+# entry. Its own list is longer, since the start of a process, a granted request and
+# a release are entries, too.
 
 # %% SimPy, one step at a time
 env = simpy.Environment()
@@ -70,19 +92,39 @@ taken = Counter()
 while env.peek() < simpy.core.Infinity:  # the time of the next entry
     env.step()
     taken[env.now] += 1
-print("\nentries that SimPy takes:", ", ".join(f"{number} at {now_s}" for now_s, number in taken.items()), "s")
+print(
+    "\nentries that SimPy takes:",
+    ", ".join(f"{number} at {now_s}" for now_s, number in taken.items()),
+    "s",
+)
 print("starts:", ", ".join(f"job {job} at {start_s[job]} s" for job in sorted(start_s)))
 
 # %% [markdown]
-# The package's engine is made of such processes. `cg.step_through` stops it after each event and shows the state. We let a
-# GPU come at once (no provisioning delay) and jobs take exactly their mean time. At one instant several events follow each
-# other (submit, decide, dispatch, start); the last state of each instant is a row of our table.
+# The package's engine is made of such processes. `cg.step_through` stops it after each
+# event and shows the state. We let a GPU come at once (no provisioning delay) and jobs
+# take exactly their mean time. At one instant several events follow each other (submit,
+# decide, dispatch, start); the last state of each instant is a row of our table.
 
 # %% The same four jobs in the package
-server = cg.GpuType("GPU", price_usd_per_h=1.0, mean_execution_s=(10, 20, 30, 40), high_stock_probability=1.0)
-jobs = [cg.Job(n, at_s, at_s + 3600, complexity=SERVICE_S[n] // 10) for n, at_s in enumerate(SUBMIT_S)]
+server = cg.GpuType(
+    "GPU",
+    price_usd_per_h=1.0,
+    mean_execution_s=(10, 20, 30, 40),
+    high_stock_probability=1.0,
+)
+jobs = [
+    cg.Job(n, at_s, at_s + 3600, complexity=SERVICE_S[n] // 10)
+    for n, at_s in enumerate(SUBMIT_S)
+]
 exact = cg.Service(sigma=(0.0,) * 4)
-four = cg.Scenario("four jobs", cg.JobList(jobs), (server,), (server,), market=cg.Market(delay_s=((0, 0),) * 3), service=exact)
+four = cg.Scenario(
+    "four jobs",
+    cg.JobList(jobs),
+    (server,),
+    (server,),
+    market=cg.Market(delay_s=((0, 0),) * 3),
+    service=exact,
+)
 
 steps = list(cg.step_through(four, "fifo"))
 print(f"\n{len(steps)} events in the engine; those at 25 s and at 50 s:\n")
@@ -90,10 +132,18 @@ print(*(step for step in steps if step.time_s in (25, 50)), sep="\n")
 
 last = {step.time_s: step for step in steps}
 in_engine = [
-    (s, step.waiting, step.slots[0], tuple(f"{due.time_s:g} {due.kind} {due.job}" for due in step.future))
+    (
+        s,
+        step.waiting,
+        step.slots[0],
+        tuple(f"{due.time_s:g} {due.kind} {due.job}" for due in step.future),
+    )
     for s, step in last.items()
 ]
-print("\nclock, queue, GPU and list as by hand, after each instant:", in_engine == [(row[0], *row[2:]) for row in by_hand])
+print(
+    "\nclock, queue, GPU and list as by hand, after each instant:",
+    in_engine == [(row[0], *row[2:]) for row in by_hand],
+)
 assert in_engine == [(row[0], *row[2:]) for row in by_hand]
 
 # %% The figure: between two events nothing changes
@@ -101,24 +151,60 @@ with cg.plots.styled("lecture"):
     figure = Figure(figsize=(10, 5.6), layout="constrained")
     top, bottom = figure.subplots(2, sharex=True, height_ratios=(2, 3))
     for job, begin_s in start_s.items():
-        top.broken_barh([(begin_s, SERVICE_S[job])], (0, 1), color="#4292c6", edgecolor="white", linewidth=2)
-        top.text(begin_s + SERVICE_S[job] / 2, 0.5, f"job {job}", ha="center", va="center", fontsize="small")
-    bottom.step([0, *(row[0] for row in by_hand)], [0, *(len(row[2]) for row in by_hand)], where="post", color="black")
+        top.broken_barh(
+            [(begin_s, SERVICE_S[job])],
+            (0, 1),
+            color="#4292c6",
+            edgecolor="white",
+            linewidth=2,
+        )
+        top.text(
+            begin_s + SERVICE_S[job] / 2,
+            0.5,
+            f"job {job}",
+            ha="center",
+            va="center",
+            fontsize="small",
+        )
+    bottom.step(
+        [0, *(row[0] for row in by_hand)],
+        [0, *(len(row[2]) for row in by_hand)],
+        where="post",
+        color="black",
+    )
     for now_s, event, *_ in by_hand:
         for ax in (top, bottom):
-            ax.axvline(now_s, color="#C04A00" if "submit" in event else "#0B4F9C", lw=1.5, ls=":", zorder=0)
-    top.set(yticks=[0.5], yticklabels=["GPU"], title=f"{len(by_hand)} events: a job arrives (orange), or ends (blue)")
-    bottom.set(xticks=[row[0] for row in by_hand], xlim=(0, 114), xlabel="clock (s)", ylabel="waiting jobs", yticks=(0, 1, 2))
+            ax.axvline(
+                now_s,
+                color="#C04A00" if "submit" in event else "#0B4F9C",
+                lw=1.5,
+                ls=":",
+                zorder=0,
+            )
+    top.set(
+        yticks=[0.5],
+        yticklabels=["GPU"],
+        title=f"{len(by_hand)} events: a job arrives (orange), or ends (blue)",
+    )
+    bottom.set(
+        xticks=[row[0] for row in by_hand],
+        xlim=(0, 114),
+        xlabel="clock (s)",
+        ylabel="waiting jobs",
+        yticks=(0, 1, 2),
+    )
     figure.savefig("lecture_1.png", dpi=150)
 
 # %% [markdown]
 # **Key points**
-# - State, clock, future event list: take the earliest entry, set the clock, change the state, enter what follows.
+# - State, clock, future event list: take the earliest entry, set the clock, change the
+#   state, enter what follows.
 # - The clock jumps. A quiet night costs no more than a quiet second.
 # - What counts is the number of events, not the length of the day.
 #
-# **1.1** A GPU that falls free now takes the shortest waiting job, not the oldest. What is the mean wait of the four jobs, in
-# seconds, from submission to start? `cg.exercises.check(1.1, answer)`
+# **1.1** A GPU that falls free now takes the shortest waiting job, not the oldest.
+# What is the mean wait of the four jobs, in seconds, from submission to start?
+# `cg.exercises.check(1.1, answer)`
 #
-# **1.2** First come, first served, as above. How many jobs wait on average over time, from 0 s until the last job ends?
-# `cg.exercises.check(1.2, answer)`
+# **1.2** First come, first served, as above. How many jobs wait on average over time,
+# from 0 s until the last job ends? `cg.exercises.check(1.2, answer)`

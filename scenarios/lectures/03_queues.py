@@ -1,11 +1,13 @@
-"""At utilisation 0.95 a job waits nineteen times its work; at 0.8, one queue in place of four leaves a fifth of the wait.
+"""At utilisation 0.95 a job waits nineteen times its work; at 0.8, one queue in place
+of four leaves a fifth of the wait.
 
 (Lecture 3: queues and theory)
 """
 
 # %% [markdown]
-# Before a model is believed it should give what is known. Take away delays and deadlines, and the engine is a textbook queue:
-# Poisson arrivals, exponential work, c slots: M/M/c. Its mean wait is known exactly (`cg.queueing`). So is M/D/1's, where all
+# Before a model is believed it should give what is known. Take away delays and
+# deadlines, and the engine is a textbook queue: Poisson arrivals, exponential work, c
+# slots: M/M/c. Its mean wait is known exactly (`cg.queueing`). So is M/D/1's, where all
 # jobs are equally long.
 
 # %%
@@ -21,18 +23,29 @@ from cgrsp_simpy.analysis.metrics import littles_law
 MEAN_S = 10.0
 RUNS, WITHIN = 10, 0.2
 RANDOM, EQUAL = cg.Service("exponential"), cg.Service("lognormal", sigma=(0.0,) * 4)
-SERVER = cg.GpuType("server", price_usd_per_h=1.0, mean_execution_s=(MEAN_S,) * 4, high_stock_probability=1.0)
+SERVER = cg.GpuType(
+    "server",
+    price_usd_per_h=1.0,
+    mean_execution_s=(MEAN_S,) * 4,
+    high_stock_probability=1.0,
+)
 
 
 def queue(load, slots=1, service=RANDOM):
     """Jobs of four kinds, equally frequent and equally long, at a load of each slot."""
-    work = cg.PoissonWorkload(jobs_a_run(load), rate_per_s=load * slots / MEAN_S, complexity_mix=(0.25,) * 4)
+    work = cg.PoissonWorkload(
+        jobs_a_run(load), rate_per_s=load * slots / MEAN_S, complexity_mix=(0.25,) * 4
+    )
     at_once = cg.Market(delay_s=((0, 0),) * 3)
-    return cg.Scenario("queue", work, (SERVER,) * slots, (SERVER,), market=at_once, service=service)
+    return cg.Scenario(
+        "queue", work, (SERVER,) * slots, (SERVER,), market=at_once, service=service
+    )
 
 
 def wait_s(scenario, policy="fifo"):
-    """Mean wait with its 95 % interval; the first fifth of each run, which starts empty, is left out."""
+    """Mean wait with its 95 % interval; the first fifth of each run, which starts
+    empty, is left out.
+    """
     means = []
     for seed in range(RUNS):
         jobs = cg.simulate(scenario, policy, seed).jobs[scenario.workload.jobs // 5 :]
@@ -48,19 +61,24 @@ def formula_s(kind, load):
 
 
 # %% [markdown]
-# **How long must a run be?** Fix it before you look: whoever lengthens runs until the interval holds the formula's value will
-# find in the end that it does. Waits in a row are alike, so the mean of n of them varies by more than their variance over n. For
-# M/M/1 it is known by how much (D. J. Daley, J. Austral. Math. Soc. 8, 1968): for large n by
+# **How long must a run be?** Fix it before you look: whoever lengthens runs until
+# the interval holds the formula's value will find in the end that it does. Waits in
+# a row are alike, so the mean of n of them varies by more than their variance over n.
+# For M/M/1 it is known by how much (D. J. Daley, J. Austral. Math. Soc. 8, 1968):
+# for large n by
 #
 #     mean^2 (2 + 5 rho - 4 rho^2 + rho^3) / (rho (1 - rho)^2 n)
 #
-# We want ten runs to give the mean wait of M/M/1 to ± 20 %; that is the length. A queue of another kind gets the length of M/M/1
-# at the same utilisation, and its interval is as wide as it comes.
+# We want ten runs to give the mean wait of M/M/1 to ± 20 %; that is the length. A queue
+# of another kind gets the length of M/M/1 at the same utilisation, and its interval is
+# as wide as it comes.
 
 
 # %%
 def jobs_a_run(load):
-    """So many that RUNS runs, without the first fifth of each, give M/M/1's mean wait to ± WITHIN of it."""
+    """So many that RUNS runs, without the first fifth of each, give M/M/1's mean wait
+    to ± WITHIN of it.
+    """
     variance = (2 + 5 * load - 4 * load**2 + load**3) / (load * (1 - load) ** 2)
     return ceil(variance * (t.ppf(0.975, RUNS - 1) / WITHIN) ** 2 / RUNS / 0.8)
 
@@ -73,37 +91,55 @@ CASES = {  # kind and utilisation -> what differs from M/M/1
     ("M/D/1", 0.8): {"service": EQUAL},
     ("M/M/4", 0.8): {"slots": 4},
 }
-found = {(kind, load): wait_s(queue(load, **how)) for (kind, load), how in CASES.items()}
+found = {
+    (kind, load): wait_s(queue(load, **how)) for (kind, load), how in CASES.items()
+}
 print(f"{RUNS} runs; mean wait in s, jobs of 10 s     simulated     formula")
 for (kind, load), measured in found.items():
-    measured_s = f"{measured.mean:8.1f} ± {measured.half_width:<5.1f} {formula_s(kind, load):9.1f}"
+    measured_s = (
+        f"{measured.mean:8.1f} ± {measured.half_width:<5.1f}"
+        f" {formula_s(kind, load):9.1f}"
+    )
     print(f"  {kind} at {load:<4}, {jobs_a_run(load):6,} jobs a run   {measured_s}")
-inside = sum(measured.low <= formula_s(*key) <= measured.high for key, measured in found.items())
+inside = sum(
+    measured.low <= formula_s(*key) <= measured.high for key, measured in found.items()
+)
 print(f"{inside} of {len(found)} intervals hold the formula's value")
 
 # %% [markdown]
-# The wait of M/M/1 is rho / (1 - rho) times the mean work: it is the idle share, 1 - rho, that matters, and it shrinks to
-# nothing. Work of equal length halves the wait; it does not bend the curve. And the nearer to 1, the harder it is to measure: for
-# the same relative width 0.95 takes fourteen times the jobs that 0.8 takes. (Of a perfect model's intervals one in twenty misses,
-# and of short runs of a queue a few more, as lecture 5 shows. A miss among five would be no alarm; five hits are no proof.)
+# The wait of M/M/1 is rho / (1 - rho) times the mean work: it is the idle share,
+# 1 - rho, that matters, and it shrinks to nothing. Work of equal length halves the
+# wait; it does not bend the curve. And the nearer to 1, the harder it is to measure:
+# for the same relative width 0.95 takes fourteen times the jobs that 0.8 takes.
+# (Of a perfect model's intervals one in twenty misses, and of short runs of a queue
+# a few more, as lecture 5 shows. A miss among five would be no alarm; five hits
+# are no proof.)
 
 # %% What the last points of utilisation cost
 for load in (0.8, 0.9, 0.95, 0.99):
-    print(f"  utilisation {load:.2f}: a job waits {formula_s('M/M/1', load) / MEAN_S:3.0f} times its own work")
+    print(
+        f"  utilisation {load:.2f}: a job waits"
+        f" {formula_s('M/M/1', load) / MEAN_S:3.0f} times its own work"
+    )
 
 # %% [markdown]
-# **Little's law**: the mean number in the system is the arrival rate times the mean time in the system, L = lambda W. It knows
-# no distribution and no policy. From an empty start to an empty end it holds exactly, for the hectic day as well.
+# **Little's law**: the mean number in the system is the arrival rate times the mean
+# time in the system, L = lambda W. It knows no distribution and no policy. From an
+# empty start to an empty end it holds exactly, for the hectic day as well.
 
 # %%
 for policy in ("fifo", "spt", "cadr"):
     over_time, over_jobs = littles_law(cg.simulate(cg.day("hectic"), policy, seed=1))
-    print(f"  hectic day, {policy:<4}: L over time {over_time:.6f}, lambda W over jobs {over_jobs:.6f}")
+    print(
+        f"  hectic day, {policy:<4}: L over time {over_time:.6f}, lambda W over jobs"
+        f" {over_jobs:.6f}"
+    )
     assert np.isclose(over_time, over_jobs, rtol=1e-12)
 
 # %% [markdown]
-# **Pooled or separate?** Four kinds of jobs, four slots. Either each kind has a slot of its own, or all share one queue. The
-# same jobs, the same work; only the policy differs.
+# **Pooled or separate?** Four kinds of jobs, four slots. Either each kind has
+# a slot of its own, or all share one queue. The same jobs, the same work; only the
+# policy differs.
 
 
 # %%
@@ -112,30 +148,58 @@ def own_slot(view):
     oldest = {}
     for job in view.queue:
         oldest.setdefault(job.complexity, job)
-    return [(oldest[slot.index + 1], slot) for slot in view.idle if slot.index + 1 in oldest]
+    return [
+        (oldest[slot.index + 1], slot) for slot in view.idle if slot.index + 1 in oldest
+    ]
 
 
 four = queue(0.8, **CASES["M/M/4", 0.8])
 separate, pooled = wait_s(four, own_slot), found["M/M/4", 0.8]
-print(f"  separate queues {separate.mean:5.1f} ± {separate.half_width:.1f} s (formula of M/M/1 {formula_s('M/M/1', 0.8):.1f})")
-print(f"  one queue       {pooled.mean:5.1f} ± {pooled.half_width:.1f} s (formula of M/M/4 {formula_s('M/M/4', 0.8):.1f})")
+print(
+    f"  separate queues {separate.mean:5.1f} ± {separate.half_width:.1f} s (formula of"
+    f" M/M/1 {formula_s('M/M/1', 0.8):.1f})"
+)
+print(
+    f"  one queue       {pooled.mean:5.1f} ± {pooled.half_width:.1f} s (formula of"
+    f" M/M/4 {formula_s('M/M/4', 0.8):.1f})"
+)
 
-print(f"  left of the wait: {pooled.mean / separate.mean:.2f} (formula {formula_s('M/M/4', 0.8) / formula_s('M/M/1', 0.8):.2f})")
+print(
+    f"  left of the wait: {pooled.mean / separate.mean:.2f} (formula"
+    f" {formula_s('M/M/4', 0.8) / formula_s('M/M/1', 0.8):.2f})"
+)
 
 # %% The figure
 with cg.plots.styled("lecture"):
     figure = Figure(figsize=(10, 5.6), layout="constrained")
     ax = figure.add_subplot()
     rho = np.linspace(0.01, 0.96, 200)
-    for kind, colour, marker in (("M/M/1", "#000000", "o"), ("M/D/1", "#C04A00", "s"), ("M/M/4", "#0B4F9C", "^")):
+    for kind, colour, marker in (
+        ("M/M/1", "#000000", "o"),
+        ("M/D/1", "#C04A00", "s"),
+        ("M/M/4", "#0B4F9C", "^"),
+    ):
         ax.plot(rho, [formula_s(kind, load) / MEAN_S for load in rho], color=colour)
-        ax.annotate(kind, (0.97, formula_s(kind, 0.96) / MEAN_S), color=colour, va="center")
-        for load, measured in ((load, found[kind, load]) for kind_, load in CASES if kind_ == kind):
+        ax.annotate(
+            kind, (0.97, formula_s(kind, 0.96) / MEAN_S), color=colour, va="center"
+        )
+        for load, measured in (
+            (load, found[kind, load]) for kind_, load in CASES if kind_ == kind
+        ):
             mean, half = measured.mean / MEAN_S, measured.half_width / MEAN_S
             ax.errorbar(load, mean, half, fmt=marker, color=colour, capsize=6)
-    ax.set(xlabel="utilisation", ylabel="mean wait, in units of the mean work", xlim=(0, 1.05), ylim=(0, None))
+    ax.set(
+        xlabel="utilisation",
+        ylabel="mean wait, in units of the mean work",
+        xlim=(0, 1.05),
+        ylim=(0, None),
+    )
     ax.set_xticks((0, 0.2, 0.4, 0.6, 0.8, 0.95))
-    ax.set_title("lines: formula; marks: simulated, with 95 % intervals", fontsize="medium", loc="left")
+    ax.set_title(
+        "lines: formula; marks: simulated, with 95 % intervals",
+        fontsize="medium",
+        loc="left",
+    )
     figure.savefig("lecture_3.png", dpi=150)
 
 # %% [markdown]
@@ -144,8 +208,10 @@ with cg.plots.styled("lecture"):
 # - The wait grows with 1 / (1 - utilisation): "95 % busy" is no compliment.
 # - L = lambda W, always. A pooled queue never leaves a slot idle while a job waits.
 #
-# **3.1** Jobs come at random, 6 a minute, and take 60 s each on average, exponentially distributed. How many slots with one
-# common queue are needed at least for a mean wait of at most 5 s? `cg.exercises.check(3.1, answer)`
+# **3.1** Jobs come at random, 6 a minute, and take 60 s each on average, exponentially
+# distributed. How many slots with one common queue are needed at least for a mean wait
+# of at most 5 s? `cg.exercises.check(3.1, answer)`
 #
-# **3.2** On the day `cg.day("surge")`, under FIFO with seed 3, how many jobs are waiting for their dispatch on average, from 0 s
-# to the end of the last job? `cg.exercises.check(3.2, answer)`
+# **3.2** On the day `cg.day("surge")`, under FIFO with seed 3, how many jobs
+# are waiting for their dispatch on average, from 0 s to the end of the last job?
+# `cg.exercises.check(3.2, answer)`

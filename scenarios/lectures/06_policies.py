@@ -1,20 +1,23 @@
-"""Shortest first cuts a hectic day's mean wait by about a sixth; by deadline, or in any order blind to length, it stays.
+"""Shortest first cuts a hectic day's mean wait by about a sixth; by deadline, or in any
+order blind to length, it stays.
 
 (Lecture 6: scheduling policies)
 """
 
 # %% [markdown]
-# A scheduling policy decides who goes next. It creates no capacity: it only says who waits. One hectic day, 950 frames on five
-# rented GPUs, under five policies:
+# A scheduling policy decides who goes next. It creates no capacity: it only says who
+# waits. One hectic day, 950 frames on five rented GPUs, under five policies:
 #
 # - **fifo**: first come, first served;
 # - **spt**: shortest processing time first;
 # - **edf**: earliest deadline first;
-# - **spt-rescue**: shortest first, but whoever has less than ten minutes of slack goes before all others;
-# - **rh** (rolling horizon): urgent jobs first, then the shortest, and what is too late for its deadline goes last.
+# - **spt-rescue**: shortest first, but whoever has less than ten minutes of slack goes
+#   before all others;
+# - **rh** (rolling horizon): urgent jobs first, then the shortest, and what is too late
+#   for its deadline goes last.
 #
-# Each meets the same jobs with the same luck. A frame has complexity 1, 2 or 3: small, medium or large. One in five is a rush
-# order.
+# Each meets the same jobs with the same luck. A frame has complexity 1, 2 or 3: small,
+# medium or large. One in five is a rush order.
 
 # %%
 import numpy as np
@@ -35,24 +38,33 @@ print(f"{'':12} mean wait of frames, min    misses of all / rush, %   tardiness"
 print(f"{'':12}   all  small medium large                              mean, min")
 for policy, run in runs.items():
     wait, figures = waits_min(run), run.summary()
-    sizes = [wait[run.jobs["complexity"] == complexity].mean() for complexity in (1, 2, 3)]
+    sizes = [
+        wait[run.jobs["complexity"] == complexity].mean() for complexity in (1, 2, 3)
+    ]
     waited = "".join(f"{each:7.0f}" for each in sizes)
     misses = f"{figures['miss_pct']:10.1f} / {figures['tight_miss_pct']:4.1f}"
-    print(f"{policy:12}{wait.mean():6.0f}{waited}{misses}{figures['tardiness_min']:22.1f}")
+    print(
+        f"{policy:12}{wait.mean():6.0f}{waited}{misses}{figures['tardiness_min']:22.1f}"
+    )
 
 # %% [markdown]
-# **Why SPT starves.** Its mean wait is the least. But look along its row: small frames start at once, large ones wait for hours.
-# A large frame takes less than twice as long as a small one, and still every small and every medium frame goes before it. As
-# long as these keep the slots busy, no large one starts. The mean hides them.
+# **Why SPT starves.** Its mean wait is the least. But look along its row: small frames
+# start at once, large ones wait for hours. A large frame takes less than twice as long
+# as a small one, and still every small and every medium frame goes before it. As long
+# as these keep the slots busy, no large one starts. The mean hides them.
 #
-# **Why an order by deadline does not shorten waits.** Let two jobs in the queue change places. If they take equally long, one
-# gains what the other loses, and the mean stays. Only putting a short job before a long one shortens the mean, and a deadline
-# says nothing about length. So in the long run any order that does not look at length has FIFO's mean wait, even a random one.
-# That EDF looks better in the table above is the luck of one day.
+# **Why an order by deadline does not shorten waits.** Let two jobs in the queue change
+# places. If they take equally long, one gains what the other loses, and the mean stays.
+# Only putting a short job before a long one shortens the mean, and a deadline says
+# nothing about length. So in the long run any order that does not look at length has
+# FIFO's mean wait, even a random one. That EDF looks better in the table above is the
+# luck of one day.
 #
-# But a policy is an order *and a placement*: who runs next, and on which idle slot. FIFO and EDF differ in both. FIFO takes the
-# slot registered first, EDF the one with the best stock, whose GPU comes sooner. To see which of the two does what, give each
-# order each placement: `cg.ListPolicy(order, place)`. Many days, paired with FIFO on the same seeds:
+# But a policy is an order *and a placement*: who runs next, and on which idle slot.
+# FIFO and EDF differ in both. FIFO takes the slot registered first, EDF the one with
+# the best stock, whose GPU comes sooner. To see which of the two does what, give each
+# order each placement: `cg.ListPolicy(order, place)`. Many days, paired with FIFO
+# on the same seeds:
 
 
 # %%
@@ -68,30 +80,49 @@ ORDERS = {
     "length": cg.rules.shortest_first,
 }
 PLACES = {"first": cg.rules.first_idle, "best stocked": cg.rules.stock_then_fastest}
-pairs = [cg.ListPolicy(ORDERS[who], PLACES[where], f"{who:11}{where}") for where in PLACES for who in ORDERS]
-studies = [cg.compare(cg.day(name), pairs, range(days)) for name, days in (("normal", 160), ("hectic", 30))]
+pairs = [
+    cg.ListPolicy(ORDERS[who], PLACES[where], f"{who:11}{where}")
+    for where in PLACES
+    for who in ORDERS
+]
+studies = [
+    cg.compare(cg.day(name), pairs, range(days))
+    for name, days in (("normal", 160), ("hectic", 30))
+]
 print("\norder by   on the slot    mean wait, from FIFO's, min")
 print(f"{'':29}normal day      hectic day")
 for policy in studies[0].policies[1:]:  # the first is FIFO
     waits = [study.differences()[policy]["wait_min"] for study in studies]
-    print(f"{policy:25}" + "".join(f"{wait.mean:+9.2f} ± {wait.half_width:.2f}" for wait in waits))
+    print(
+        f"{policy:25}"
+        + "".join(f"{wait.mean:+9.2f} ± {wait.half_width:.2f}" for wait in waits)
+    )
 hectic = studies[1].means()
-fifo_min, length_min = (hectic[policy.name]["wait_min"].mean for policy in (pairs[0], pairs[3]))
-print(f"the order by length changes the hectic day's wait by {100 * (length_min / fifo_min - 1):+.0f} %")
+fifo_min, length_min = (
+    hectic[policy.name]["wait_min"].mean for policy in (pairs[0], pairs[3])
+)
+print(
+    "the order by length changes the hectic day's wait by"
+    f" {100 * (length_min / fifo_min - 1):+.0f} %"
+)
 
 # %% [markdown]
-# Read the upper three rows: on FIFO's slots only the order by length shortens the wait. EDF (deadline, best stocked) does wait
-# less than FIFO on a normal day, as lectures 4 and 8 measure, and FIFO's own order on EDF's slots does so just as much: there
-# several slots are idle when a job comes, and it matters which is taken. On the hectic day as a rule only one is, and nothing is
-# left to choose.
+# Read the upper three rows: on FIFO's slots only the order by length shortens the wait.
+# EDF (deadline, best stocked) does wait less than FIFO on a normal day, as lectures 4
+# and 8 measure, and FIFO's own order on EDF's slots does so just as much: there several
+# slots are idle when a job comes, and it matters which is taken. On the hectic day as
+# a rule only one is, and nothing is left to choose.
 #
-# The order by deadline gives the same wait to others: to those who have time. **Rescue** wants both. It is SPT until somebody's
-# slack runs out; the rush orders are saved, and most of the short waits stay. **Rolling horizon** adds a hard thought: what is
-# too late already cannot be saved, so it goes last. It misses few deadlines, but those by far: compare its tardiness.
+# The order by deadline gives the same wait to others: to those who have time.
+# **Rescue** wants both. It is SPT until somebody's slack runs out; the rush orders
+# are saved, and most of the short waits stay. **Rolling horizon** adds a hard thought:
+# what is too late already cannot be saved, so it goes last. It misses few deadlines,
+# but those by far: compare its tardiness.
 #
-# **Your own, in ten lines.** A policy is a function of what can be seen now: `view.queue` (oldest first), `view.idle` slots,
-# `view.now_s`, `view.known`. It answers with pairs of job and slot. This one is SPT with patience: a large frame that has waited
-# two hours counts as a small one that has just come.
+# **Your own, in ten lines.** A policy is a function of what can be seen now:
+# `view.queue` (oldest first), `view.idle` slots, `view.now_s`, `view.known`. It answers
+# with pairs of job and slot. This one is SPT with patience: a large frame that has
+# waited two hours counts as a small one that has just come.
 
 
 # %%
@@ -109,17 +140,32 @@ def aging(view):
 
 study = cg.compare(day, ["spt", aging], seeds=range(10))
 for policy, row in study.means().items():
-    large_min = [waits_min(run)[run.jobs["complexity"] == 3].mean() for run in (study.run(policy, seed) for seed in study.seeds)]
-    print(f"{policy:5} waits {row['wait_min'].mean:.0f} min, with a large frame {np.mean(large_min):.0f};", end=" ")
-    print(f"misses {row['miss_pct'].mean:.0f} % of all deadlines and {row['tight_miss_pct'].mean:.0f} % of rush orders")
+    large_min = [
+        waits_min(run)[run.jobs["complexity"] == 3].mean()
+        for run in (study.run(policy, seed) for seed in study.seeds)
+    ]
+    print(
+        (
+            f"{policy:5} waits {row['wait_min'].mean:.0f} min, with a large frame"
+            f" {np.mean(large_min):.0f};"
+        ),
+        end=" ",
+    )
+    print(
+        f"misses {row['miss_pct'].mean:.0f} % of all deadlines and"
+        f" {row['tight_miss_pct'].mean:.0f} % of rush orders"
+    )
 
 # %% [markdown]
-# It is kinder to large frames. But it does not look at deadlines, and the rush orders pay. Every policy has somebody who pays;
-# say who, before you recommend it. In the figure: under SPT, rescue and RH the large frames (dark) stand at the end of the day.
+# It is kinder to large frames. But it does not look at deadlines, and the rush orders
+# pay. Every policy has somebody who pays; say who, before you recommend it. In the
+# figure: under SPT, rescue and RH the large frames (dark) stand at the end of the day.
 
 # %%
 with cg.plots.styled("lecture"):
-    figure, axes = plt.subplots(3, 2, figsize=(16, 9.5), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(
+        3, 2, figsize=(16, 9.5), sharex=True, layout="constrained"
+    )
     for (policy, run), ax in zip(runs.items(), axes.flat):
         cg.plots.gantt(run, ax=ax)
         ax.set(xlabel="", ylabel="slot", yticks=range(5), yticklabels=range(1, 6))
@@ -135,16 +181,22 @@ with cg.plots.styled("lecture"):
 # %% [markdown]
 # ## Key points
 # - A policy creates no capacity. It chooses who waits.
-# - Of orders, only one that looks at length shortens the mean wait; SPT does, and lets the longest jobs starve.
-# - An order by deadline moves the wait to those who have time; on FIFO's slots its mean wait is FIFO's.
-# - A placement shortens the wait, too, where there are slots to choose from: EDF's does on a normal day.
-# - Rules may be mixed: SPT with rescue keeps most of SPT's waits and saves the rush orders.
+# - Of orders, only one that looks at length shortens the mean wait; SPT does, and lets
+#   the longest jobs starve.
+# - An order by deadline moves the wait to those who have time; on FIFO's slots its
+#   mean wait is FIFO's.
+# - A placement shortens the wait, too, where there are slots to choose from: EDF's does
+#   on a normal day.
+# - Rules may be mixed: SPT with rescue keeps most of SPT's waits and saves
+#   the rush orders.
 #
 # ## Exercises
-# **6.1** How many minutes longer do large frames (complexity 3) wait under SPT than under FIFO, in the mean of the hectic day
-# with seed 0? A wait lasts from submission to the start of the execution.
+# **6.1** How many minutes longer do large frames (complexity 3) wait under SPT than
+# under FIFO, in the mean of the hectic day with seed 0? A wait lasts from submission to
+# the start of the execution.
 # Check it: `cg.exercises.check(6.1, answer)`
 #
-# **6.2** Write a policy that, over the hectic days with seeds 0, 1 and 2, waits at least 10 % less than FIFO in the mean and
-# misses at most 1 % of the rush orders (`tight_miss_pct`).
+# **6.2** Write a policy that, over the hectic days with seeds 0, 1 and 2, waits at
+# least 10 % less than FIFO in the mean and misses at most 1 % of the rush orders
+# (`tight_miss_pct`).
 # Check it: `cg.exercises.check(6.2, my_policy)`

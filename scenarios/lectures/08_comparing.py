@@ -1,11 +1,13 @@
-"""Nineteen of twenty published cells agree with their reproduction, yet a doubt is left: all ten waits are printed above ours.
+"""Nineteen of twenty published cells agree with their reproduction, yet a doubt is
+left: all ten waits are printed above ours.
 
 (Lecture 8: comparing honestly)
 """
 
 # %% [markdown]
-# Which policy is better? A comparison can deceive in three ways: by noise, by many tests, and by a difference that is certain
-# and does not matter. We look at each on the thesis's normal day, 100 jobs, and then read a published table of it.
+# Which policy is better? A comparison can deceive in three ways: by noise, by many
+# tests, and by a difference that is certain and does not matter. We look at each on
+# the thesis's normal day, 100 jobs, and then read a published table of it.
 
 # %%
 from dataclasses import replace
@@ -24,44 +26,78 @@ day = cg.day("normal")
 study = cg.compare(day, ["fifo", "edf", "spt"], seeds=range(30))
 
 # %% [markdown]
-# **Pair by seed.** A seed brings every policy the same jobs with the same luck. So take the difference seed by seed: what both
-# have in common cancels out. Had EDF other days than FIFO, the common part would be noise.
+# **Pair by seed.** A seed brings every policy the same jobs with the same luck. So take
+# the difference seed by seed: what both have in common cancels out. Had EDF other days
+# than FIFO, the common part would be noise.
 
 # %%
 paired = study.differences()["edf"]["wait_min"]
-fifo, edf = study.means()["fifo"]["wait_min"], cg.compare(day, ["edf"], seeds=range(30, 60)).means()["edf"]["wait_min"]
+fifo, edf = (
+    study.means()["fifo"]["wait_min"],
+    cg.compare(day, ["edf"], seeds=range(30, 60)).means()["edf"]["wait_min"],
+)
 apart = np.hypot(fifo.half_width, edf.half_width)
-print(f"EDF - FIFO, mean wait: {paired.mean:+.2f} ± {paired.half_width:.2f} min, paired over 30 seeds")
-print(f"                       {edf.mean - fifo.mean:+.2f} ± {apart:.2f} min, each on its own 30 seeds;", end=" ")
+print(
+    f"EDF - FIFO, mean wait: {paired.mean:+.2f} ± {paired.half_width:.2f} min,"
+    " paired over 30 seeds"
+)
+print(
+    (
+        f"                       {edf.mean - fifo.mean:+.2f} ± {apart:.2f} min,"
+        " each on its own 30 seeds;"
+    ),
+    end=" ",
+)
 print(f"{30 * (apart / paired.half_width) ** 2:.0f} would be as narrow")
 
 # %% [markdown]
-# **Many tests.** Test FIFO against FIFO a hundred times, each time on other quiet days. There is nothing to find, yet a test at
-# the 5 % level finds something once in twenty times. Holm's correction multiplies the least p-value by the number of tests, the
-# next by one less, and so on.
+# **Many tests.** Test FIFO against FIFO a hundred times, each time on other quiet days.
+# There is nothing to find, yet a test at the 5 % level finds something once in twenty
+# times. Holm's correction multiplies the least p-value by the number of tests, the next
+# by one less, and so on.
 
 # %%
-waits_min = cg.compare(cg.day("quiet"), ["fifo"], seeds=range(1000)).values("fifo", "wait_min")
-p_values = [statistics.paired_test(one, other).p for one, other in np.reshape(waits_min, (100, 2, 5))]
-print(f"FIFO against FIFO, {len(p_values)} tests: p < 0.05 in {sum(p < 0.05 for p in p_values)},", end=" ")
+waits_min = cg.compare(cg.day("quiet"), ["fifo"], seeds=range(1000)).values(
+    "fifo", "wait_min"
+)
+p_values = [
+    statistics.paired_test(one, other).p
+    for one, other in np.reshape(waits_min, (100, 2, 5))
+]
+print(
+    (
+        f"FIFO against FIFO, {len(p_values)} tests: p < 0.05 in"
+        f" {sum(p < 0.05 for p in p_values)},"
+    ),
+    end=" ",
+)
 print(f"after Holm in {sum(p < 0.05 for p in statistics.holm(p_values))}")
 
 # %% [markdown]
-# **Significant is not important.** SPT against FIFO, with p and with the effect size d, the difference over the standard
-# deviation between days:
+# **Significant is not important.** SPT against FIFO, with p and with the effect size d,
+# the difference over the standard deviation between days:
 
 # %%
-for figure, unit in (("cost_usd", "USD a day"), ("wait_min", "min"), ("miss_pct", "late in 100 jobs")):
+for figure, unit in (
+    ("cost_usd", "USD a day"),
+    ("wait_min", "min"),
+    ("miss_pct", "late in 100 jobs"),
+):
     test = study.tests()["spt"][figure]
-    print(f"SPT - FIFO: {test.difference:+5.2f} {unit:17} p = {test.p:7.1e}   d = {test.d:+.1f}")
+    print(
+        f"SPT - FIFO: {test.difference:+5.2f} {unit:17} p = {test.p:7.1e}   d"
+        f" = {test.d:+.1f}"
+    )
 
 # %% [markdown]
-# The most certain difference, with the most enormous d, is a quarter of a dollar a day. The least certain is the one that a
-# client notices. p says how sure we are, d how far the difference stands out from the noise. What it is worth, neither says:
-# give it in units that somebody pays.
+# The most certain difference, with the most enormous d, is a quarter of a dollar a day.
+# The least certain is the one that a client notices. p says how sure we are, d how far
+# the difference stands out from the noise. What it is worth, neither says: give it in
+# units that somebody pays.
 #
-# **Reading a published table.** The thesis's Table 5.5 prints wait and misses of ten policies on the normal day, the mean of 30
-# seeds; its random numbers are not known. Here is the same from our seeds. z is the difference over its standard error, and of
+# **Reading a published table.** The thesis's Table 5.5 prints wait and misses of ten
+# policies on the normal day, the mean of 30 seeds; its random numbers are not known.
+# Here is the same from our seeds. z is the difference over its standard error, and of
 # the cells of a perfect model 95 % have |z| below about two.
 
 # %%
@@ -74,73 +110,136 @@ def reproduced(cells, seeds):
 
 
 found, runs = reproduced(cells, 30)
-waits, misses = ([each for each in found if each.part == part] for part in ("wait, min", "miss, %"))
-print("            wait, min: printed   ours      z      misses, %: printed   ours      z")
+waits, misses = (
+    [each for each in found if each.part == part] for part in ("wait, min", "miss, %")
+)
+print(
+    "            wait, min: printed   ours      z      misses, %: printed   ours      z"
+)
 for wait, miss in zip(waits, misses):
-    row = f"{wait.column:12}{wait.printed:>18}{wait.ours:>7}{wait.z:+7.1f}{miss.printed:>25}{miss.ours:>7}{miss.z:+7.1f}"
+    row = (
+        f"{wait.column:12}{wait.printed:>18}{wait.ours:>7}{wait.z:+7.1f}"
+        f"{miss.printed:>25}{miss.ours:>7}{miss.z:+7.1f}"
+    )
     print(row + "   differs" * ("differs" in (wait.verdict, miss.verdict)))
 print(f"{tally(found)}; of a perfect model {0.95 * len(found):.0f} would, on average")
 
 # %% [markdown]
-# One of twenty differs, as it would from a perfect model. So all is well? Look closer. All ten waits are printed above ours, and
-# four of them by two standard errors. But these four are not four witnesses. The rows of SPT, SPT+Rescue and Adaptive are the
-# same to the last digit, in print and here: on these 30 days urgency changes no decision, so they are one policy. CADR meets the
-# same days, and its luck goes with SPT's; so does everybody's a little. And our own noise, which is in z beside that of the
-# print, can be lessened by more seeds:
+# One of twenty differs, as it would from a perfect model. So all is well? Look closer.
+# All ten waits are printed above ours, and four of them by two standard errors.
+# But these four are not four witnesses. The rows of SPT, SPT+Rescue and Adaptive
+# are the same to the last digit, in print and here: on these 30 days urgency changes
+# no decision, so they are one policy. CADR meets the same days, and its luck goes with
+# SPT's; so does everybody's a little. And our own noise, which is in z beside that of
+# the print, can be lessened by more seeds:
 
 # %%
-by_day = {cell.column: runs.sample(cell.measure, 30)[0] for cell in cells if cell.part == "wait, min"}
-print(f"SPT and Adaptive have the same mean wait on {sum(by_day['SPT'] == by_day['Adaptive'])} of 30 days;", end=" ")
-print(f"SPT's and CADR's correlate by {np.corrcoef(by_day['SPT'], by_day['CADR'])[0, 1]:.2f}")
-doubtful = tuple(cell for cell in cells if cell.column in ("SPT", "CADR") and cell.part == "wait, min")
+by_day = {
+    cell.column: runs.sample(cell.measure, 30)[0]
+    for cell in cells
+    if cell.part == "wait, min"
+}
+print(
+    (
+        "SPT and Adaptive have the same mean wait on"
+        f" {sum(by_day['SPT'] == by_day['Adaptive'])} of 30 days;"
+    ),
+    end=" ",
+)
+print(
+    "SPT's and CADR's correlate by"
+    f" {np.corrcoef(by_day['SPT'], by_day['CADR'])[0, 1]:.2f}"
+)
+doubtful = tuple(
+    cell
+    for cell in cells
+    if cell.column in ("SPT", "CADR") and cell.part == "wait, min"
+)
 _, runs = reproduced(doubtful, 1000)
 for seeds in (100, 200, 300, 1000):
-    again = judged(replace(TABLES["5.5"], cells=doubtful), replace(runs, replications=seeds))
-    print(f"{seeds:4} seeds:", *(f"{each.column:4} {each.ours}, z {each.z:+.2f}, {each.verdict:7} " for each in again))
-print(f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is at most {LIMIT}")
+    again = judged(
+        replace(TABLES["5.5"], cells=doubtful), replace(runs, replications=seeds)
+    )
+    print(
+        f"{seeds:4} seeds:",
+        *(
+            f"{each.column:4} {each.ours}, z {each.z:+.2f}, {each.verdict:7} "
+            for each in again
+        ),
+    )
+print(
+    f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is"
+    f" at most {LIMIT}"
+)
 
 # %% [markdown]
-# SPT's verdict hangs on where we stop: at 30 seeds the cell agrees, at 100 it differs, at 300 it agrees, at 1,000 it differs
-# again. Whoever adds seeds until the cell agrees, and stops there, proves nothing: fix their number before you look. CADR
-# stays beyond the limit all the while. One cell in twenty lies there by chance, but only one in two hundred beyond 2.8. More
-# seeds of ours cannot settle it: what noise is left in z is nearly all that of the 30 printed days. The honest report says so
-# beside the cell, gives z and the number of seeds, and does not turn the model's screws until the doubt vanishes.
+# SPT's verdict hangs on where we stop: at 30 seeds the cell agrees, at 100 it differs,
+# at 300 it agrees, at 1,000 it differs again. Whoever adds seeds until the cell agrees,
+# and stops there, proves nothing: fix their number before you look. CADR stays beyond
+# the limit all the while. One cell in twenty lies there by chance, but only one in
+# two hundred beyond 2.8. More seeds of ours cannot settle it: what noise is left
+# in z is nearly all that of the 30 printed days. The honest report says so beside
+# the cell, gives z and the number of seeds, and does not turn the model's screws until
+# the doubt vanishes.
 
 # %%
 with cg.plots.styled("lecture"):
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(17, 7), layout="constrained", width_ratios=(3, 4, 5))
+    figure, (left, middle, right) = plt.subplots(
+        1, 3, figsize=(17, 7), layout="constrained", width_ratios=(3, 4, 5)
+    )
     differences = [paired.mean, edf.mean - fifo.mean]
-    left.errorbar([0, 1], differences, [paired.half_width, apart], fmt="o", color="#0B4F9C", capsize=8)
+    left.errorbar(
+        [0, 1],
+        differences,
+        [paired.half_width, apart],
+        fmt="o",
+        color="#0B4F9C",
+        capsize=8,
+    )
     left.axhline(0, color="0.6", lw=1.2)
-    left.set(xticks=[0, 1], xticklabels=["paired", "unpaired"], xlim=(-0.6, 1.6), ylabel="EDF - FIFO, mean wait (min)")
+    left.set(
+        xticks=[0, 1],
+        xticklabels=["paired", "unpaired"],
+        xlim=(-0.6, 1.6),
+        ylabel="EDF - FIFO, mean wait (min)",
+    )
     left.set_title("30 days under each", fontsize="medium")
     ranks = np.arange(1, len(p_values) + 1)
     middle.semilogy(ranks, sorted(p_values), "o", ms=5, color="0.3")
     middle.axhline(0.05, color=MISSED, label="0.05")
-    middle.semilogy(ranks, 0.05 / ranks[::-1], color="#0B4F9C", ls="--", label="Holm's limit")
+    middle.semilogy(
+        ranks, 0.05 / ranks[::-1], color="#0B4F9C", ls="--", label="Holm's limit"
+    )
     middle.set(xlabel="rank of the test", ylabel="p")
     middle.set_title("FIFO against FIFO", fontsize="medium")
     middle.legend(frameon=False, loc="lower right")
     names, ours = [each.column for each in waits], [each.value for each in waits]
     printed = [float(each.printed) for each in waits]
     colours = [MISSED if each.verdict == "differs" else "0.7" for each in waits]
-    cg.plots.marks.bars(right, names, ours, [each.half_width for each in waits], printed, colours)
+    cg.plots.marks.bars(
+        right, names, ours, [each.half_width for each in waits], printed, colours
+    )
     right.set_xlabel("mean wait (min)")
-    right.set_title("Table 5.5, normal day: bars ours,\ndiamonds printed", fontsize="medium")
+    right.set_title(
+        "Table 5.5, normal day: bars ours,\ndiamonds printed", fontsize="medium"
+    )
     figure.savefig("lecture_8.png", dpi=150)
 
 # %% [markdown]
 # ## Key points
 # - Give all policies the same days and compare day by day.
 # - Count your tests, also those you do not show, and correct for them.
-# - Significant, large and important are three things. Give the difference in units that somebody pays.
-# - Before you count cells that agree, ask which of them are independent; and fix the number of runs before you look.
+# - Significant, large and important are three things. Give the difference in units
+#   that somebody pays.
+# - Before you count cells that agree, ask which of them are independent; and fix the
+#   number of runs before you look.
 #
 # ## Exercises
-# **8.1** A paper tests five differences at the 5 % level and prints p = 0.004, 0.011, 0.020, 0.045 and 0.300. How many are
-# significant after Holm's correction?
+# **8.1** A paper tests five differences at the 5 % level and prints p = 0.004, 0.011,
+# 0.020, 0.045 and 0.300. How many are significant after Holm's correction?
 # Check it: `cg.exercises.check(8.1, answer)`
 #
-# **8.2** Table 5.2 prints a mean wait of 158.77 min for FIFO on the hectic day, over 30 seeds. Run 20 days, seeds 0 to 19. What
-# is z, (printed - ours) over the standard error of this difference? Take the standard deviation between days from your runs.
-# Check it: `cg.exercises.check(8.2, answer)`
+# **8.2** Table 5.2 prints a mean wait of 158.77 min for FIFO on the hectic day, over 30
+# seeds. Run 20 days, seeds 0 to 19. What is z, (printed - ours) over the standard error
+# of this difference? Take the standard deviation between days from your runs. Check it:
+# `cg.exercises.check(8.2, answer)`

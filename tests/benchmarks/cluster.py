@@ -1,12 +1,15 @@
 """What the schedulers of clusters cost, beside bare SimPy in the same run. Prints; asserts nothing.
 
-    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--overestimate 0] [--trace FILE]
+    python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0] [--overestimate 0]
+    [--trace FILE]
 
-CPU time, the fastest of several runs that take turns with what they are compared to: jobs of the paper's mix on 8 nodes of 8
-GPUs. The bare model has the same events: a container a node, a process a job that claims all its GPUs at once from a dispatcher,
-first come, first served on the first nodes with idle GPUs; for jobs that keep to the order of arrival it is all that a simulation
-needs. With --trace, a log (Philly's in Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide jobs on one node of
-256 GPUs and on 256 nodes of one; their starts are the same but for conservative backfilling, whose reservations are of nodes.
+CPU time, the fastest of several runs that take turns with what they are compared to: jobs of the
+paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: a container a node, a process
+a job that claims all its GPUs at once from a dispatcher, first come, first served on the first
+nodes with idle GPUs; for jobs that keep to the order of arrival it is all that a simulation needs.
+With --trace, a log (Philly's in Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide
+jobs on one node of 256 GPUs and on 256 nodes of one; their starts are the same but for conservative
+backfilling, whose reservations are of nodes.
 """
 
 from __future__ import annotations
@@ -100,7 +103,9 @@ def cpu_s(call):
 
 def beside(call, reference, repeats):
     """Seconds of the fastest run, and how many times that of the reference."""
-    own, other = (min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats))))
+    own, other = (
+        min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
+    )
     return own, own / other
 
 
@@ -114,33 +119,65 @@ def tell(jobs, cluster, names, repeats):
             continue
         outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(
-            lambda name=name: simulate(jobs, cluster, make_scheduler(name)), lambda: bare(cluster.sizes, listed), repeats
+            lambda name=name: simulate(jobs, cluster, make_scheduler(name)),
+            lambda: bare(cluster.sizes, listed),
+            repeats,
         )
         rate, wait_h = jobs.jobs / seconds, outcome.wait_s.mean() / 3600
         print(
-            f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x bare SimPy {wait_h:8.2f} h wait", flush=True
+            (
+                f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x bare SimPy"
+                f" {wait_h:8.2f} h wait"
+            ),
+            flush=True,
         )
 
 
 def wide(number=2000, load=0.9):
-    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours; estimates up to three times too long."""
+    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours; estimates up to
+    three times too long.
+    """
     rng = np.random.default_rng(0)
-    gpus = np.where(rng.random(number) < 0.5, 2 ** rng.integers(0, 9, number), rng.integers(1, 129, number))
+    gpus = np.where(
+        rng.random(number) < 0.5, 2 ** rng.integers(0, 9, number), rng.integers(1, 129, number)
+    )
     duration_s, none = np.exp(rng.uniform(np.log(60), np.log(36_000), number)), np.zeros(number)
     arrival_s = np.sort(rng.uniform(0, (gpus * duration_s).sum() / (256 * load), number))
-    return Jobs(arrival_s, gpus, duration_s, duration_s * rng.uniform(1, 3, number), None, none, None, None, "wide jobs")
+    return Jobs(
+        arrival_s,
+        gpus,
+        duration_s,
+        duration_s * rng.uniform(1, 3, number),
+        None,
+        none,
+        None,
+        None,
+        "wide jobs",
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--load", type=float, default=1.0)
-    parser.add_argument("--overestimate", type=float, default=0.0, help="users say up to 1 + this times the duration")
+    parser.add_argument(
+        "--overestimate",
+        type=float,
+        default=0.0,
+        help="users say up to 1 + this times the duration",
+    )
     parser.add_argument("--trace", help="a log, .trace or .swf")
     given = parser.parse_args()
     mix = Mix(overestimate=given.overestimate)
-    tell(generate(mix, given.jobs, given.load, PAPER_CLUSTER), PAPER_CLUSTER, SCHEDULERS, given.repeats)
+    tell(
+        generate(mix, given.jobs, given.load, PAPER_CLUSTER),
+        PAPER_CLUSTER,
+        SCHEDULERS,
+        given.repeats,
+    )
     if given.trace:
         cluster = Cluster((8,) * 20)
         tell(read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats)

@@ -1,10 +1,13 @@
-"""What plans of DAGs cost: evaluations per second, beside a bare loop and the simulation in SimPy. Prints; asserts nothing.
+"""What plans of DAGs cost: evaluations per second, beside a bare loop and the simulation in SimPy.
+
+Prints; asserts nothing.
 
     python tests/benchmarks/dag.py [--repeats 5]
 
-CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and mean degree 3 on 50 GPUs, one at a time
-and a thousand at once, in both readings; a bare Python loop of the exclusive reading, without checks or arrays; the simulation;
-the correlation of one configuration, 1,000 pairs; and how many plans each search evaluates in a second of 300 nodes on 10 GPUs.
+CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and mean degree
+3 on 50 GPUs, one at a time and a thousand at once, in both readings; a bare Python loop of the
+exclusive reading, without checks or arrays; the simulation; the correlation of one configuration,
+1,000 pairs; and how many plans each search evaluates in a second of 300 nodes on 10 GPUs.
 """
 
 from __future__ import annotations
@@ -59,13 +62,21 @@ def evaluations(repeats):
         problem = Setting("er:n=1000,degree=3", Servers(50), reading=reading).draw()
         units = random_units(problem, 1000, np.random.default_rng(0))
         for plans in (1, 10, 1000):
-            seconds = cpu_s(lambda plans=plans, problem=problem, units=units: makespans(problem, units[:plans]), repeats)
+            seconds = cpu_s(
+                lambda plans=plans, problem=problem, units=units: makespans(problem, units[:plans]),
+                repeats,
+            )
             tell(f"{reading}, {plans} plans at once", plans, "plans/s", seconds)
-        seconds = cpu_s(lambda problem=problem, units=units: simulate(problem, Plan(units[0])), repeats)
+        seconds = cpu_s(
+            lambda problem=problem, units=units: simulate(problem, Plan(units[0])), repeats
+        )
         tell(f"{reading}, simulation in SimPy", 1, "plans/s", seconds)
     problem = Setting("er:n=1000,degree=3", Servers(50)).draw()
     graph = problem.graph
-    before = [list(zip(nodes.tolist(), data.tolist())) for nodes, data in zip(graph.predecessors, graph.data_in_gb)]
+    before = [
+        list(zip(nodes.tolist(), data.tolist()))
+        for nodes, data in zip(graph.predecessors, graph.data_in_gb)
+    ]
     columns = (graph.order.tolist(), before, problem.time_s.tolist(), problem.s_per_gb.T.tolist())
     plan = units[0].tolist()
     assert bare(*columns, plan, 50) == makespans(problem, units[:1])[0]
@@ -76,7 +87,12 @@ def evaluations(repeats):
 def schedulers(repeats):
     problem = Setting("er:n=300,degree=3").draw()
     for name in CONSTRUCTIVE:
-        tell(f"{name}, 300 nodes on 10 GPUs", 1, "plans/s", cpu_s(lambda name=name: find(problem, name, Budget(1)), repeats))
+        tell(
+            f"{name}, 300 nodes on 10 GPUs",
+            1,
+            "plans/s",
+            cpu_s(lambda name=name: find(problem, name, Budget(1)), repeats),
+        )
     for name in SEARCHES:
         found = find(problem, name, Budget(seconds=5))
         tell(f"{name}, 300 nodes on 10 GPUs", found.evaluations, "plans/s", found.seconds)
@@ -84,7 +100,9 @@ def schedulers(repeats):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     evaluations(given.repeats)

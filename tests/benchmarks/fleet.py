@@ -1,10 +1,13 @@
-"""What a job costs as the fleet grows at equal load, and as the queue grows on five slots. Prints tables; asserts nothing.
+"""What a job costs as the fleet grows at equal load, and as the queue grows on five slots.
 
-    python tests/benchmarks/fleet.py [--policies fifo,edf] [--slots 5,50,500,2000] [--jobs 4000] [--repeats 3]
-    python tests/benchmarks/fleet.py --waiting 100000
+Prints tables; asserts nothing.
 
-CPU time of whole runs, set-up, draws, records and summary included, the fastest of the repeats, in microseconds a job. At
-equal load every slot meets the arrival rate of the normal day's; jobs of --waiting are all submitted in the first second.
+    python tests/benchmarks/fleet.py [--policies fifo,edf] [--slots 5,50,500,2000] [--jobs 4000]
+    [--repeats 3] python tests/benchmarks/fleet.py --waiting 100000
+
+CPU time of whole runs, set-up, draws, records and summary included, the fastest of the repeats,
+in microseconds a job. At equal load every slot meets the arrival rate of the normal day's; jobs of
+--waiting are all submitted in the first second.
 """
 
 from __future__ import annotations
@@ -63,11 +66,16 @@ def print_table(policies, scenarios, repeats):
 
 
 def print_row(name, costs):
-    print(f"{name:11}" + "".join(f"{cost:10.1f}" for cost in costs) + f"{costs[-1] / costs[0]:8.2f}", flush=True)
+    print(
+        f"{name:11}" + "".join(f"{cost:10.1f}" for cost in costs) + f"{costs[-1] / costs[0]:8.2f}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--policies", default=POLICIES)
     parser.add_argument("--slots", default="5,50,500,2000")
     parser.add_argument("--jobs", type=int, default=4000)
@@ -75,7 +83,12 @@ if __name__ == "__main__":
     parser.add_argument("--waiting", type=int)
     given = parser.parse_args()
     if given.waiting:
-        made = {f"{number} jobs": all_waiting(number) for number in (given.waiting // 10, given.waiting)}
+        made = {
+            f"{number} jobs": all_waiting(number) for number in (given.waiting // 10, given.waiting)
+        }
     else:
-        made = {f"{slots} slots": at_equal_load(slots, given.jobs) for slots in map(int, given.slots.split(","))}
+        made = {
+            f"{slots} slots": at_equal_load(slots, given.jobs)
+            for slots in map(int, given.slots.split(","))
+        }
     print_table(given.policies.split(","), made, given.repeats)

@@ -1,10 +1,14 @@
-"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the same run. Asserts nothing.
+"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the same run.
+
+Asserts nothing.
 
     python tests/benchmarks/hgsp.py [--repeats 5] [--moves 50000] [--requests 5000]
 
 CPU time, the fastest of several runs that take turns with what they are compared to:
-- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but when each GPU is free;
-- moves of the annealing, its start included, beside as many evaluations of the whole schedule in a bare loop;
+- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but when
+  each GPU is free;
+- moves of the annealing, its start included, beside as many evaluations of the whole schedule
+  in a bare loop;
 - SAGreedy as printed, 100 iterations, on the same 2,000 tasks;
 - a schedule carried out by the engine, and LLM requests, beside bare SimPy with as many slots.
 """
@@ -37,13 +41,18 @@ def cpu_s(call):
 
 def beside(call, reference, repeats):
     """Seconds of the fastest run, and how many times that of the reference."""
-    own, other = (min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats))))
+    own, other = (
+        min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
+    )
     return own, own / other
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):
     beside_it = f"{ratio:8.2f} x {reference}" if reference else ""
-    print(f"{what:44} {number / seconds:12,.0f} {unit:14} {1000 * seconds:10,.1f} ms {beside_it}", flush=True)
+    print(
+        f"{what:44} {number / seconds:12,.0f} {unit:14} {1000 * seconds:10,.1f} ms {beside_it}",
+        flush=True,
+    )
 
 
 def bare_greedy(arrivals, times, gpus):
@@ -68,7 +77,9 @@ def greedy(repeats):
     instance = generate("tasks4")
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
     seconds, ratio = beside(
-        lambda: greedy_assignment(instance, range(instance.tasks)), lambda: bare_greedy(arrivals, times, 9), repeats
+        lambda: greedy_assignment(instance, range(instance.tasks)),
+        lambda: bare_greedy(arrivals, times, 9),
+        repeats,
     )
     tell("greedy, 2,000 tasks on 9 GPUs", 1, "evaluations/s", seconds, ratio, "a bare loop")
     seconds = min(cpu_s(lambda: sagreedy(instance)) for _ in range(repeats))
@@ -76,25 +87,37 @@ def greedy(repeats):
 
 
 def single_machine(tasks=40):
-    """In the manner of the OR-Library's: times to 100, weights to 10, due dates around 0.6 of all work."""
+    """In the manner of the OR-Library's: times to 100, weights to 10, due dates around
+    0.6 of all work.
+    """
     rng = np.random.default_rng(0)
-    times, weights = rng.integers(1, 101, tasks).astype(float), rng.integers(1, 11, tasks).astype(float)
+    times, weights = (
+        rng.integers(1, 101, tasks).astype(float),
+        rng.integers(1, 11, tasks).astype(float),
+    )
     due, none = rng.uniform(0.3, 0.9, tasks) * times.sum(), np.zeros(tasks)
     return Instance(times, none, due, weights, none, (Gpu("machine", 0.0, 1.0),), "single machine")
 
 
 def annealing(moves, repeats):
-    for what, instance in (("tasks3, 1,000 tasks on 3 GPUs", generate("tasks3")), ("40 tasks on one machine", single_machine())):
+    for what, instance in (
+        ("tasks3, 1,000 tasks on 3 GPUs", generate("tasks3")),
+        ("40 tasks on one machine", single_machine()),
+    ):
         columns = (instance.arrival_s, instance.deadline_s, instance.weight, instance.times_s)
         tasks = list(zip(*(column.tolist() for column in columns)))
         sequences = greedy_assignment(instance, range(instance.tasks)).sequences()
         seconds, ratio = beside(
             lambda instance=instance: anneal(instance, moves=moves),
-            lambda sequences=sequences, tasks=tasks: [bare_evaluation(sequences, tasks) for _ in range(moves // 100)],
+            lambda sequences=sequences, tasks=tasks: [
+                bare_evaluation(sequences, tasks) for _ in range(moves // 100)
+            ],
             repeats,
         )
         ratio *= (moves // 100) / moves
-        tell(f"annealing, {what}", moves, "moves/s", seconds, ratio, "a bare evaluation of the whole")
+        tell(
+            f"annealing, {what}", moves, "moves/s", seconds, ratio, "a bare evaluation of the whole"
+        )
 
 
 def engine(repeats):
@@ -104,16 +127,34 @@ def engine(repeats):
         run_s = (schedule.finish_s - schedule.start_s).tolist()
         jobs = [(arrival_s, 0.0, run) for arrival_s, run in zip(instance.arrival_s.tolist(), run_s)]
         seconds, ratio = beside(
-            lambda schedule=schedule: execute(schedule), lambda slots=slots, jobs=jobs: skeleton(slots, jobs), repeats
+            lambda schedule=schedule: execute(schedule),
+            lambda slots=slots, jobs=jobs: skeleton(slots, jobs),
+            repeats,
         )
-        tell(f"carried out by the engine, {level}, {load}", instance.tasks, "tasks/s", seconds, ratio, "bare SimPy")
+        tell(
+            f"carried out by the engine, {level}, {load}",
+            instance.tasks,
+            "tasks/s",
+            seconds,
+            ratio,
+            "bare SimPy",
+        )
 
 
 def llm(requests, repeats):
     rng = np.random.default_rng(0)
     prompt, pairs = rng.integers(100, 4001, requests), np.full(requests, 2)
-    arrival_s = rng.exponential(0.3, requests).cumsum()  # 8 pairs of GPUs that are busy for 2 s a request: 0.85 of them
-    columns = (arrival_s, prompt, np.zeros(requests, int), np.ones(requests), pairs, (QWEN3,) * requests, "generated")
+    # 8 pairs of GPUs that are busy for 2 s a request: 0.85 of them
+    arrival_s = rng.exponential(0.3, requests).cumsum()
+    columns = (
+        arrival_s,
+        prompt,
+        np.zeros(requests, int),
+        np.ones(requests),
+        pairs,
+        (QWEN3,) * requests,
+        "generated",
+    )
     jobs = list(zip(arrival_s.tolist(), [0.0] * requests, (prompt / 1000).tolist()))
     for scheduler in ("fifo", "wsrpt"):
         seconds, ratio = beside(
@@ -125,7 +166,9 @@ def llm(requests, repeats):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--moves", type=int, default=50_000)
     parser.add_argument("--requests", type=int, default=5000)

@@ -1,7 +1,8 @@
-"""A bare SimPy model of the engine's shape, without policy, market or records: what SimPy itself costs.
+"""A bare SimPy model of the engine's shape, without policy, market or records: what SimPy
+itself costs.
 
-Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job from its arrival on, a timeout for
-provisioning and one for service. First come, first served.
+Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job from its
+arrival on, a timeout for provisioning and one for service. First come, first served.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import simpy
 
 
 def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
-    """Simulate jobs (submission, delay, service; seconds) on a number of slots; the number completed."""
+    """Simulate jobs (submission, delay, service; seconds) on a number of slots; the
+    number completed.
+    """
     env = simpy.Environment()
     resources = [simpy.Resource(env, 1) for _ in range(slots)]
     idle = list(range(slots))

@@ -1,10 +1,14 @@
-"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw on jobs of the same kind. Asserts nothing.
+"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw on jobs
+of the same kind.
+
+Asserts nothing.
 
     python tests/benchmarks/waiting.py [--jobs 200000] [--repeats 5] [--memory]
 
-CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines), the fastest of several that take turns.
-Bare SimPy is an M/M/108 with one Resource of 108 and a process a job, without policy, dispatcher or records. Ciw is measured
-where it is installed. --memory simulates 2 million jobs and follows 14 million, without records, and prints the peaks.
+CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines), the fastest
+of several that take turns. Bare SimPy is an M/M/108 with one Resource of 108 and a process a job,
+without policy, dispatcher or records. Ciw is measured where it is installed. --memory simulates 2
+million jobs and follows 14 million, without records, and prints the peaks.
 """
 
 from __future__ import annotations
@@ -72,7 +76,9 @@ def ciw_model(jobs):
 def speeds(jobs, repeats):
     source = w.ExponentialJobs(jobs)
     chunks = list(source.chunks(0))
-    submit_s, run_s = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("submit_s", "run_s"))
+    submit_s, run_s = (
+        np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("submit_s", "run_s")
+    )
     listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
     calls = {"bare SimPy": lambda: bare(listed)}
     for name in w.POLICIES:
@@ -81,17 +87,32 @@ def speeds(jobs, repeats):
         calls[f"follow {name}"] = lambda case=case: w.follow(case)
     if other := ciw_model(jobs):
         calls["Ciw M/M/108"] = other
-    times = {name: min(column) for name, column in zip(calls, zip(*(map(cpu_s, calls.values()) for _ in range(repeats))))}
+    times = {
+        name: min(column)
+        for name, column in zip(calls, zip(*(map(cpu_s, calls.values()) for _ in range(repeats))))
+    }
     for name, seconds in times.items():
-        print(f"{name:18} {jobs / seconds:10,.0f} jobs/s {times['bare SimPy'] / seconds:7.2f} x bare SimPy", flush=True)
+        print(
+            (
+                f"{name:18} {jobs / seconds:10,.0f} jobs/s {times['bare SimPy'] / seconds:7.2f}"
+                " x bare SimPy"
+            ),
+            flush=True,
+        )
     for name in w.POLICIES:
-        print(f"{name:9} recursion / simulation {times[f'simulate {name}'] / times[f'follow {name}']:6.1f}")
+        print(
+            f"{name:9} recursion / simulation"
+            f" {times[f'simulate {name}'] / times[f'follow {name}']:6.1f}"
+        )
 
 
 def formulas():
     servers = np.arange(1, 2001)
     for name in w.POLICIES:
-        seconds = min(cpu_s(lambda name=name: w.closed_form(w.waiting_policy(name), 0.2, 500.0, servers)) for _ in range(5))
+        seconds = min(
+            cpu_s(lambda name=name: w.closed_form(w.waiting_policy(name), 0.2, 500.0, servers))
+            for _ in range(5)
+        )
         print(f"{name:9} formula for 1 to 2000 servers {1000 * seconds:5.1f} ms")
 
 
@@ -100,11 +121,19 @@ def memory():
         begin = time.perf_counter()
         run(w.Case(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{run.__name__:9} {jobs:11,} jobs: {time.perf_counter() - begin:6.1f} s, peak {peak:.0f} MB so far", flush=True)
+        print(
+            (
+                f"{run.__name__:9} {jobs:11,} jobs: {time.perf_counter() - begin:6.1f} s,"
+                f" peak {peak:.0f} MB so far"
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=200_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--memory", action="store_true")

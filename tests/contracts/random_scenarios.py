@@ -16,24 +16,34 @@ WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant
 
 def fleets():
     types = st.sampled_from([cg.THESIS_GPUS, WHOLE_TIMES])
-    number = types.flatmap(lambda gpus: st.integers(1, 7).map(lambda slots: (gpus, cg.round_robin(slots, gpus))))
+    number = types.flatmap(
+        lambda gpus: st.integers(1, 7).map(lambda slots: (gpus, cg.round_robin(slots, gpus)))
+    )
     listed = types.flatmap(
-        lambda gpus: st.lists(st.sampled_from([gpu.name for gpu in gpus]), min_size=1, max_size=7).map(
-            lambda names: (gpus, cg.round_robin(names, gpus))
-        )
+        lambda gpus: st.lists(
+            st.sampled_from([gpu.name for gpu in gpus]), min_size=1, max_size=7
+        ).map(lambda names: (gpus, cg.round_robin(names, gpus)))
     )
     return number | listed
 
 
 def delay_ranges():
-    bounds = st.tuples(st.floats(0, 200), st.floats(0, 2000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+    bounds = st.tuples(st.floats(0, 200), st.floats(0, 2000)).map(
+        lambda pair: (pair[0], pair[0] + pair[1])
+    )
     nothing = st.just((0.0, 0.0))
-    return st.just(cg.Market().delay_s) | st.just(((0.0, 0.0),) * 3) | st.tuples(*[nothing | bounds] * 3)
+    return (
+        st.just(cg.Market().delay_s)
+        | st.just(((0.0, 0.0),) * 3)
+        | st.tuples(*[nothing | bounds] * 3)
+    )
 
 
 @st.composite
 def poisson(draw):
-    windows = draw(st.sampled_from([(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)]))
+    windows = draw(
+        st.sampled_from([(3600.0, 28800.0), (600.0, 600.0), (65.0, 900.0), (1.0, 120.0)])
+    )
     return cg.PoissonWorkload(
         jobs=draw(st.integers(1, 60)),
         rate_per_s=10.0 ** draw(st.floats(-4, 0.5)),  # far apart, or all at once
@@ -43,13 +53,17 @@ def poisson(draw):
 
 @st.composite
 def listed(draw, most_gpus):
-    """Jobs that arrive together, deadlines that are equal, some of them out of reach from the start."""
+    """Jobs that arrive together, deadlines that are equal, some of them out of reach
+    from the start.
+    """
     jobs, now = [], 0.0
     for id in range(draw(st.integers(1, 25))):
         now += draw(st.sampled_from([0.0, 0.0, 0.0, 1.0, 30.0, 60.0, 500.5]))
         window = draw(st.sampled_from([0.0, 10.0, 60.0, 120.0, 600.0, 3600.0, 28800.0]))
         gpus = draw(st.integers(1, most_gpus))
-        jobs.append(cg.Job(id, now, now + window, draw(st.integers(1, 3)), draw(st.booleans()), gpus))
+        jobs.append(
+            cg.Job(id, now, now + window, draw(st.integers(1, 3)), draw(st.booleans()), gpus)
+        )
     return cg.JobList(jobs)
 
 

@@ -1,4 +1,6 @@
-"""What holds in every scenario and under every policy: random small scenarios against each policy."""
+"""What holds in every scenario and under every policy: random small scenarios
+against each policy.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -90,7 +92,10 @@ def test_submission_dispatch_start_and_finish_follow_each_other(policy, scenario
 @pytest.mark.parametrize(("first_s", "second_s"), [(21.6, 118.7), (44.7, 196.1), (33.2, 228.1)])
 def test_rounding_of_the_clock_dispatches_no_job_before_its_submission(policy, first_s, second_s):
     assert first_s + (second_s - first_s) < second_s
-    jobs = [cg.Job(id, time_s, time_s + 600, tight=True) for id, time_s in enumerate((first_s, second_s))]
+    jobs = [
+        cg.Job(id, time_s, time_s + 600, tight=True)
+        for id, time_s in enumerate((first_s, second_s))
+    ]
     run = cg.simulate(cg.Scenario("rounding", cg.JobList(jobs)), policy)
     assert (run.jobs["dispatch_s"] >= run.jobs["submit_s"]).all()
 
@@ -117,7 +122,8 @@ def test_jobs_of_several_gpus_share_no_slot_and_exceed_no_fleet(policy, scenario
         assert len({slot.index for slot in slots[row["job"]]}) == row["gpus"]
         for slot in slots[row["job"]]:
             held[slot.index].append((row["dispatch_s"], row["finish_s"]))
-        changes += [(row["finish_s"], -row["gpus"]), (row["dispatch_s"], row["gpus"])]  # what ends, ends first
+        # what ends, ends first
+        changes += [(row["finish_s"], -row["gpus"]), (row["dispatch_s"], row["gpus"])]
     assert np.cumsum([change for _, change in sorted(changes)]).max() <= len(scenario.slots)
     for intervals in map(sorted, held):
         assert all(end <= begin for (_, end), (begin, _) in pairwise(intervals))
@@ -148,11 +154,16 @@ def test_a_view_shows_which_slots_are_busy_and_until_when_by_the_mean_times(poli
         assert {slot.index: slot.expected_end_s for slot in decision.slots} == {
             slot: expected_s[slot] if slot in busy else None for slot in range(len(scenario.slots))
         }
-        assert [slot.index for slot in decision.idle] == sorted(set(range(len(scenario.slots))) - busy)
+        assert [slot.index for slot in decision.idle] == sorted(
+            set(range(len(scenario.slots))) - busy
+        )
         for job, slots in decision.answer:
             mean_s = max(slot.gpu.mean_execution_s[job.complexity - 1] for slot in slots)
             for slot in slots:
-                finish_s[slot.index], expected_s[slot.index] = run.jobs["finish_s"][job.id], now_s + mean_s
+                finish_s[slot.index], expected_s[slot.index] = (
+                    run.jobs["finish_s"][job.id],
+                    now_s + mean_s,
+                )
 
 
 @every_policy
@@ -170,9 +181,10 @@ def test_same_seed_gives_the_same_records_to_the_bit(policy, scenario, seed):
 def test_jobs_and_draws_depend_on_the_seed_alone(scenario, seed):
     def generate():
         made = list(scenario.workload.generate(seed, scenario.service))
-        return [(job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus) for job, _ in made], [
-            tuple(draws) for _, draws in made
-        ]
+        return [
+            (job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus)
+            for job, _ in made
+        ], [tuple(draws) for _, draws in made]
 
     assert generate() == generate()
 
@@ -185,7 +197,8 @@ def test_a_job_meets_the_same_luck_under_every_policy(policy, scenario, seed):
     slots, market = slots_of_jobs(decisions), scenario.market
     for row, (job, draws) in zip(run.jobs, scenario.workload.generate(seed, scenario.service)):
         gpus = [slot.gpu for slot in slots[job.id]]
-        mean_s = max(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)  # the slowest sets the pace
+        # the slowest sets the pace
+        mean_s = max(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)
         assert row["service_s"] / mean_s == pytest.approx(draws.service, rel=1e-12)
         status = max(market.status(gpu, row["dispatch_s"], draws.status) for gpu in gpus)
         assert row["status"] == status
@@ -223,7 +236,10 @@ def test_no_slot_idles_while_a_job_waits(policy, scenario, seed):
 
 @QUICK
 @given(
-    scenario=scenarios(), seed=seeds, reserve=st.integers(0, 8), gate=st.sampled_from([0.0, 0.5, 0.95, 5.0, "at load", "above"])
+    scenario=scenarios(),
+    seed=seeds,
+    reserve=st.integers(0, 8),
+    gate=st.sampled_from([0.0, 0.5, 0.95, 5.0, "at load", "above"]),
 )
 def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, gate):
     load = scenario.known().offered_load
@@ -244,19 +260,30 @@ def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, ga
 def test_rh_does_hold_slots_below_the_gate(reserve):
     scenario = cg.day("surge", jobs=100)
     assert scenario.known().offered_load < 0.95
-    held = [d for d in watched(scenario, f"rh:reserve={reserve}", 0)[1] if d.left_idle and d.left_waiting]
+    held = [
+        d
+        for d in watched(scenario, f"rh:reserve={reserve}", 0)[1]
+        if d.left_idle and d.left_waiting
+    ]
     assert max(decision.left_idle for decision in held) == reserve
 
 
 def test_rh_holds_nothing_above_the_gate():
     scenario = cg.day("hectic", jobs=100)
     assert scenario.known().offered_load > 0.95
-    assert not any(decision.left_idle and decision.left_waiting for decision in watched(scenario, "rh:reserve=3", 0)[1])
+    assert not any(
+        decision.left_idle and decision.left_waiting
+        for decision in watched(scenario, "rh:reserve=3", 0)[1]
+    )
 
 
 @every_policy
 def test_a_job_may_need_the_whole_fleet(policy):
-    jobs = [cg.Job(0, 0, 28800, gpus=2), cg.Job(1, 1000, 29800), cg.Job(2, 2000, 5600, tight=True, gpus=2)]
+    jobs = [
+        cg.Job(0, 0, 28800, gpus=2),
+        cg.Job(1, 1000, 29800),
+        cg.Job(2, 2000, 5600, tight=True, gpus=2),
+    ]
     run = cg.simulate(cg.Scenario("whole fleet", cg.JobList(jobs), cg.round_robin(2)), policy)
     assert run.summary()["completed"] == 3
 
@@ -266,10 +293,16 @@ def test_a_job_may_need_the_whole_fleet(policy):
 
 def test_rows_do_not_depend_on_the_workers(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)  # several tasks
-    scenario, policies, seeds = cg.day("surge", jobs=50, tight_fraction=0.5), ["random", "rh", "cadr:critical_ratio=5"], range(5)
+    scenario, policies, seeds = (
+        cg.day("surge", jobs=50, tight_fraction=0.5),
+        ["random", "rh", "cadr:critical_ratio=5"],
+        range(5),
+    )
     here = cg.compare(scenario, policies, seeds).rows
     pairs = [(policy, seed) for policy in policies for seed in seeds]
-    assert here == [{"policy": p, "seed": seed, **cg.simulate(scenario, p, seed).summary()} for p, seed in pairs]
+    assert here == [
+        {"policy": p, "seed": seed, **cg.simulate(scenario, p, seed).summary()} for p, seed in pairs
+    ]
     assert len({row["wait_min"] for row in here}) == len(here)
     assert cg.compare(scenario, policies, seeds, executor=1).rows == here
     assert cg.compare(scenario, policies, seeds, executor=2).rows == here

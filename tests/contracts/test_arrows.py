@@ -10,7 +10,10 @@ import pytest
 import cgrsp_simpy
 
 PACKAGE = Path(cgrsp_simpy.__file__).parent
-MODULES = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+MODULES = {
+    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for path in PACKAGE.rglob("*.py")
+}
 
 SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "model", "studies", "plots"}
@@ -39,7 +42,9 @@ def room_of(module):
 
 
 def imported(module, tree):
-    """The full dotted names that a module imports, at its top or within functions; `from a import b` gives a.b."""
+    """The full dotted names that a module imports, at its top or within functions;
+    `from a import b` gives a.b.
+    """
     package = ["cgrsp_simpy", *module.split("/")[:-1]]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -48,8 +53,13 @@ def imported(module, tree):
             above = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*above, *([node.module] if node.module else [])])
             yield from (f"{origin}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
-            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in (
+            "import_module",
+            "__import__",
+        ):
+            yield from (
+                argument.value for argument in node.args if isinstance(argument, ast.Constant)
+            )
 
 
 def rooms_imported(module, tree):
@@ -105,7 +115,11 @@ def test_an_import_is_seen_however_it_is_written(module, source, rooms):
 
 @every_module
 def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
-    assert "simpy" not in outsiders(module, tree) or room_of(module) in {"engine", "rental", *SCENARIO_MODULES}
+    assert "simpy" not in outsiders(module, tree) or room_of(module) in {
+        "engine",
+        "rental",
+        *SCENARIO_MODULES,
+    }
 
 
 @every_module
@@ -123,16 +137,29 @@ def test_print_only_on_the_command_line(module, tree):
 def test_random_numbers_come_from_the_named_streams_alone(module, tree):
     if module == "model/streams.py":
         return
-    sources = {name for name in imported(module, tree) if name.startswith("numpy.random") or name.partition(".")[0] == "random"}
-    assert sources <= {"numpy.random.Generator", "random.Random"}, "for annotations these two, else streams"
+    sources = {
+        name
+        for name in imported(module, tree)
+        if name.startswith("numpy.random") or name.partition(".")[0] == "random"
+    }
+    assert sources <= {"numpy.random.Generator", "random.Random"}, (
+        "for annotations these two, else streams"
+    )
     attributes = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & {"np.random", "numpy.random"}
     for name, call in calls(tree):
         assert name.split(".")[-1] != "Generator"
-        assert name.split(".")[-1] != "Random" or "stream(" in ast.unparse(call), "a generator without a stream's seed"
+        assert name.split(".")[-1] != "Random" or "stream(" in ast.unparse(call), (
+            "a generator without a stream's seed"
+        )
 
 
 def test_importing_the_package_loads_neither_matplotlib_nor_pandas_nor_scipy_stats():
-    code = "import cgrsp_simpy, sys; print(*{'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import cgrsp_simpy, sys; print(*{'matplotlib', 'pandas', 'scipy.stats'} &"
+        " set(sys.modules))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert answer.stdout.split() == []

@@ -1,4 +1,6 @@
-"""What is free on nodes as one whole number, against the same by lists of nodes, on random clusters."""
+"""What is free on nodes as one whole number, against the same by lists of nodes, on
+random clusters.
+"""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,23 +15,34 @@ SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 8]), min_size=1, max_size=9)
 def cases(draw):
     """Sizes, free GPUs, and the key of a placement."""
     sizes = draw(SIZES)
-    return sizes, [draw(st.integers(0, size)) for size in sizes], PLACEMENTS[draw(st.sampled_from(list(PLACEMENTS)))]
+    return (
+        sizes,
+        [draw(st.integers(0, size)) for size in sizes],
+        PLACEMENTS[draw(st.sampled_from(list(PLACEMENTS)))],
+    )
 
 
 def plain(sizes, free, key, gpus):
-    """Where a job goes: on the first node of least key with room; of a wide one whole nodes, the largest first, then the rest."""
+    """Where a job goes: on the first node of least key with room; of a wide one whole nodes, the
+    largest first, then the rest.
+    """
     if gpus <= max(sizes):
         left = [node for node, idle in enumerate(free) if idle >= gpus]
         return ((min(left, key=lambda node: key(sizes[node], free[node])), gpus),) if left else None
     whole = {}
-    for node in sorted((node for node, idle in enumerate(free) if idle == sizes[node]), key=lambda node: -sizes[node]):
+    for node in sorted(
+        (node for node, idle in enumerate(free) if idle == sizes[node]),
+        key=lambda node: -sizes[node],
+    ):
         if sizes[node] <= gpus:
             whole[node] = sizes[node]
             gpus -= sizes[node]
     if not gpus:
         return tuple(whole.items())
     rest = (
-        plain(sizes, [0 if node in whole else idle for node, idle in enumerate(free)], key, gpus) if gpus <= max(sizes) else None
+        plain(sizes, [0 if node in whole else idle for node, idle in enumerate(free)], key, gpus)
+        if gpus <= max(sizes)
+        else None
     )
     return (*whole.items(), *rest) if rest else None
 

@@ -1,4 +1,6 @@
-"""What holds for every scheduler and placement, on random small clusters; and the promises of FIFO, EASY and conservative."""
+"""What holds for every scheduler and placement, on random small clusters; and the promises of FIFO,
+EASY and conservative.
+"""
 
 from copy import copy
 
@@ -17,7 +19,13 @@ from cgrsp_simpy.cluster.study import simulate
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)
-VARIANTS = ["hps:monotone=true", "pbs:mode=text", "pbs:pairs=true,tolerance=1", "sbs:time_unit_s=10", "adaptive:short_queue=1"]
+VARIANTS = [
+    "hps:monotone=true",
+    "pbs:mode=text",
+    "pbs:pairs=true,tolerance=1",
+    "sbs:time_unit_s=10",
+    "adaptive:short_queue=1",
+]
 ALL = [*SCHEDULERS, *VARIANTS]
 HOLD = ("fifo", "easy", "conservative")  # keep GPUs idle for jobs that wait
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
@@ -26,7 +34,10 @@ every_placement = pytest.mark.parametrize("placement", PLACEMENTS.values(), ids=
 
 @st.composite
 def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
-    """A cluster and its jobs, in whole and half seconds, so that much falls on the same instant. estimates: over duration."""
+    """A cluster and its jobs, in whole and half seconds, so that much falls on the same instant.
+
+    estimates: over duration.
+    """
     cluster = Cluster(tuple(draw(st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=4))))
     row = st.tuples(
         st.integers(0, 30),
@@ -39,11 +50,22 @@ def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
     )
     rows = draw(st.lists(row, min_size=1, max_size=25))
     arrival_s, gpus, duration_s, share, iterations, family, user = np.array(rows, dtype=float).T
-    return cluster, Jobs(arrival_s, gpus, duration_s, share * duration_s, iterations, np.zeros(len(rows)), family, user)
+    return cluster, Jobs(
+        arrival_s,
+        gpus,
+        duration_s,
+        share * duration_s,
+        iterations,
+        np.zeros(len(rows)),
+        family,
+        user,
+    )
 
 
 def watched(cluster, jobs, scheduler, look, placement=best_fit):
-    """A run; look(view, started) is called after each decision, with the jobs that it has started."""
+    """A run; look(view, started) is called after each decision, with the jobs that
+    it has started.
+    """
     decide = make_scheduler(scheduler)
 
     def look_on(view):
@@ -93,7 +115,9 @@ def test_a_gang_is_on_one_node_or_on_whole_nodes_but_for_a_rest(scheduler, case)
 @every_scheduler
 @QUICK
 @given(case=settings_of(), at_s=st.integers(0, 40))
-def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_have_not_arrived(scheduler, case, at_s):
+def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_have_not_arrived(
+    scheduler, case, at_s
+):
     cluster, jobs = case
     found = simulate(jobs, cluster, make_scheduler(scheduler))
     known = np.flatnonzero(jobs.arrival_s <= at_s)
@@ -102,10 +126,16 @@ def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_ha
     before = jobs.chosen(known, "known")
     longer_s = before.duration_s + 7.5 * (found.finish_s[known] > at_s + 1e-9)
     columns = {
-        name: getattr(before, name) for name in ("arrival_s", "gpus", "estimate_s", "iterations", "kind", "family", "user")
+        name: getattr(before, name)
+        for name in ("arrival_s", "gpus", "estimate_s", "iterations", "kind", "family", "user")
     }
     again = simulate(Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler))
-    assert np.array_equal(*(np.where(start_s <= at_s, start_s, np.inf) for start_s in (found.start_s[known], again.start_s)))
+    assert np.array_equal(
+        *(
+            np.where(start_s <= at_s, start_s, np.inf)
+            for start_s in (found.start_s[known], again.start_s)
+        )
+    )
 
 
 @pytest.mark.parametrize("scheduler", [name for name in ALL if name not in HOLD])
@@ -115,7 +145,9 @@ def test_nothing_that_fits_is_left_waiting(scheduler, case):
     watched(
         *case,
         scheduler,
-        lambda view, _: [pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.gpus[job])],
+        lambda view, _: [
+            pytest.fail(f"job {job} fits") for job in view.queue if view.room(view.gpus[job])
+        ],
     )
 
 
@@ -132,7 +164,9 @@ def test_what_a_decision_leaves_adds_up(scheduler, case):
                 used[node] += gpus
         assert np.array_equal(used + view.idle(), cluster.sizes)
         assert not set(view.queue) & set(view.running)
-        assert view.ends == sorted((running.end_s, running.job) for running in view.running.values())
+        assert view.ends == sorted(
+            (running.end_s, running.job) for running in view.running.values()
+        )
         assert view.head == (view.queue[0] if view.queue else None)
         assert view.fitting() == [job for job in view.queue if view.room(view.gpus[job])]
 
@@ -166,7 +200,9 @@ def without_backfill(view, started):
 @MANY
 @given(case=settings_of(estimates=(1.0, 1.0, 2.0)))
 def test_easy_never_delays_what_the_head_was_promised(placement, case):
-    """Estimates are exact or too long; a promise is the first shadow time of a job after it has become the head."""
+    """Estimates are exact or too long; a promise is the first shadow time of a job after it has
+    become the head.
+    """
     promised = {}
 
     def look(view, started):
@@ -181,10 +217,14 @@ def test_easy_never_delays_what_the_head_was_promised(placement, case):
 @every_placement
 @MANY
 @given(case=settings_of())
-def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estimates(placement, case):
+def test_what_easy_backfills_leaves_the_head_its_shadow_time_whatever_the_estimates(
+    placement, case
+):
     def look(view, started):
         if view.head is not None:
-            assert shadow(view, view.head)[0] == shadow(without_backfill(view, started), view.head)[0]
+            assert (
+                shadow(view, view.head)[0] == shadow(without_backfill(view, started), view.head)[0]
+            )
 
     watched(*case, "easy", look, placement)
 
@@ -205,10 +245,12 @@ def least_free(cluster, taken, start_s, end_s):
 
 
 def textbook(cluster, jobs, placement):
-    """Conservative backfilling by its definition, without engine or profile: starts, places, and starts promised on arrival.
+    """Conservative backfilling by its definition, without engine or profile: starts, places, and
+    starts promised on arrival.
 
-    On arrival a job is given the earliest start that delays none before it. When a job ends before its estimate, each reservation
-    in the order of their starts is given up and made anew. No estimate is too short.
+    On arrival a job is given the earliest start that delays none before it. When a job ends
+    before its estimate, each reservation in the order of their starts is given up and made anew.
+    No estimate is too short.
     """
     arrival_s, gpus, duration_s, estimate_s = (
         getattr(jobs, name).tolist() for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
@@ -227,7 +269,13 @@ def textbook(cluster, jobs, placement):
 
     while to_come or reserved:
         ends_s = {job: kept.start_s + duration_s[job] for job, kept in running.items()}
-        now_s = min([*ends_s.values(), *(kept.start_s for kept in reserved.values()), *(arrival_s[job] for job in to_come[:1])])
+        now_s = min(
+            [
+                *ends_s.values(),
+                *(kept.start_s for kept in reserved.values()),
+                *(arrival_s[job] for job in to_come[:1]),
+            ]
+        )
         ended = [running.pop(job) for job, end_s in ends_s.items() if end_s == now_s]
         if any(kept.end_s > now_s for kept in ended):
             for job in sorted(reserved, key=lambda job: (reserved[job].start_s, job)):
@@ -241,23 +289,35 @@ def textbook(cluster, jobs, placement):
         for job in [job for job, kept in reserved.items() if kept.start_s == now_s]:
             done[job] = running[job] = reserved.pop(job)
     every = range(jobs.jobs)
-    return [done[job].start_s for job in every], [done[job].place for job in every], [promised_s[job] for job in every]
+    return (
+        [done[job].start_s for job in every],
+        [done[job].place for job in every],
+        [promised_s[job] for job in every],
+    )
 
 
 def crowded(seed):
-    """A cluster and 20 to 40 jobs that overload it; estimates are exact, or too long by a quarter to twice the duration."""
+    """A cluster and 20 to 40 jobs that overload it; estimates are exact, or too long by a quarter
+    to twice the duration.
+    """
     rng = np.random.default_rng(seed)
     cluster = Cluster(tuple(rng.choice([1, 2, 3, 4, 5, 8], rng.integers(1, 5)).tolist()))
     number = int(rng.integers(20, 41))
-    gpus = rng.choice([width for width in range(1, cluster.gpus + 1) if cluster.holds(width)], number)
+    gpus = rng.choice(
+        [width for width in range(1, cluster.gpus + 1) if cluster.holds(width)], number
+    )
     duration_s, none = rng.integers(1, 12, number), np.zeros(number)
     estimate_s = duration_s * rng.choice([1.0, 1.0, 1.25, 1.5, 2.0, 3.0], number)
-    return cluster, Jobs(rng.integers(0, 40, number), gpus, duration_s, estimate_s, none + 1, none, none, none)
+    return cluster, Jobs(
+        rng.integers(0, 40, number), gpus, duration_s, estimate_s, none + 1, none, none, none
+    )
 
 
 @every_placement
 @pytest.mark.parametrize("seed", range(25))
-def test_conservative_is_the_textbooks_and_no_job_starts_later_than_it_was_promised_on_arrival(placement, seed):
+def test_conservative_is_the_textbooks_and_no_job_starts_later_than_it_was_promised_on_arrival(
+    placement, seed
+):
     cluster, jobs = crowded(seed)
     found = simulate(jobs, cluster, make_scheduler("conservative"), placement)
     start_s, places, promised_s = textbook(cluster, jobs, placement)
@@ -276,7 +336,9 @@ def test_every_job_starts_when_it_was_promised_on_arrival_if_estimates_are_exact
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_mix_runs_by_the_textbook_with_estimates_up_to_three_times_too_long(seed):
-    """120 jobs at a load of 1.5, so that most arrive while nothing is idle; times are any numbers, not whole ones."""
+    """120 jobs at a load of 1.5, so that most arrive while nothing is idle; times are any numbers,
+    not whole ones.
+    """
     jobs = generate(Mix(overestimate=2.0), 120, 1.5, Cluster((8, 8, 8, 8)), seed)
     found = simulate(jobs, Cluster((8, 8, 8, 8)), make_scheduler("conservative"))
     start_s, _, promised_s = textbook(Cluster((8, 8, 8, 8)), jobs, best_fit)
@@ -304,7 +366,12 @@ def test_reservations_never_overlap_and_now_there_is_free_what_is_free(case):
 
 
 @MANY
-@given(case=settings_of(), gpus=st.integers(1, 16), time_s=st.integers(1, 20), before_s=st.sampled_from([5.0, 20.0, np.inf]))
+@given(
+    case=settings_of(),
+    gpus=st.integers(1, 16),
+    time_s=st.integers(1, 20),
+    before_s=st.sampled_from([5.0, 20.0, np.inf]),
+)
 def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, time_s, before_s):
     cluster, jobs = case
     gpus = min(gpus, cluster.gpus)
@@ -315,7 +382,11 @@ def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(case, gpus, 
         profile.take(taken[-1])
     found = profile.earliest(gpus, time_s, before_s)
     for start_s in sorted({0.0} | {kept.end_s for kept in taken}):
-        place = nodes.room(nodes.packed(least_free(cluster, taken, start_s, start_s + time_s)), gpus)
+        place = nodes.room(
+            nodes.packed(least_free(cluster, taken, start_s, start_s + time_s)), gpus
+        )
         if place is not None:
-            assert found == (Reservation(start_s, start_s + time_s, place) if start_s < before_s else None)
+            assert found == (
+                Reservation(start_s, start_s + time_s, place) if start_s < before_s else None
+            )
             return

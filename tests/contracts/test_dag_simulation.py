@@ -1,4 +1,6 @@
-"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is broken; no plan beats the lower bound."""
+"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is broken;
+no plan beats the lower bound.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ ALL = (random_plan, round_robin, *BUILD)
 
 @st.composite
 def problems(draw, missing=False):
-    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the same instant, and thirds and tenths."""
+    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the same
+    instant, and thirds and tenths.
+    """
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     number = rng.permutation(nodes)
@@ -34,7 +38,9 @@ def problems(draw, missing=False):
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
     whole = draw(st.booleans())
     work = rng.integers(0, 5, nodes) if whole else rng.integers(0, 30, nodes) / 10
-    graph = Graph(work, rng.integers(0, FULL + 1, nodes), number[pairs], rng.integers(0, 4, len(pairs)), unit)
+    graph = Graph(
+        work, rng.integers(0, FULL + 1, nodes), number[pairs], rng.integers(0, 4, len(pairs)), unit
+    )
     bandwidth = rng.choice([0.0, 1.0] if missing else [1.0, 2.0, 3.0, np.inf], (gpus, gpus))
     memory = np.where(np.arange(gpus) == 0, FULL, rng.integers(4, FULL + 1, gpus))
     latency_s = rng.choice([0.0, 1.0, 0.3], (gpus, gpus)) if draw(st.booleans()) else ()
@@ -49,7 +55,11 @@ def planned(draw, missing=False):
     problem = draw(problems(missing))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     gpu = random_units(problem, 1, rng)[0][problem.graph.unit]
-    order = np.array(by_priority(problem.graph, rng.random(problem.graph.nodes))) if draw(st.booleans()) else None
+    order = (
+        np.array(by_priority(problem.graph, rng.random(problem.graph.nodes)))
+        if draw(st.booleans())
+        else None
+    )
     return problem, Plan(gpu, order)
 
 
@@ -99,14 +109,18 @@ def test_no_rule_is_broken(given_):
     problem, plan = given_
     schedule = simulate(problem, plan)
     graph, on = problem.graph, plan.gpu
-    assert np.array_equal(schedule.finish_s, schedule.start_s + problem.time_s[np.arange(graph.nodes), on])
-    assert (schedule.arrivals_s() <= schedule.start_s[graph.edges[:, 1]]).all()  # data arrive before the start
+    assert np.array_equal(
+        schedule.finish_s, schedule.start_s + problem.time_s[np.arange(graph.nodes), on]
+    )
+    # data arrive before the start
+    assert (schedule.arrivals_s() <= schedule.start_s[graph.edges[:, 1]]).all()
     never_more_at_once(schedule, graph.memory_mb, problem.platform.memory_mb)
     if problem.reading == "exclusive":
         never_more_at_once(schedule, np.ones(graph.nodes), np.ones(problem.platform.gpus))
         order = graph.order if plan.order is None else plan.order
         for gpu in range(problem.platform.gpus):
-            assert (np.diff(schedule.start_s[order[on[order] == gpu]]) >= 0).all()  # each in its turn
+            # each in its turn
+            assert (np.diff(schedule.start_s[order[on[order] == gpu]]) >= 0).all()
 
 
 @QUICK
@@ -124,10 +138,17 @@ def test_a_node_waits_for_nothing_but_data_and_its_gpu(given_):
 @QUICK
 @given(problems())
 def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(problem):
-    plans = [make(problem, 3) for make in ALL] + [random_search(problem, Budget(5), 3, order).plan for order in ORDERS]
-    plans += [anneal(problem, Budget(20), 3, order, start=start).plan for order in ("heft", *ORDERS) for start in STARTS]
+    plans = [make(problem, 3) for make in ALL] + [
+        random_search(problem, Budget(5), 3, order).plan for order in ORDERS
+    ]
+    plans += [
+        anneal(problem, Budget(20), 3, order, start=start).plan
+        for order in ("heft", *ORDERS)
+        for start in STARTS
+    ]
     least_s = lower_bound_s(problem) * (1 - 1e-12)
-    assert all(simulate(problem, plan).makespan_s >= least_s for plan in plans)  # which checks the plan
+    # which checks the plan
+    assert all(simulate(problem, plan).makespan_s >= least_s for plan in plans)
 
 
 @QUICK
@@ -140,7 +161,9 @@ def test_nor_where_connections_are_missing(problem):
 @QUICK
 @given(problems(), st.booleans())
 def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
-    """What reading "exclusive" makes of a plan's order; in "shared", nodes may have to wait for memory besides."""
+    """What reading "exclusive" makes of a plan's order; in "shared", nodes may have to wait for
+    memory besides.
+    """
     draft = Draft(problem, insertion)
     for node in by_priority(problem.graph, upward_rank_s(problem)):
         draft.place(node)
@@ -164,4 +187,7 @@ def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(proble
 @given(problems(), st.sampled_from(ALL), st.integers(0, 5))
 def test_the_same_seed_gives_the_same_plan(problem, make, seed):
     assert make(problem, seed).gpu.tolist() == make(problem, seed).gpu.tolist()
-    assert anneal(problem, Budget(20), seed).plan.gpu.tolist() == anneal(problem, Budget(20), seed).plan.gpu.tolist()
+    assert (
+        anneal(problem, Budget(20), seed).plan.gpu.tolist()
+        == anneal(problem, Budget(20), seed).plan.gpu.tolist()
+    )

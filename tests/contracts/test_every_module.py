@@ -1,4 +1,6 @@
-"""What a user can do with one module he can do with every one: from Python and from the command line."""
+"""What a user can do with one module he can do with every one: from Python and from
+the command line.
+"""
 
 import csv
 import io
@@ -22,9 +24,9 @@ CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 class Case(NamedTuple):
     """A module: a small scenario, its words, and what fits it.
 
-    command: its words on the command line, between `cgrsp` and the action. options: those that name the scenario. policies: two
-    names. parameter: a policy with a parameter. own: the source of a policy of one's own. grid: of a sweep. misspelt: nearly
-    the first policy.
+    command: its words on the command line, between `cgrsp` and the action. options: those that
+    name the scenario. policies: two names. parameter: a policy with a parameter. own: the source of
+    a policy of one's own. grid: of a sweep. misspelt: nearly the first policy.
     """
 
     scenario: Any
@@ -54,7 +56,8 @@ CASES = {
         "--jobs 400 --rate 0.02 --service 500 --servers 8",
         ("ajw-t", "njw"),
         "sww:wait_s=60",
-        "def oldest(view):\n    while (job := view.first()) is not None and (machine := view.room(job)) is not None:\n"
+        "def oldest(view):\n"
+        "    while (job := view.first()) is not None and (machine := view.room(job)) is not None:\n"
         "        yield job, machine\n",
         {"machines": [4, 8]},
         "ajw-tt",
@@ -65,8 +68,12 @@ CASES = {
         "--level tasks1 --tasks 30",
         ("atc", "greedy"),
         "annealing:moves=50",
-        "def oldest(view):\n    for task in view.queue:\n        for slot in view.idle:\n"
-        "            if task.times_s[slot.index] < float('inf'):\n                yield task, slot\n                break\n",
+        "def oldest(view):\n"
+        "    for task in view.queue:\n"
+        "        for slot in view.idle:\n"
+        "            if task.times_s[slot.index] < float('inf'):\n"
+        "                yield task, slot\n"
+        "                break\n",
         {"tasks": [20, 30]},
         "att",
     ),
@@ -76,7 +83,11 @@ CASES = {
         "--jobs 30",
         ("easy", "sjf"),
         "hps:monotone=true",
-        "def oldest(view):\n    while jobs := view.fitting():\n        yield jobs[0], view.room(view.gpus[jobs[0]])\n",
+        (
+            "def oldest(view):\n"
+            "    while jobs := view.fitting():\n"
+            "        yield jobs[0], view.room(view.gpus[jobs[0]])\n"
+        ),
         {"load": [0.5, 1.0]},
         "eassy",
     ),
@@ -86,12 +97,19 @@ CASES = {
         "--graph er:n=20 --gpus 3",
         ("heft", "rtgs"),
         "rtgs:b=0.5",
-        "def oldest(view):\n    for node in view.nodes:\n        for gpu in view.rooms(node)[:1]:\n            yield node, gpu\n",
+        (
+            "def oldest(view):\n"
+            "    for node in view.nodes:\n"
+            "        for gpu in view.rooms(node)[:1]:\n"
+            "            yield node, gpu\n"
+        ),
         {"gpus": [2, 3]},
         "hefft",
     ),
 }
-every_module = pytest.mark.parametrize("case", [pytest.param(make, id=name) for name, make in CASES.items()])
+every_module = pytest.mark.parametrize(
+    "case", [pytest.param(make, id=name) for name, make in CASES.items()]
+)
 
 
 @pytest.fixture
@@ -114,7 +132,10 @@ def namespace(case):
 
 def same(one, other):
     """Rows that are equal, NaN counted as itself, and wall time not counted at all."""
-    plain = [[{name: value for name, value in row.items() if name != "seconds"} for row in rows] for rows in (one, other)]
+    plain = [
+        [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+        for rows in (one, other)
+    ]
     return json.dumps(plain[0]) == json.dumps(plain[1])
 
 
@@ -220,21 +241,56 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
     words = [*case.command, "run", *case.options.split()]
-    assert main([*words, "--policy", case.policies[0], "--events", "--gantt", "a.svg", "--animate", "a.html"]) == 0
+    assert (
+        main(
+            [
+                *words,
+                "--policy",
+                case.policies[0],
+                "--events",
+                "--gantt",
+                "a.svg",
+                "--animate",
+                "a.html",
+            ]
+        )
+        == 0
+    )
     listed = capsys.readouterr().out.splitlines()
-    assert sum(" start " in line for line in listed) > case.scenario.jobs / 2  # some jobs of waiting policies go elsewhere
+    # some jobs of waiting policies go elsewhere
+    assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
     assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
     assert main([*words, "--policy", text, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
-    words = [*case.command, "compare", *case.options.split(), "--policies", ",".join(case.policies), "--seeds", "2"]
+    words = [
+        *case.command,
+        "compare",
+        *case.options.split(),
+        "--policies",
+        ",".join(case.policies),
+        "--seeds",
+        "2",
+    ]
     assert main([*words, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     study = cg.compare(case.scenario, case.policies, range(2))
     name = case.scenario.precise
-    assert found["policies"][case.policies[0]][name]["mean"] == study.means()[case.policies[0]][name].mean
+    assert (
+        found["policies"][case.policies[0]][name]["mean"]
+        == study.means()[case.policies[0]][name].mean
+    )
     [(name, values)] = case.grid.items()
     grid = f"{name}={','.join(map(str, values))}"
-    words = [*case.command, "sweep", grid, *case.options.split(), "--policies", case.policies[0], "--seeds", "2"]
+    words = [
+        *case.command,
+        "sweep",
+        grid,
+        *case.options.split(),
+        "--policies",
+        case.policies[0],
+        "--seeds",
+        "2",
+    ]
     assert main([*words, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row[name] for row in rows] == [str(value) for value in values for _ in range(2)]
@@ -245,15 +301,30 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
 @every_module
 def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     case = case()
-    line = [*CGRSP, *case.command, "compare", *case.options.split(), "--policies", ",".join(case.policies), "--seeds", "2000"]
-    command = subprocess.Popen([*line, "--out", "a"], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
+    line = [
+        *CGRSP,
+        *case.command,
+        "compare",
+        *case.options.split(),
+        "--policies",
+        ",".join(case.policies),
+        "--seeds",
+        "2000",
+    ]
+    command = subprocess.Popen(
+        [*line, "--out", "a"], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL
+    )
     chunks = tmp_path / "a" / "chunks"
     while command.poll() is None and not (chunks.is_dir() and len(list(chunks.glob("*.json"))) > 1):
         time.sleep(0.01)
     os.killpg(command.pid, signal.SIGKILL)
     command.wait()
     for folder in ("a", "b"):
-        subprocess.run([*line, "--out", folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
-    names = {path.relative_to(tmp_path / "a") for path in Path(tmp_path / "a").rglob("*.*")} - {Path("manifest.json")}
+        subprocess.run(
+            [*line, "--out", folder], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
+        )
+    names = {path.relative_to(tmp_path / "a") for path in Path(tmp_path / "a").rglob("*.*")} - {
+        Path("manifest.json")
+    }
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name

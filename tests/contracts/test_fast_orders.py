@@ -1,4 +1,6 @@
-"""An order by tiers looks only at the fronts of the classes: it must be the order that sorting the whole queue gives."""
+"""An order by tiers looks only at the fronts of the classes: it must be the order that sorting the
+whole queue gives.
+"""
 
 from itertools import product
 
@@ -11,9 +13,12 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import Tiers
 
 QUICK = settings(max_examples=40)
-DAYS = {"quiet": None, "normal": None, "hectic": 300, "surge": 300}  # jobs; None for the day's own number
+# jobs; None for the day's own number
+DAYS = {"quiet": None, "normal": None, "hectic": 300, "surge": 300}
 
-TIERED = [name for name in cg.POLICIES if isinstance(getattr(cg.make_policy(name), "order", None), Tiers)]
+TIERED = [
+    name for name in cg.POLICIES if isinstance(getattr(cg.make_policy(name), "order", None), Tiers)
+]
 VARIANTS = [
     "spt-rescue:threshold_s=-50",
     "adaptive:pressure=2,wide_s=900",
@@ -57,7 +62,9 @@ def test_fronts_of_classes_give_the_first_of_the_whole_queue_all_day(policy, day
 @seeds
 def test_runs_with_the_whole_queue_sorted_leave_the_same_records(policy, day, seed):
     scenario = cg.day(day, jobs=DAYS[day])
-    assert np.array_equal(cg.simulate(scenario, policy, seed).jobs, cg.simulate(scenario, general(policy), seed).jobs)
+    assert np.array_equal(
+        cg.simulate(scenario, policy, seed).jobs, cg.simulate(scenario, general(policy), seed).jobs
+    )
 
 
 # ---- random queues, on times whose sums are exact ----
@@ -69,25 +76,48 @@ EXACT = (
 )
 NOW_S = 10_000.0
 SUBMIT_S = (0.0, 100.0, 9000.0, NOW_S)
-# Seconds left to the deadline: around 0, the times, three times the times, 600 s and 28800 s after them.
-LEFT_S = (*(-5000, -200, -1, 0, 1, 30), *range(49, 102, 3), *(50, 60, 70, 110, 150, 151, 180, 192, 210, 270, 285, 300, 301, 400))
+# Seconds left to the deadline: around 0, the times, three times the times, 600 s and 28800 s
+# after them.
+LEFT_S = (
+    *(-5000, -200, -1, 0, 1, 30),
+    *range(49, 102, 3),
+    *(50, 60, 70, 110, 150, 151, 180, 192, 210, 270, 285, 300, 301, 400),
+)
 LEFT_S += (649, 650, 651, 660, 664, 670, 690, 700, 701, 950, 3600, 28799, 28800, 28850, 28900)
 JOBS = st.sampled_from(list(product(SUBMIT_S, LEFT_S, (1, 2, 3), (False, True), (1, 1, 1, 2, 3))))
 
 
 @st.composite
 def moments(draw, gangs=False):
-    """What a view is made of: a scenario, its queue, the busy slots. gangs: with jobs of several GPUs."""
+    """What a view is made of: a scenario, its queue, the busy slots.
+
+    gangs: with jobs of several GPUs.
+    """
     slots = draw(st.lists(st.sampled_from(EXACT), min_size=1, max_size=7))
     load = cg.PoissonWorkload(100, draw(st.sampled_from([1e-4, 10.0])))
     scenario = cg.Scenario("moment", load, slots, EXACT, draw(st.booleans()))
     rows = sorted(draw(st.lists(JOBS, min_size=draw(st.sampled_from([0, 5, 15])), max_size=30)))
     queue = [
-        cg.Job(id, submit_s, max(submit_s, NOW_S + left_s), complexity, tight, min(gpus, len(slots)) if gangs else 1)
+        cg.Job(
+            id,
+            submit_s,
+            max(submit_s, NOW_S + left_s),
+            complexity,
+            tight,
+            min(gpus, len(slots)) if gangs else 1,
+        )
         for id, (submit_s, left_s, complexity, tight, gpus) in enumerate(rows)
     ]
-    busy = draw(st.dictionaries(st.integers(1, len(slots)), st.sampled_from([-30.0, 0.0, 10.0, 90.0, 300.0])))
-    return scenario, queue, {slot: NOW_S + left_s for slot, left_s in busy.items() if slot < len(slots)}
+    busy = draw(
+        st.dictionaries(
+            st.integers(1, len(slots)), st.sampled_from([-30.0, 0.0, 10.0, 90.0, 300.0])
+        )
+    )
+    return (
+        scenario,
+        queue,
+        {slot: NOW_S + left_s for slot, left_s in busy.items() if slot < len(slots)},
+    )
 
 
 def view_of(moment):
@@ -97,7 +127,10 @@ def view_of(moment):
 
 def answer(policy, moment):
     """The assignments as numbers."""
-    return [(job.id, tuple((slot.index, slot.gpu.name) for slot in slots)) for job, slots in policy(view_of(moment))]
+    return [
+        (job.id, tuple((slot.index, slot.gpu.name) for slot in slots))
+        for job, slots in policy(view_of(moment))
+    ]
 
 
 @every_tiered
@@ -162,7 +195,15 @@ def cadr(view, job, idle_s, all_s):
     return (2, 0) if ratio <= 1 else (0, 0) if ratio <= 3 else (1, idle_s)
 
 
-DEFINITIONS = {"spt": spt, "edf": edf, "spt-rescue": spt_rescue, "adaptive": adaptive, "rh": rh, "cadr": cadr, "cadr-oo": cadr}
+DEFINITIONS = {
+    "spt": spt,
+    "edf": edf,
+    "spt-rescue": spt_rescue,
+    "adaptive": adaptive,
+    "rh": rh,
+    "cadr": cadr,
+    "cadr-oo": cadr,
+}
 
 
 @pytest.mark.parametrize("policy", TIERED)
@@ -174,7 +215,9 @@ def test_orders_are_those_of_the_definitions(policy, moment):
     every = EXACT if view.known.free_types else {slot.gpu for slot in view.slots}
 
     def key(job):
-        idle_s, all_s = (min(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus) for gpus in (idle, every))
+        idle_s, all_s = (
+            min(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus) for gpus in (idle, every)
+        )
         return DEFINITIONS[policy](view, job, idle_s, all_s), job.deadline_s, job.id
 
     assert cg.make_policy(policy).order.whole_queue(view) == sorted(view.queue, key=key)

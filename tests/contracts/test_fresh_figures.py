@@ -1,6 +1,8 @@
-"""The CSV behind every committed figure is what the package gives today: made anew and compared, numbers up to rounding.
+"""The CSV behind every committed figure is what the package gives today: made anew and compared,
+numbers up to rounding.
 
-Sums may be taken in another order by another NumPy; so numbers are the same that differ by less than a part in 10^9.
+Sums may be taken in another order by another NumPy; so numbers are the same that differ by less
+than a part in 10^9.
 """
 
 import csv
@@ -25,7 +27,9 @@ from cgrsp_simpy.waiting import figure_data as waiting_data
 from cgrsp_simpy.waiting import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the figures are in the repository alone")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the figures are in the repository alone"
+)
 
 RUNS = {
     "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
@@ -65,7 +69,9 @@ def made(module, id):
 @pytest.mark.parametrize(
     ("module", "id"),
     [
-        pytest.param(module, id, id=f"{module} {id}", marks=() if id in FAST[module] else pytest.mark.long)
+        pytest.param(
+            module, id, id=f"{module} {id}", marks=() if id in FAST[module] else pytest.mark.long
+        )
         for module, figures in GALLERIES.items()
         for id in figures
     ],
@@ -73,7 +79,9 @@ def made(module, id):
 def test_what_is_plotted_is_what_the_package_gives(module, id):
     folder = FOLDER if module == "thesis" else FOLDER / module
     kept = (folder / f"{GALLERIES[module][id].stem}.csv").read_text(encoding="utf-8")
-    cells, others = (list(csv.reader(io.StringIO(text))) for text in (csv_text(made(module, id)), kept))
+    cells, others = (
+        list(csv.reader(io.StringIO(text))) for text in (csv_text(made(module, id)), kept)
+    )
     assert [len(row) for row in cells] == [len(row) for row in others]
     assert not [pair for pair in zip(chain(*cells), chain(*others)) if not same(*pair)]
 
@@ -87,5 +95,9 @@ def same(one, other):
 
 
 def test_every_committed_figure_is_declared():
-    declared = {FOLDER / ("" if m == "thesis" else m) / f"{f.stem}.csv" for m, g in GALLERIES.items() for f in g.values()}
+    declared = {
+        FOLDER / ("" if m == "thesis" else m) / f"{f.stem}.csv"
+        for m, g in GALLERIES.items()
+        for f in g.values()
+    }
     assert {path for path in FOLDER.rglob("*.csv") if path.parent.name != "advice"} == declared

@@ -1,4 +1,6 @@
-"""Several processes with what a user writes: policies of a notebook's cell, and of a script without a guard."""
+"""Several processes with what a user writes: policies of a notebook's cell, and of a script
+without a guard.
+"""
 
 import json
 import subprocess
@@ -7,16 +9,29 @@ import sys
 import pytest
 
 POLICY = "def youngest(view):\n    return list(zip(reversed(view.queue), view.idle))\n"
-STUDY = 'cg.compare(cg.day("quiet"), ["fifo", youngest, lambda view: youngest(view)], range(4), executor=2)'
+STUDY = (
+    'cg.compare(cg.day("quiet"), ["fifo", youngest,'
+    " lambda view: youngest(view)], range(4), executor=2)"
+)
 
 
 def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
     script = f"import json\nimport cgrsp_simpy as cg\n{POLICY}\nprint(json.dumps({STUDY}.rows))\n"
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
-    own = [[{**row, "policy": ""} for row in rows if row["policy"] == name] for name in ("youngest", "<lambda>")]
+    own = [
+        [{**row, "policy": ""} for row in rows if row["policy"] == name]
+        for name in ("youngest", "<lambda>")
+    ]
     assert len(rows) == 12
     assert own[0] == own[1]
 
@@ -24,10 +39,17 @@ def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
 @pytest.mark.long
 def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-    cells = ["import cgrsp_simpy as cg", POLICY, f"study = {STUDY}\nassert not study.failures\nprint(len(study.rows))", "study"]
+    cells = [
+        "import cgrsp_simpy as cg",
+        POLICY,
+        f"study = {STUDY}\nassert not study.failures\nprint(len(study.rows))",
+        "study",
+    ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     [printed] = [
-        output.text for output in notebook.cells[2].outputs if output.output_type == "stream" and output.name == "stdout"
+        output.text
+        for output in notebook.cells[2].outputs
+        if output.output_type == "stream" and output.name == "stdout"
     ]
     assert printed == "12\n"

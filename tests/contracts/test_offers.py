@@ -1,4 +1,6 @@
-"""A decision looks at one offer a type: it decides as if it looked at all idle slots, and costs no more as the fleet grows."""
+"""A decision looks at one offer a type: it decides as if it looked at all idle slots, and costs
+no more as the fleet grows.
+"""
 
 import random as python_random
 import sys
@@ -36,7 +38,11 @@ def crowds(seed, free_types=False, gangs=False):
 def all_offers(view):
     """Every idle slot; with free types, as every type."""
     gpus = view.known.gpus
-    return [cg.SlotView(slot.index, gpu) for slot in view.idle for gpu in gpus] if view.known.free_types else list(view.idle)
+    return (
+        [cg.SlotView(slot.index, gpu) for slot in view.idle for gpu in gpus]
+        if view.known.free_types
+        else list(view.idle)
+    )
 
 
 def without(view, offers, taken):
@@ -66,7 +72,9 @@ def random_over_all(view):
 @every_policy
 @pytest.mark.parametrize("free_types", [False, True])
 @pytest.mark.parametrize("gangs", [False, True])
-def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(policy, free_types, gangs, monkeypatch):
+def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
+    policy, free_types, gangs, monkeypatch
+):
     monkeypatch.setattr(View, "status", status_of_moment)
     scenarios = [crowds(seed, free_types, gangs) for seed in range(4)]
     found = [cg.simulate(scenario, policy, seed).jobs for seed, scenario in enumerate(scenarios)]

@@ -18,7 +18,9 @@ seeds = st.integers(0, 2**32)
 @pytest.mark.parametrize("policy", cg.POLICIES)
 @settings(max_examples=30)
 @given(scenario=open_scenarios(), seed=seeds)
-def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(policy, scenario, seed):
+def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(
+    policy, scenario, seed
+):
     run = cg.simulate(scenario, policy, seed)
     jobs, classes = run.jobs, scenario.workload.classes
     assert jobs["job"].tolist() == list(range(scenario.workload.jobs))
@@ -35,7 +37,9 @@ def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(pol
             "miss_pct": 100 * _mean(late_s[own] > 0),
             "tardiness_min": _mean(late_s[own]) / 60,
         }
-    assert run.by_class() == {name: pytest.approx(own, rel=1e-9, nan_ok=True) for name, own in expected.items()}
+    assert run.by_class() == {
+        name: pytest.approx(own, rel=1e-9, nan_ok=True) for name, own in expected.items()
+    }
     if names == ["tight", "loose"]:
         assert not any(f"{name}_wait_min" in summary for name in names)
     else:
@@ -94,6 +98,8 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
 def test_a_view_shows_the_classes_and_the_law(scenario):
     known = scenario.view([]).known
     assert known.classes == scenario.workload.classes
-    assert known.tight_fraction == pytest.approx(sum(each.share for each in known.classes if each.tight))
+    assert known.tight_fraction == pytest.approx(
+        sum(each.share for each in known.classes if each.tight)
+    )
     assert sum(each.share for each in known.classes) == pytest.approx(1)
     assert known.market is scenario.market

@@ -1,4 +1,6 @@
-"""A command that is told to end ends at once, with its workers, and with one line; a killed one leaves no worker behind."""
+"""A command that is told to end ends at once, with its workers, and with one line; a killed one
+leaves no worker behind.
+"""
 
 import os
 import signal
@@ -14,7 +16,9 @@ COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 2000 --workers 2"
 
 
 def group(number):
-    """The processes of a group that live, but for loky's keeper of shared resources, which ends after them."""
+    """The processes of a group that live, but for loky's keeper of shared resources, which
+    ends after them.
+    """
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,4 +1,6 @@
-"""Every command that simulates does so in SimPy: it makes the environments that it should, and lets them run."""
+"""Every command that simulates does so in SimPy: it makes the environments that it should,
+and lets them run.
+"""
 
 import pytest
 import simpy
@@ -19,7 +21,9 @@ RUNS = {
 @pytest.mark.parametrize("command", RUNS)
 def test_a_command_makes_a_simpy_run_for_each_that_it_reports(command, capsys, monkeypatch):
     made, run = [], simpy.Environment.run
-    monkeypatch.setattr(simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1])
+    monkeypatch.setattr(
+        simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1]
+    )
     assert main(command.split()) == 0
     assert capsys.readouterr().out
     assert len(set(made)) == RUNS[command]

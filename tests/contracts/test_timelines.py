@@ -1,4 +1,6 @@
-"""What can be watched of a run, in every model: its listing, its steps, its claims, and the pictures drawn from its timeline."""
+"""What can be watched of a run, in every model: its listing, its steps, its claims, and the
+pictures drawn from its timeline.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +49,11 @@ JOBS, SEED = 40, 1
 
 @dataclass
 class Watched:
-    """A run to watch. set_up: with a listener, about to start. executing: of an outcome, by job, amounts times seconds."""
+    """A run to watch.
+
+    set_up: with a listener, about to start. executing: of an outcome, by job, amounts
+    times seconds.
+    """
 
     set_up: Callable[[Any], Any]
     executing: Callable[[Any], dict[int, float]]
@@ -58,7 +64,9 @@ def thesis(policy, seed):
     rng = np.random.default_rng(seed)
     times_s = np.sort(rng.uniform(0, 2000, JOBS)).tolist()
     listed = [
-        cg.Job(job, at_s, at_s + 200, int(rng.integers(1, 4)), bool(job % 3), int(rng.integers(1, 4)))
+        cg.Job(
+            job, at_s, at_s + 200, int(rng.integers(1, 4)), bool(job % 3), int(rng.integers(1, 4))
+        )
         for job, at_s in enumerate(times_s)
     ]
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
@@ -69,26 +77,41 @@ def thesis(policy, seed):
 
 
 def waits(policy, order, shared, seed):
-    """Jobs of one to four cores, on four machines taken as wholes, or on two that are shared; some rent on demand."""
+    """Jobs of one to four cores, on four machines taken as wholes, or on two that are shared;
+    some rent on demand.
+    """
     rng = np.random.default_rng(seed)
     submit_s, run_s = np.sort(rng.uniform(0, 400, JOBS)), rng.uniform(1, 60, JOBS)
     cores, memory_gb = rng.integers(1, 5, JOBS), rng.integers(0, 9, JOBS).astype(float)
     machines = (Size("a", 4, 16.0, 1.0), Size("b", 6, 12.0, 1.0)) if shared else 4
-    case = Case(ListedJobs(submit_s, run_s, cores, memory_gb), waiting_policy(policy, 20.0, 10.0), machines, order)
+    case = Case(
+        ListedJobs(submit_s, run_s, cores, memory_gb),
+        waiting_policy(policy, 20.0, 10.0),
+        machines,
+        order,
+    )
 
     def executing(outcome):
         weight = outcome.jobs.jobs.cores if shared else np.ones(JOBS)
         return dict(zip((outcome.jobs.place + 1).tolist(), weight * outcome.jobs.jobs.run_s))
 
-    return Watched(lambda listener: waiting_simulation.Simulation(case, seed, listener, keep=True), executing)
+    return Watched(
+        lambda listener: waiting_simulation.Simulation(case, seed, listener, keep=True), executing
+    )
 
 
 def graph(scheduler, reading, seed):
-    """A random graph on three GPUs of different speeds: each runs one node at a time, or as many as its memory holds."""
+    """A random graph on three GPUs of different speeds: each runs one node at a time, or as many as
+    its memory holds.
+    """
     rng = np.random.default_rng(seed)
     edges = np.argwhere(np.triu(rng.random((JOBS, JOBS)) < 0.1, 1))
-    made = Graph(rng.uniform(1, 30, JOBS), rng.integers(1, 9, JOBS), edges, rng.uniform(0, 4, len(edges)))
-    platform = Platform(np.array([1.0, 2.0, 0.7]), np.array([12, 16, 9]), np.array([0, 0, 1]), np.full((3, 3), 2.0))
+    made = Graph(
+        rng.uniform(1, 30, JOBS), rng.integers(1, 9, JOBS), edges, rng.uniform(0, 4, len(edges))
+    )
+    platform = Platform(
+        np.array([1.0, 2.0, 0.7]), np.array([12, 16, 9]), np.array([0, 0, 1]), np.full((3, 3), 2.0)
+    )
     problem = Problem(made, platform, reading)
     held = np.ones(JOBS) if reading == "exclusive" else made.memory_mb
     return Watched(
@@ -114,7 +137,9 @@ def cluster(scheduler, seed):
 
 
 def tasks(scheduler, uncertainty, seed):
-    """Tasks on three GPUs, twice as many as these can do: by a plan that is carried out, or by a rule online."""
+    """Tasks on three GPUs, twice as many as these can do: by a plan that is carried out, or
+    by a rule online.
+    """
     instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
     policy = Online(scheduler) if scheduler is atc else Follow(solve(instance, scheduler).schedule)
     return Watched(
@@ -218,13 +243,19 @@ def test_claims_are_rows_that_take_time(seen):
     of = {job: claims[claims["job"] == job] for job in visits["job"].tolist()}
     for job, ready_s, granted_s, end_s, _ in visits:
         assert ready_s <= granted_s <= end_s or (np.isnan(granted_s) and not len(of[job]))
-        assert len(of[job]) == 0 or (of[job]["from_s"].min(), of[job]["to_s"].max()) == (granted_s, pytest.approx(end_s))
+        assert len(of[job]) == 0 or (of[job]["from_s"].min(), of[job]["to_s"].max()) == (
+            granted_s,
+            pytest.approx(end_s),
+        )
 
 
 def test_claims_never_exceed_the_size_of_a_place(seen):
     for place, size in enumerate(seen.timeline.sizes):
         own = seen.run.claims[seen.run.claims["place"] == place]
-        times_s, changes = (np.concatenate(each) for each in ((own["from_s"], own["to_s"]), (own["amount"], -own["amount"])))
+        times_s, changes = (
+            np.concatenate(each)
+            for each in ((own["from_s"], own["to_s"]), (own["amount"], -own["amount"]))
+        )
         in_order = np.lexsort((changes, times_s))  # of one instant, first what ends
         assert np.cumsum(changes[in_order]).max(initial=0) <= size * (1 + 1e-9)
 
@@ -256,17 +287,26 @@ def in_seconds(label):
 
 def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
     ax = cg.plots.gantt(seen.run)
-    boxes = [path.vertices[:4] for each in ax.collections if isinstance(each, PolyCollection) for path in each.get_paths()]
+    boxes = [
+        path.vertices[:4]
+        for each in ax.collections
+        if isinstance(each, PolyCollection)
+        for path in each.get_paths()
+    ]
     drawn = sum(map(area, boxes)) * in_seconds(ax.get_xlabel()) / 0.78
     assert drawn == pytest.approx(held(seen.run.claims, seen.timeline.sizes).sum())
     late = seen.timeline.visits["end_s"] > seen.timeline.visits["due_s"]
-    assert late.any() == ("missed its deadline" in [text.get_text() for text in ax.get_legend().texts])
+    assert late.any() == (
+        "missed its deadline" in [text.get_text() for text in ax.get_legend().texts]
+    )
     ax.figure.savefig(tmp_path / "gantt.png", dpi=40)
 
 
 def test_a_slot_timeline_holds_all_claims(seen):
     ax = cg.plots.slot_timeline(seen.run)
-    executing, *others = (area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel()) for each in ax.collections)
+    executing, *others = (
+        area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel()) for each in ax.collections
+    )
     claims, sizes = seen.run.claims, seen.timeline.sizes
     assert executing == pytest.approx(held(claims[claims["phase"] == "executing"], sizes).sum())
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
@@ -288,8 +328,12 @@ def test_a_frame_shows_who_holds_what(seen, share):
     claims, time_s = seen.run.claims, share * seen.timeline.end_s
     moving._func(time_s)
     here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
-    filled = sum(path.get_extents().height / 0.9 for path in moving._fig.axes[1].collections[0].get_paths())
-    assert filled == pytest.approx((here["amount"] / np.array(seen.timeline.sizes)[here["place"]]).sum())
+    filled = sum(
+        path.get_extents().height / 0.9 for path in moving._fig.axes[1].collections[0].get_paths()
+    )
+    assert filled == pytest.approx(
+        (here["amount"] / np.array(seen.timeline.sizes)[here["place"]]).sum()
+    )
 
 
 def test_an_animation_is_saved(seen, tmp_path):

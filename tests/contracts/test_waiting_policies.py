@@ -1,4 +1,6 @@
-"""What holds for all waiting policies, on any jobs: the recursion and the simulation agree, machines hold what they can hold."""
+"""What holds for all waiting policies, on any jobs: the recursion and the simulation agree,
+machines hold what they can hold.
+"""
 
 import math
 from dataclasses import replace
@@ -22,12 +24,16 @@ every_policy = pytest.mark.parametrize("name", POLICIES)
 
 @st.composite
 def job_lists(draw, most_cores=1):
-    """Jobs in whole seconds, so that many things fall on the same instant, some of them with no running time."""
+    """Jobs in whole seconds, so that many things fall on the same instant, some of them with
+    no running time.
+    """
     number = draw(st.integers(1, 40))
     gaps = draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))
     runs = draw(st.lists(st.integers(0, 12), min_size=number, max_size=number))
     cores = draw(st.lists(st.integers(1, most_cores), min_size=number, max_size=number))
-    memory_gb = draw(st.lists(st.sampled_from([0.0, 0.1, 1.0, 2.5]), min_size=number, max_size=number))
+    memory_gb = draw(
+        st.lists(st.sampled_from([0.0, 0.1, 1.0, 2.5]), min_size=number, max_size=number)
+    )
     return ListedJobs(np.cumsum(gaps), runs, cores, memory_gb)
 
 
@@ -41,9 +47,13 @@ def assert_same(one, other):
 
 
 @every_policy
-@given(jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans())
+@given(
+    jobs=job_lists(), servers=st.integers(1, 4), mistaken=st.booleans(), conserving=st.booleans()
+)
 @settings(max_examples=60)
-def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(name, jobs, servers, mistaken, conserving):
+def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(
+    name, jobs, servers, mistaken, conserving
+):
     errors = MISTAKEN if mistaken else Mispredictions()
     case = Case(jobs, small(name), servers, errors=errors, work_conserving=conserving)
     assert_same(simulate(case, keep=True), follow(case, keep=True))
@@ -57,7 +67,12 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name
 
 
 @every_policy
-@given(jobs=job_lists(), servers=st.integers(1, 4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans())
+@given(
+    jobs=job_lists(),
+    servers=st.integers(1, 4),
+    order=st.sampled_from(["fcfs", "sjf"]),
+    mistaken=st.booleans(),
+)
 @settings(max_examples=40)
 def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
     errors = MISTAKEN if mistaken else Mispredictions()
@@ -67,12 +82,20 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 
 
 @every_policy
-@given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), mistaken=st.booleans(), conserving=st.booleans())
+@given(
+    jobs=job_lists(most_cores=4),
+    order=st.sampled_from(["fcfs", "sjf"]),
+    mistaken=st.booleans(),
+    conserving=st.booleans(),
+)
 @settings(max_examples=40)
 def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken, conserving):
     machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
     errors = MISTAKEN if mistaken else Mispredictions()
-    done = simulate(Case(jobs, small(name), machines, order, errors=errors, work_conserving=conserving), keep=True).jobs
+    done = simulate(
+        Case(jobs, small(name), machines, order, errors=errors, work_conserving=conserving),
+        keep=True,
+    ).jobs
     fixed = ~done.on_demand
     for needs, most in ((done.jobs.cores, 10), (done.jobs.memory_gb, 10.0)):
         for at in done.start_s[fixed]:
@@ -108,18 +131,29 @@ def test_each_policy_does_what_its_name_says(name, order, jobs):
 @given(jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"]))
 @settings(max_examples=60)
 def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
-    """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the others; under both orders."""
-    gave_up, balked = (simulate(Case(jobs, small(name), servers, order), keep=True).jobs for name in ("ajw-t", "sww"))
+    """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the others;
+    under both orders.
+    """
+    gave_up, balked = (
+        simulate(Case(jobs, small(name), servers, order), keep=True).jobs
+        for name in ("ajw-t", "sww")
+    )
     np.testing.assert_array_equal(gave_up.on_demand, balked.on_demand)
-    np.testing.assert_array_equal(gave_up.start_s[~gave_up.on_demand], balked.start_s[~gave_up.on_demand])
+    np.testing.assert_array_equal(
+        gave_up.start_s[~gave_up.on_demand], balked.start_s[~gave_up.on_demand]
+    )
 
 
 @given(jobs=job_lists(most_cores=4), mistaken=st.booleans())
 @settings(max_examples=100)
 def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken):
-    """First come, first served: whoever does not balk, and is not misled, starts on a fixed machine within the longest wait."""
+    """First come, first served: whoever does not balk, and is not misled, starts on a fixed machine
+    within the longest wait.
+    """
     errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
-    done = simulate(Case(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors), keep=True).jobs
+    done = simulate(
+        Case(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors), keep=True
+    ).jobs
     waits_in_vain = done.on_demand & (done.wait_s > 0)
     assert (done.wait_s[waits_in_vain] == 5).all()
     assert mistaken or not waits_in_vain.any()
@@ -128,14 +162,20 @@ def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken)
 
 def test_order_is_kept_first_come_first_served_and_short_jobs_overtake_under_sjf():
     jobs = ListedJobs([0, 1, 2, 3], [10, 9, 5, 1], [1] * 4, [0] * 4)
-    starts = {order: simulate(Case(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs.start_s for order in ("fcfs", "sjf")}
+    starts = {
+        order: simulate(Case(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs.start_s
+        for order in ("fcfs", "sjf")
+    }
     assert starts["fcfs"].tolist() == [0, 10, 19, 24]
     assert starts["sjf"].tolist() == [0, 16, 11, 10]
 
 
 def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave():
     jobs = ListedJobs([0, 1], [10, 1], [1] * 2, [0] * 2)
-    for b, start, on_demand in ((9, 10, False), (math.nextafter(9, 0), math.nextafter(10, 0), True)):
+    for b, start, on_demand in (
+        (9, 10, False),
+        (math.nextafter(9, 0), math.nextafter(10, 0), True),
+    ):
         done = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True).jobs
         assert (done.start_s[1], done.on_demand[1]) == (start, on_demand)
 
@@ -143,7 +183,11 @@ def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave
 @every_policy
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
     case = Case(ExponentialJobs(2_000), waiting_policy(name), 101)
-    one, again, other = simulate(case, seed=1, keep=True), simulate(case, seed=1, keep=True), simulate(case, seed=2, keep=True)
+    one, again, other = (
+        simulate(case, seed=1, keep=True),
+        simulate(case, seed=1, keep=True),
+        simulate(case, seed=2, keep=True),
+    )
     assert_same(one, again)
     assert one.summary() == again.summary() != other.summary()
 
@@ -155,14 +199,18 @@ both_orders = pytest.mark.parametrize("order", ["fcfs", "sjf"])
 
 
 def by_the_second(jobs, policy, machines, order):
-    """Submission, start, running time of each job and whether it is rented, for times in whole seconds; second by second."""
+    """Submission, start, running time of each job and whether it is rented, for times in whole
+    seconds; second by second.
+    """
     rows = list(zip(jobs.submit_s.tolist(), jobs.run_s.tolist()))
     start, rented, ends, line = [0.0] * len(rows), [False] * len(rows), [-1.0] * machines, []
     for index, (submit, run) in enumerate(rows):
         if machines == 0 or run < policy.short_s:
             start[index], rented[index] = submit, True
     for now in range(int(sum(map(sum, rows))) + 2):
-        line += [index for index, (submit, _) in enumerate(rows) if submit == now and not rented[index]]
+        line += [
+            index for index, (submit, _) in enumerate(rows) if submit == now and not rented[index]
+        ]
         if order == "sjf":
             line.sort(key=lambda index: (rows[index][1], index))
         while line and ends and min(ends) <= now:
@@ -176,7 +224,9 @@ def by_the_second(jobs, policy, machines, order):
 
 
 def costs(told, fixed_per_h, rents=None):
-    """Price and mean wait: machines from the first submission to the last end, and what is rented, over the work."""
+    """Price and mean wait: machines from the first submission to the last end, and what is rented,
+    over the work.
+    """
     rents = rents or [1.0] * len(told)
     first, last = min(row[0] for row in told), max(start + run for _, start, run, _ in told)
     rented = sum(rent * run for rent, (_, _, run, gone) in zip(rents, told) if gone)
@@ -189,7 +239,9 @@ def costs(told, fixed_per_h, rents=None):
 @both_orders
 @given(jobs=job_lists(), machines=st.integers(0, 4))
 @settings(max_examples=40, deadline=None)
-def test_a_log_costs_what_another_program_says_and_never_less_than_a_machine_that_never_idles(name, order, jobs, machines):
+def test_a_log_costs_what_another_program_says_and_never_less_than_a_machine_that_never_idles(
+    name, order, jobs, machines
+):
     assume(jobs.run_s.any())
     policy, machines = small(name), max(machines, int(name == "ajw"))
     price, wait_s = costs(by_the_second(jobs, policy, machines, order), machines)
@@ -211,7 +263,9 @@ def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
     mean_s = jobs.run_s.mean()
 
     def value(price, wait_s):
-        return {"price": price, "opportunity": price * wait_s, "total": price * (wait_s + mean_s)}[by]
+        return {"price": price, "opportunity": price * wait_s, "total": price * (wait_s + mean_s)}[
+            by
+        ]
 
     found = {
         number: costs(by_the_second(jobs, small(name), number, order), number)
@@ -219,11 +273,19 @@ def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
     }
     allowed = found
     if by == "opportunity":
-        allowed = {number: row for number, row in found.items() if number and row[0] <= ON_DEMAND * (1 + 1e-12)}
-        allowed = allowed or {number: row for number, row in found.items() if row == min(found.values())}
+        allowed = {
+            number: row
+            for number, row in found.items()
+            if number and row[0] <= ON_DEMAND * (1 + 1e-12)
+        }
+        allowed = allowed or {
+            number: row for number, row in found.items() if row == min(found.values())
+        }
     best = best_number(Case(jobs, small(name), 1, order), by)
     figures = best.summary()
-    assert value(figures["price"], figures["wait_s"]) == pytest.approx(min(value(*row) for row in allowed.values()))
+    assert value(figures["price"], figures["wait_s"]) == pytest.approx(
+        min(value(*row) for row in allowed.values())
+    )
     assert figures["price"] == pytest.approx(found[best.case.machines][0])
 
 
@@ -232,7 +294,9 @@ def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
 @given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3))
 @settings(max_examples=30, deadline=None)
 def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, machines):
-    """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a core, at 0.048 a core and hour."""
+    """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a core, at
+    0.048 a core and hour.
+    """
     assume(jobs.run_s.any())
     case = Case(jobs, small(name), (M5[2],) * max(machines, int(name == "ajw")), order)
     outcome = simulate(case, keep=True)
@@ -241,11 +305,17 @@ def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, mac
     needs = np.maximum(done.jobs.cores, np.ceil(done.jobs.memory_gb / 4))
     rents = [0.048 * 2 ** math.ceil(math.log2(need)) for need in needs]
     price, wait_s = costs(told, 4 * 0.048 * len(case.machines), rents)
-    assert (outcome.summary()["price"], outcome.summary()["wait_s"]) == pytest.approx((price, wait_s))
+    assert (outcome.summary()["price"], outcome.summary()["wait_s"]) == pytest.approx(
+        (price, wait_s)
+    )
 
 
 @every_policy
-@given(jobs=job_lists(most_cores=4), order=st.sampled_from(["fcfs", "sjf"]), by=st.sampled_from(["price", "total"]))
+@given(
+    jobs=job_lists(most_cores=4),
+    order=st.sampled_from(["fcfs", "sjf"]),
+    by=st.sampled_from(["price", "total"]),
+)
 @settings(max_examples=8, deadline=None)
 def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order, by):
     assume(jobs.run_s.any())
@@ -255,5 +325,10 @@ def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order,
         figures = outcome.summary()
         return figures["price"] * (1 if by == "price" else figures["wait_s"] + figures["service_s"])
 
-    others = [replace(case, machines=(M5[2],) * number) for number in range(int(name == "ajw"), jobs.jobs + 2)]
-    assert value(best_number(case, by)) == pytest.approx(min(value(simulate(other)) for other in others))
+    others = [
+        replace(case, machines=(M5[2],) * number)
+        for number in range(int(name == "ajw"), jobs.jobs + 2)
+    ]
+    assert value(best_number(case, by)) == pytest.approx(
+        min(value(simulate(other)) for other in others)
+    )

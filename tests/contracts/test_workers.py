@@ -1,4 +1,6 @@
-"""Where the runs are carried out, in which tasks, and what fails on the way does not show in the rows."""
+"""Where the runs are carried out, in which tasks, and what fails on the way does not
+show in the rows.
+"""
 
 import json
 import multiprocessing
@@ -58,11 +60,18 @@ def small_tasks(monkeypatch):
 
 
 def compared(**more):
-    return cg.compare(normal, ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out], range(7), **more)
+    return cg.compare(
+        normal, ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out], range(7), **more
+    )
 
 
 def swept(**more):
-    return cg.sweep({"name": "normal", "jobs": [6, 30, 90], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(3), **more)
+    return cg.sweep(
+        {"name": "normal", "jobs": [6, 30, 90], "rh:reserve": [0, 1]},
+        ["fifo", "rh"],
+        range(3),
+        **more,
+    )
 
 
 def over_months(**more):
@@ -144,7 +153,9 @@ def rule(view):
 def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
     (tmp_path / "my_rules.py").write_text(FAILING)
     policies = ["fifo", f"{tmp_path / 'my_rules.py'}:rule"]
-    here, there = (cg.compare(normal, policies, range(6), executor=executor) for executor in (None, 2))
+    here, there = (
+        cg.compare(normal, policies, range(6), executor=executor) for executor in (None, 2)
+    )
     assert text(there) == text(here)
     assert [row["seed"] for row in here.failures] == [3]
 
@@ -172,7 +183,12 @@ def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_task
 
 def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    settings = {
+        "n_workers": 1,
+        "threads_per_worker": 2,
+        "processes": False,
+        "dashboard_address": None,
+    }
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         executor = client.get_executor()
         assert text(compared(executor=executor)) == expected[compared]
@@ -214,7 +230,12 @@ def test_a_task_is_worth_its_way(small_tasks):
 
 def test_every_run_is_in_one_task(small_tasks):
     runs = [run for task in tasks_of(MIXED) for run in runs_of(task)]
-    wanted = {(scenario, policy, seed) for scenario, policies, seeds in MIXED for policy in policies for seed in seeds}
+    wanted = {
+        (scenario, policy, seed)
+        for scenario, policies, seeds in MIXED
+        for policy in policies
+        for seed in seeds
+    }
     assert Counter(runs) == Counter(wanted)
 
 
@@ -226,7 +247,9 @@ def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
 
 
 def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
-    [[unit], *_] = tasks_of([Wanted(normal, ["fifo"], [3]), Wanted(cg.day("normal", jobs=40), ["spt", "fifo"], [3])])
+    [[unit], *_] = tasks_of(
+        [Wanted(normal, ["fifo"], [3]), Wanted(cg.day("normal", jobs=40), ["spt", "fifo"], [3])]
+    )
     assert unit == (normal, 3, ("fifo", "spt"))
 
 
@@ -240,9 +263,15 @@ def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
     monkeypatch.setattr(cg.Scenario, "run", counted)
     again = cg.day("normal", jobs=40)
     assert again is not normal
-    runs = replicate([Wanted(normal, [first_in_first_out, shortest], [0, 1]), Wanted(again, [first_in_first_out], [1, 2, 1])])
+    runs = replicate(
+        [
+            Wanted(normal, [first_in_first_out, shortest], [0, 1]),
+            Wanted(again, [first_in_first_out], [1, 2, 1]),
+        ]
+    )
     assert Counter(carried_out) == Counter(
-        [(normal, "first_in_first_out", seed) for seed in range(3)] + [(normal, "shortest", seed) for seed in range(2)]
+        [(normal, "first_in_first_out", seed) for seed in range(3)]
+        + [(normal, "shortest", seed) for seed in range(2)]
     )
     assert runs.figures(again, shortest, 1) == runs.figures(normal, shortest, 1)
 
@@ -275,7 +304,10 @@ def loaded(folder, number, seeds):
 
 
 def harmless(scenario, seeds):
-    return [[json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).totals)))] for seed in seeds]
+    return [
+        [json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).totals)))]
+        for seed in seeds
+    ]
 
 
 def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
@@ -295,14 +327,22 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
         with pytest.raises(cg.WorkerError, match="worker process died"):
             cg.compare(quiet, [policy], range(40), executor=pool, out=tmp_path / "results")
         assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
-        with pytest.raises(cg.WorkerError, match=r"executor failed|worker process died"):  # it stays broken
+        # it stays broken
+        with pytest.raises(cg.WorkerError, match=r"executor failed|worker process died"):
             cg.compare(quiet, ["fifo"], range(40), executor=pool)
 
 
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
     deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
     line = "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out results"
-    done = subprocess.run([*CGRSP, *line.split()], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [*CGRSP, *line.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert (done.returncode, done.stdout) == (2, "")
     names = kept(tmp_path / "results")
     assert 2 <= len(names) < 4
@@ -336,8 +376,12 @@ class Tired(Executor):
         return future
 
 
-@pytest.mark.parametrize(("refuses", "number"), [(True, 2), (False, 3)], ids=["submit raises", "a task fails"])
-def test_what_was_finished_before_an_executor_failed_is_kept(refuses, number, small_tasks, tmp_path):
+@pytest.mark.parametrize(
+    ("refuses", "number"), [(True, 2), (False, 3)], ids=["submit raises", "a task fails"]
+)
+def test_what_was_finished_before_an_executor_failed_is_kept(
+    refuses, number, small_tasks, tmp_path
+):
     tired = Tired(refuses)
     with pytest.raises(cg.WorkerError, match="the executor failed: OSError: no room") as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired, out=tmp_path)

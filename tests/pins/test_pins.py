@@ -1,4 +1,6 @@
-"""Pins, not truths: the exact records of every policy on every day, seed 0; `python tests/pins/test_pins.py` writes them anew."""
+"""Pins, not truths: the exact records of every policy on every day, seed 0;
+`python tests/pins/test_pins.py` writes them anew.
+"""
 
 import hashlib
 import json
@@ -11,7 +13,16 @@ import cgrsp_simpy as cg
 
 PINS = Path(__file__).with_name("pins.json")
 DAYS = ("quiet", "normal", "hectic", "surge")
-FLOATS = ("submit_s", "deadline_s", "dispatch_s", "start_s", "finish_s", "delay_s", "service_s", "cost_usd")
+FLOATS = (
+    "submit_s",
+    "deadline_s",
+    "dispatch_s",
+    "start_s",
+    "finish_s",
+    "delay_s",
+    "service_s",
+    "cost_usd",
+)
 
 
 def pin(policy, day):
@@ -35,13 +46,16 @@ def pinned():
 @pytest.mark.parametrize("policy", cg.POLICIES)
 def test_records_are_the_pinned_ones(policy, day, pinned):
     found, expected = pin(policy, day), pinned[f"{policy} {day}"]
-    assert found["summary"] == pytest.approx(expected["summary"], abs=2e-6, rel=0)  # first: it says what moved
+    # first: it says what moved
+    assert found["summary"] == pytest.approx(expected["summary"], abs=2e-6, rel=0)
     assert found["records_sha256"] == expected["records_sha256"]
 
 
 def test_every_policy_and_day_is_pinned_and_nothing_else(pinned):
     assert set(pinned) == {f"{policy} {day}" for policy in cg.POLICIES for day in DAYS}
-    assert len({entry["records_sha256"] for key, entry in pinned.items() if key.endswith("hectic")}) == len(cg.POLICIES)
+    assert len(
+        {entry["records_sha256"] for key, entry in pinned.items() if key.endswith("hectic")}
+    ) == len(cg.POLICIES)
 
 
 if __name__ == "__main__":

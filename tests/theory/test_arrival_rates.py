@@ -25,7 +25,9 @@ def hours_of_week(rates, submit_s):
 
 
 def chi_square(rates, expected):
-    """Standard score of the chi-square statistic of arrivals by hour of the week, over all seeds."""
+    """Standard score of the chi-square statistic of arrivals by hour of the week,
+    over all seeds.
+    """
     jobs = int(WEEKS * expected.sum() * 1.1)
     total, cells = 0.0, 0
     for seed in SEEDS:
@@ -77,7 +79,9 @@ def test_hours_are_independent_of_each_other():
 def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h, seed):
     plain, hourly = cg.PoissonWorkload(9000, 0.02), cg.HourlyWorkload(9000, cg.ArrivalRates(per_h))
     assert hourly.rate_per_s == pytest.approx(plain.rate_per_s, rel=1e-15)
-    for (one, luck), (other, same) in zip(plain.generate(seed, cg.Service()), hourly.generate(seed, cg.Service())):
+    for (one, luck), (other, same) in zip(
+        plain.generate(seed, cg.Service()), hourly.generate(seed, cg.Service())
+    ):
         assert other.submit_s == pytest.approx(one.submit_s, rel=1e-12)
         assert other.deadline_s == pytest.approx(one.deadline_s, rel=1e-12)
         assert (one.complexity, one.tight, one.deadline_class, luck) == (
@@ -101,7 +105,15 @@ def test_expected_arrivals_turn_into_the_times_by_which_they_have_come():
 def log_of(submit_s, start_h=8.0, start_day="Monday"):
     ones = (1.0,) * len(submit_s)
     nothing = (np.nan,) * len(submit_s)
-    return cg.LoggedWorkload(tuple(submit_s), ones, nothing, (1,) * len(submit_s), ones, start_h=start_h, start_day=start_day)
+    return cg.LoggedWorkload(
+        tuple(submit_s),
+        ones,
+        nothing,
+        (1,) * len(submit_s),
+        ones,
+        start_h=start_h,
+        start_day=start_day,
+    )
 
 
 def test_rates_of_a_log_by_hand():
@@ -141,6 +153,12 @@ def test_the_rates_of_a_view_are_those_of_the_workload():
     known = scenario.view([]).known
     assert known.arrival_rates == rates
     assert known.arrival_rate_per_s == pytest.approx(np.mean(WEEKLY) / HOUR_S)
-    for day, hour, time_h in [(6, 8, 0.0), (6, 23, 15.99), (0, 0, 16.0), (6, 7, 167.5), (6, 8, 168.0)]:
+    for day, hour, time_h in [
+        (6, 8, 0.0),
+        (6, 23, 15.99),
+        (0, 0, 16.0),
+        (6, 7, 167.5),
+        (6, 8, 168.0),
+    ]:
         assert known.arrival_rates.at(time_h * HOUR_S) == WEEKLY[day][hour] / HOUR_S
     assert cg.day("quiet").view([]).known.arrival_rates is None

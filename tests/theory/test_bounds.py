@@ -1,4 +1,6 @@
-"""The lower bound: by hand where all is certain, below every policy, and hardly moved by the width of its bins."""
+"""The lower bound: by hand where all is certain, below every policy, and hardly moved by the
+width of its bins.
+"""
 
 import json
 from argparse import ArgumentParser
@@ -28,7 +30,13 @@ def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
     """A scenario of jobs (submission, deadline, complexity) on slots of one type."""
     jobs = tuple(Job(i, *row) for i, row in enumerate(rows))
     return Scenario(
-        "by hand", JobList(jobs), (MINUTE,) * slots, (MINUTE,), market=market, service=Service(sigma=(sigma,) * 2), **other
+        "by hand",
+        JobList(jobs),
+        (MINUTE,) * slots,
+        (MINUTE,),
+        market=market,
+        service=Service(sigma=(sigma,) * 2),
+        **other,
     )
 
 
@@ -45,16 +53,22 @@ def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
 
 def test_a_job_alone_takes_its_chance():
     """Low stock half the time: 80 s against a slack of 90 s are missed where the delay is long."""
-    market = Market(Clock(((0, 1.0),)), delay_s=((0.0, 0.0), (0.0, 0.0), (1000.0, 1000.0)), medium_factor=0.0)
+    market = Market(
+        Clock(((0, 1.0),)), delay_s=((0.0, 0.0), (0.0, 0.0), (1000.0, 1000.0)), medium_factor=0.0
+    )
     assert value(listed((0, 90, 1), market=market), "miss") == pytest.approx(50, abs=1e-6)
     assert value(listed((0, 90, 1), market=market), "wait") == pytest.approx(500 / 60, abs=1e-6)
 
 
 def test_two_jobs_and_one_slot():
-    """The second waits for the first, 80 s; the program may run shares of both at a time, which saves it a part of that."""
+    """The second waits for the first, 80 s; the program may run shares of both at a time, which
+    saves it a part of that.
+    """
     exact = (20 + 100) / 2 / 60
     assert 0.75 * exact < value(listed((0, 1000, 1), (0, 1000, 1)), "wait") <= exact
-    assert value(listed((0, 1000, 1), (0, 1000, 1), slots=2), "wait") == pytest.approx(20 / 60, abs=1e-6)
+    assert value(listed((0, 1000, 1), (0, 1000, 1), slots=2), "wait") == pytest.approx(
+        20 / 60, abs=1e-6
+    )
 
 
 def test_of_two_jobs_that_cannot_both_be_in_time_one_is_missed():
@@ -64,9 +78,20 @@ def test_of_two_jobs_that_cannot_both_be_in_time_one_is_missed():
 
 def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
     """Low stock, an hour of delay, for the first 6 minutes."""
-    market = Market(Clock(((0, 0.0), (0.1, 1.0))), delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)), high_cap=1.0)
+    market = Market(
+        Clock(((0, 0.0), (0.1, 1.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
+        high_cap=1.0,
+    )
     sure = GpuType("sure", 0.1, (60.0,), 1.0)
-    scenario = Scenario("held", JobList((Job(0, 0, 9000),)), (sure,), (sure,), market=market, service=Service(sigma=(0.0,)))
+    scenario = Scenario(
+        "held",
+        JobList((Job(0, 0, 9000),)),
+        (sure,),
+        (sure,),
+        market=market,
+        service=Service(sigma=(0.0,)),
+    )
     assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
 
 
@@ -75,7 +100,10 @@ def test_a_slot_of_each_type_or_one_of_any():
     slow = GpuType("slow", 0.1, (600.0,), 0.5)
     jobs = JobList((Job(0, 0, 100), Job(1, 0, 100)))
     fixed, free = (
-        Scenario("", jobs, (MINUTE, slow), (MINUTE, slow), choice, CERTAIN, Service(sigma=(0.0, 0.0))) for choice in (False, True)
+        Scenario(
+            "", jobs, (MINUTE, slow), (MINUTE, slow), choice, CERTAIN, Service(sigma=(0.0, 0.0))
+        )
+        for choice in (False, True)
     )
     assert value(fixed, "tardiness") > 0.3
     assert value(free, "tardiness") == pytest.approx(0, abs=1e-6)
@@ -86,7 +114,9 @@ def test_a_slot_of_each_type_or_one_of_any():
 
 @cache
 def busy(free_types=False):
-    """Eighty jobs in half an hour on two slots; stock is scarce from minute 45 to the end of the second hour."""
+    """Eighty jobs in half an hour on two slots; stock is scarce from minute 45 to the end of
+    the second hour.
+    """
     load = PoissonWorkload(80, 0.05, deadlines=DeadlineClasses(0.3, 600, 3600))
     market = Market(Clock(((0, 0.9), (0.75, 0.5), (2, 1.0))))
     return Scenario("busy", load, THESIS_GPUS[2:], free_types=free_types, market=market)
@@ -97,30 +127,45 @@ def found(objective, bin_min=10, seed=0, free_types=False):
     return lower_bound(busy(free_types), objective, seed, bin_min * 60)
 
 
-@pytest.mark.parametrize(("objective", "error"), [("wait", 0.3), ("miss", 0.5), ("tardiness", 0.3), ("mix", 0.5)])
+@pytest.mark.parametrize(
+    ("objective", "error"), [("wait", 0.3), ("miss", 0.5), ("tardiness", 0.3), ("mix", 0.5)]
+)
 def test_finer_bins_do_not_lower_the_bound(objective, error):
-    """By no more than what is left of the program when the generation of columns ends, and what groups and steps cost."""
+    """By no more than what is left of the program when the generation of columns ends, and what
+    groups and steps cost.
+    """
     assert found(objective, 10).value <= found(objective, 5).value + error
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_policy_is_below_the_bound(objective):
-    """Means over seeds, each seed against its own bound, less four standard errors of the draws' luck."""
+    """Means over seeds, each seed against its own bound, less four standard errors of
+    the draws' luck.
+    """
     seeds = range(3)
     bounds = np.array([found(objective, seed=seed).value for seed in seeds])
     for policy in ("fifo", "spt", "edf", "rh", "cadr"):
         runs = [cg.simulate(busy(), policy, seed).summary() for seed in seeds]
-        reached = np.array([sum(run[FIGURES[name]] for name in FIGURES if objective in (name, "mix")) for run in runs])
+        reached = np.array(
+            [
+                sum(run[FIGURES[name]] for name in FIGURES if objective in (name, "mix"))
+                for run in runs
+            ]
+        )
         above = reached - bounds
         assert above.mean() > -4 * above.std(ddof=1) / np.sqrt(len(seeds)) - 1e-9, policy
     assert bounds.mean() > 0
 
 
 def test_a_bound_of_all_but_known_draws_is_below_the_policies_averaged_over_other_draws():
-    """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above, and not far above, the bound."""
+    """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above, and not far
+    above, the bound.
+    """
     jobs = JobList(tuple(job for job, _ in busy().workload.generate(0, Service())))
     scenario = replace(busy(), workload=jobs)
-    waits = np.array([cg.simulate(scenario, "spt", seed).summary()["wait_min"] for seed in range(20)])
+    waits = np.array(
+        [cg.simulate(scenario, "spt", seed).summary()["wait_min"] for seed in range(20)]
+    )
     assert found("wait").value < waits.mean() + 4 * waits.std(ddof=1) / np.sqrt(20)
     assert found("wait").value > 0.7 * waits.mean()
 
@@ -150,7 +195,9 @@ def test_the_parts_add_up_to_the_program_which_is_above_the_bound():
     ],
 )
 def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, error):
-    """Long-run means of another program, which rounds times to bins; the error is four standard errors of ten seeds."""
+    """Long-run means of another program, which rounds times to bins; the error is four standard
+    errors of ten seeds.
+    """
     scenario = cg.day(day, free_types=free_types)
     values = [lower_bound(scenario, objective, seed, bin_s=1200).value for seed in range(10)]
     assert np.mean(values) == pytest.approx(expected, abs=error)
@@ -196,7 +243,9 @@ def test_the_command_tells_each_seed_and_the_mean():
     assert told["seeds"][0]["value"] == own
     assert told["bound"]["mean"] == pytest.approx(np.mean([row["value"] for row in told["seeds"]]))
     assert answered(f"{line} --seeds 1 --format csv").splitlines()[1].startswith(f"3,{own}")
-    assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(f"{line} --seeds 1")
+    assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
+        f"{line} --seeds 1"
+    )
     with pytest.raises(InputError, match="--bin"):
         answered("--day quiet --bin 0")
 
@@ -213,11 +262,18 @@ def test_an_interval_that_reaches_below_0_is_not_shown_and_said_to_be_of_too_few
     table, found = told([0.01, 0.83])
     assert table.splitlines()[:2] == [
         "day: no policy has less than 0.42 per cent missed, in the mean over the draws",
-        "that is the mean of these 2 seeds; they are too few for an interval of other seeds: it would reach below 0",
+        (
+            "that is the mean of these 2 seeds; they are too few for an interval of other seeds:"
+            " it would reach below 0"
+        ),
     ]
     assert "too few" in found["note"]
     table, found = told([0.41, 0.42, 0.43])
-    assert "0.42 ± 0.02 per cent" in table.replace("±  ", "± ") and "few" not in table and "note" not in found
+    assert (
+        "0.42 ± 0.02 per cent" in table.replace("±  ", "± ")
+        and "few" not in table
+        and "note" not in found
+    )
 
 
 def test_no_figure_is_minus_0():

@@ -1,4 +1,6 @@
-"""The clairvoyant optimum: by hand, against all schedules, and against every policy on the same draws."""
+"""The clairvoyant optimum: by hand, against all schedules, and against every policy on
+the same draws.
+"""
 
 from itertools import pairwise, permutations, product
 
@@ -23,7 +25,15 @@ def listed(*rows, slots=(MINUTE,), market=CERTAIN, **other):
     """A scenario of jobs (submission, deadline, complexity) with certain execution times."""
     jobs = tuple(Job(i, submit, due, level) for i, (submit, due, level) in enumerate(rows))
     gpus = tuple(dict.fromkeys(slots))
-    return Scenario("by hand", JobList(jobs), tuple(slots), gpus, market=market, service=Service(sigma=(0.0, 0.0)), **other)
+    return Scenario(
+        "by hand",
+        JobList(jobs),
+        tuple(slots),
+        gpus,
+        market=market,
+        service=Service(sigma=(0.0, 0.0)),
+        **other,
+    )
 
 
 def weighed(objective, run):
@@ -44,7 +54,10 @@ def test_the_shorter_of_two_jobs_goes_first_if_waits_count_and_the_urgent_one_if
     scenario = listed((0, 130, 2), (0, 900, 1))
     assert optimum(scenario, objective="wait").value == pytest.approx((10 + 10 + 70) / 2 / 60)
     assert optimum(scenario, objective="miss").value == 0
-    assert [record.dispatch_s for record in optimum(scenario, objective="miss").schedule] == [0, 130]
+    assert [record.dispatch_s for record in optimum(scenario, objective="miss").schedule] == [
+        0,
+        130,
+    ]
 
 
 def test_a_slot_is_kept_for_an_urgent_job_to_come():
@@ -53,15 +66,21 @@ def test_a_slot_is_kept_for_an_urgent_job_to_come():
 
 
 def test_holding_pays_where_scarcity_ends():
-    """Low stock for the first 6 minutes, then none: a job of an hour's delay waits for the change."""
-    market = Market(Clock(((0, 0.0), (0.1, 1.0))), delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)))
+    """Low stock for the first 6 minutes, then none: a job of an hour's delay waits
+    for the change.
+    """
+    market = Market(
+        Clock(((0, 0.0), (0.1, 1.0))), delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0))
+    )
     (record,) = optimum(listed((0, 9000, 1), market=market), objective="wait").schedule
     assert record.dispatch_s == pytest.approx(360)
     assert record.start_s == record.dispatch_s
 
 
 def brute_force(scenario, seed, objective):
-    """Every order on every division of the jobs, each dispatched at once or at a change of the clock."""
+    """Every order on every division of the jobs, each dispatched at once or at a
+    change of the clock.
+    """
     jobs, market = list(scenario.workload.generate(seed, scenario.service)), scenario.market
     changes = [14400.0, 36000.0]
     best = np.inf
@@ -71,10 +90,15 @@ def brute_force(scenario, seed, objective):
             for (job, draws), slot in zip(order, slots):
                 gpu, ready = scenario.slots[slot], max(free[slot], job.submit_s)
                 times = [ready, *(change for change in changes if change > ready)]
-                starts = [at + market.provisioning_s(market.status(gpu, at, draws.status), draws.delay) for at in times]
+                starts = [
+                    at + market.provisioning_s(market.status(gpu, at, draws.status), draws.delay)
+                    for at in times
+                ]
                 free[slot] = min(starts) + gpu.mean_execution_s[job.complexity - 1] * draws.service
                 late = max(0.0, free[slot] - job.deadline_s)
-                sums += np.array([(min(starts) - job.submit_s) / 60, 100 * (late > 0), late / 60]) / len(jobs)
+                sums += np.array(
+                    [(min(starts) - job.submit_s) / 60, 100 * (late > 0), late / 60]
+                ) / len(jobs)
             best = min(best, {"wait": sums[0], "miss": sums[1], "mix": sums.sum()}[objective])
     return best
 
@@ -83,14 +107,21 @@ def scarce(jobs, free_types=False):
     """Jobs that come minutes before the scarce hours, on two slots."""
     law = cg.day("hectic", tight_fraction=0.5).workload
     drawn = [job for job, _ in law.generate(3, Service())][:jobs]
-    moved = [job._replace(submit_s=14200 + 15 * job.id, deadline_s=14500 + 120 * (job.id % 3)) for job in drawn]
-    return Scenario("scarce", JobList(tuple(moved)), cg.day("hectic", slots=2).slots, free_types=free_types)
+    moved = [
+        job._replace(submit_s=14200 + 15 * job.id, deadline_s=14500 + 120 * (job.id % 3))
+        for job in drawn
+    ]
+    return Scenario(
+        "scarce", JobList(tuple(moved)), cg.day("hectic", slots=2).slots, free_types=free_types
+    )
 
 
 @pytest.mark.parametrize("objective", ["wait", "miss", "mix"])
 def test_brute_force_finds_nothing_better(objective):
     for seed in range(3):
-        assert optimum(scarce(4), seed, objective).value == pytest.approx(brute_force(scarce(4), seed, objective))
+        assert optimum(scarce(4), seed, objective).value == pytest.approx(
+            brute_force(scarce(4), seed, objective)
+        )
 
 
 @pytest.mark.parametrize("objective", ["wait", "miss", "tardiness", "mix"])
@@ -98,7 +129,10 @@ def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     scenario, prices = scarce(9), []
     for seed in range(3):
         best = optimum(scenario, seed, objective).value
-        runs = [weighed(objective, cg.simulate(scenario, policy, seed)) for policy in ("fifo", "spt", "edf", "rh", "cadr")]
+        runs = [
+            weighed(objective, cg.simulate(scenario, policy, seed))
+            for policy in ("fifo", "spt", "edf", "rh", "cadr")
+        ]
         assert best <= min(runs) + 1e-9
         prices.append(min(runs) - best)
     assert max(prices) > 0, "not knowing costs nothing here: the test shows nothing"

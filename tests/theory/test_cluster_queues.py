@@ -1,4 +1,6 @@
-"""Clusters against queueing theory: jobs of one GPU are M/M/64; shortest first with two lengths is Cobham's priority queue."""
+"""Clusters against queueing theory: jobs of one GPU are M/M/64; shortest first with two lengths is
+Cobham's priority queue.
+"""
 
 import numpy as np
 import pytest
@@ -25,17 +27,22 @@ def exponential(seed):
 
 
 def test_single_gpu_exponential_jobs_are_m_m_64():
-    found = [simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")).wait_s[2000:].mean() for seed in range(6)]
+    found = [
+        simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")).wait_s[2000:].mean()
+        for seed in range(6)
+    ]
     error = np.std(found, ddof=1) / np.sqrt(len(found))
     assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
-    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error  # four GPUs less are told apart
+    # four GPUs less are told apart
+    assert abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placement):
     jobs, fifo = exponential(0), make_scheduler("fifo")
     np.testing.assert_array_equal(
-        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).start_s, simulate(jobs, PAPER_CLUSTER, fifo).start_s
+        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).start_s,
+        simulate(jobs, PAPER_CLUSTER, fifo).start_s,
     )
 
 
@@ -48,8 +55,14 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
     found = []
     for seed in range(8):
         short = stream(seed, "durations").random(8000) < share
-        outcome = simulate(of_one_gpu(rate, np.where(short, *lengths_s), seed), Cluster((1,)), make_scheduler("shortest"))
-        found.append([outcome.wait_s[500:][short[500:]].mean(), outcome.wait_s[500:][~short[500:]].mean()])
+        outcome = simulate(
+            of_one_gpu(rate, np.where(short, *lengths_s), seed),
+            Cluster((1,)),
+            make_scheduler("shortest"),
+        )
+        found.append(
+            [outcome.wait_s[500:][short[500:]].mean(), outcome.wait_s[500:][~short[500:]].mean()]
+        )
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
     assert (np.abs(np.mean(found, axis=0) - theory) < 4 * error).all()
     in_order = rest_s / (1 - load.sum())  # M/G/1 without priorities

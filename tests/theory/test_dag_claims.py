@@ -1,7 +1,7 @@
 """What README and captions say of schedulers of DAGs: recomputed, sign and interval.
 
-The rows of figures/dag are of 20 graphs of 300 nodes and 1,000 plans a search. Quick tests compute what is said from them, and
-the first two graphs anew; the long ones compute all graphs anew.
+The rows of figures/dag are of 20 graphs of 300 nodes and 1,000 plans a search. Quick tests compute
+what is said from them, and the first two graphs anew; the long ones compute all graphs anew.
 """
 
 import csv
@@ -50,7 +50,10 @@ def number(text):
 def rows_of(id):
     """The rows of a figure as they were plotted; names of values stay texts."""
     with (ROOT / "figures" / "dag" / f"dag_{id}.csv").open(encoding="utf-8") as file:
-        return [{key: text if key == "value" else number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+        return [
+            {key: text if key == "value" else number(text) for key, text in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
 def over():
@@ -78,16 +81,26 @@ def test_captions_say_what_their_rows_do(id):
 
 def test_the_introduction_names_the_papers_budget_and_ours():
     assert "\n\n".join(_intro(20, 300, 1000)) in FIGURES_README
-    paper = inspect.signature(worl_rtgs).parameters | {"episodes": inspect.signature(ddqn).parameters["episodes"]}
-    whales, iterations, episodes = (paper[name].default for name in ("whales", "iterations", "episodes"))
-    assert (whales * iterations, whales * iterations * episodes) == (3000, 3_000_000)  # as printed: 9 million for three graphs
+    paper = inspect.signature(worl_rtgs).parameters | {
+        "episodes": inspect.signature(ddqn).parameters["episodes"]
+    }
+    whales, iterations, episodes = (
+        paper[name].default for name in ("whales", "iterations", "episodes")
+    )
+    # as printed: 9 million for three graphs
+    assert (whales * iterations, whales * iterations * episodes) == (3000, 3_000_000)
     assert inspect.signature(worl_rtgs).parameters["episodes"].default == 1
 
 
 def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget():
     caption = _pictures(20, 300, 1000)["sensitivity"].seen(rows_of("sensitivity"))
-    assert caption.startswith("On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = ")
-    assert all(f"{name} from {values[0]} to {values[-1]}: p = " in caption for name, values in data.SENSITIVITY.items())
+    assert caption.startswith(
+        "On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = "
+    )
+    assert all(
+        f"{name} from {values[0]} to {values[-1]}: p = " in caption
+        for name, values in data.SENSITIVITY.items()
+    )
     assert "Of larger budgets and graphs this says nothing." in caption
     assert {row["seed"] for row in rows_of("sensitivity")} == set(range(20))
 
@@ -101,9 +114,18 @@ def test_readme_says_what_is_order_and_what_is_placement():
     hybrid, random = told["worl-rtgs", "graph"], told["random-search", "graph"]
     assert f"with 1,000 plans evaluated takes {hybrid} times as long" in README
     assert f"not shown to differ from the best of 1,000 random plans ({random})" in README
-    assert f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']} times as long" in README
-    assert f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes {told['random-search', 'rank']}" in README
-    assert f"from a random plan it takes {told['annealing', 'graph']} and {told['annealing', 'rank']}" in README
+    assert (
+        f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']}"
+        " times as long"
+    ) in README
+    assert (
+        f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes"
+        f" {told['random-search', 'rank']}"
+    ) in README
+    assert (
+        f"from a random plan it takes {told['annealing', 'graph']} and {told['annealing', 'rank']}"
+        in README
+    )
 
 
 def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():
@@ -114,13 +136,17 @@ def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():
 
 
 def test_the_hybrid_is_not_shown_to_differ_from_random_search_and_in_rank_order_it_is_worse():
-    graph, rank = (mean(over()["worl-rtgs", order] / over()["random-search", order] - 1) for order in ORDERS)
+    graph, rank = (
+        mean(over()["worl-rtgs", order] / over()["random-search", order] - 1) for order in ORDERS
+    )
     assert graph.low < 0 < graph.high and graph.half_width < 0.1
     assert rank.low > 0.03 and rank.high < 0.12
 
 
 def test_either_part_of_the_hybrid_is_better_by_itself_in_the_graphs_order():
-    increase = {row["scheduler"]: row["increase_pct"] + row["half_width_pct"] for row in rows_of("ablation")}
+    increase = {
+        row["scheduler"]: row["increase_pct"] + row["half_width_pct"] for row in rows_of("ablation")
+    }
     assert increase["ddqn"] < 0 and increase["woa"] < 0
 
 
@@ -159,7 +185,9 @@ def test_rows_of_all_graphs_are_what_the_schedulers_find(name, order):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["worl-rtgs"])
 def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
-    """Products of matrices may differ in the last digit from machine to machine, and a search then goes another way: by means."""
+    """Products of matrices may differ in the last digit from machine to machine, and a search then
+    goes another way: by means.
+    """
     graph, rank = (np.array([anew(name, order, seed) for seed in range(20)]) for order in ORDERS)
     for order, values in zip(ORDERS, (graph, rank)):
         said, control = mean(over()[name, order]), over()["random-search", order]
@@ -170,16 +198,24 @@ def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
 
 @pytest.mark.long
 def test_on_graphs_and_platforms_drawn_at_random_rank_order_is_better_in_the_mean():
-    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds and connections are drawn, too."""
+    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds and
+    connections are drawn, too.
+    """
     ratios = {name: [] for name in ("heft", "random-search", "woa", "rtgs")}
     for seed in range(30):
         problem = drawn(seed)
         plan = heft(problem)
         for name in ratios:
             if name == "heft":
-                graph, rank = (makespans(problem, plan.gpu[None], run_order(problem, order))[0] for order in ORDERS)
+                graph, rank = (
+                    makespans(problem, plan.gpu[None], run_order(problem, order))[0]
+                    for order in ORDERS
+                )
             else:
-                graph, rank = (find(problem, f"{name}:order={order}", Budget(200), seed).makespan_s for order in ORDERS)
+                graph, rank = (
+                    find(problem, f"{name}:order={order}", Budget(200), seed).makespan_s
+                    for order in ORDERS
+                )
             ratios[name].append(graph / rank)
     assert all(mean(np.log(values)).low > 0 for values in ratios.values())
 
@@ -188,8 +224,17 @@ def drawn(seed):
     """A random graph on random GPUs."""
     rng = np.random.default_rng(seed)
     graph = erdos_renyi(
-        int(rng.integers(60, 400)), rng.uniform(0.5, 6), "small", seed, data_gb=(0.0, rng.choice([0.1, 1.0, 5.0]))
+        int(rng.integers(60, 400)),
+        rng.uniform(0.5, 6),
+        "small",
+        seed,
+        data_gb=(0.0, rng.choice([0.1, 1.0, 5.0])),
     )
     speeds = tuple(rng.uniform(5, 90, rng.integers(1, 4)).tolist())
     bandwidth = rng.choice([1.0, 5.0, 25.0, 100.0])
-    return Problem(graph, Servers(int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth).platform())
+    return Problem(
+        graph,
+        Servers(
+            int(rng.integers(2, 25)), int(rng.integers(1, 9)), speeds, inter_gb_per_s=bandwidth
+        ).platform(),
+    )

@@ -1,4 +1,6 @@
-"""Distance of plans (SPD) and gap of finish times (FTG): the star by the paper's algebra, by hand, and as a correlation."""
+"""Distance of plans (SPD) and gap of finish times (FTG): the star by the paper's algebra, by hand,
+and as a correlation.
+"""
 
 import numpy as np
 import pytest
@@ -18,9 +20,11 @@ def star_problem(nodes):
 
 @pytest.mark.parametrize("nodes", [5, 11, 101])
 def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
-    """worl-rtgs.txt Equation 30: with half of the n - 1 entry nodes on each GPU in one plan, and more on one in the other.
+    """worl-rtgs.txt Equation 30: with half of the n - 1 entry nodes on each GPU in one plan, and
+    more on one in the other.
 
-    The paper leaves out the 1 / n of Equation 26, and the exit node, here by itself. With both, SPD equals FTG.
+    The paper leaves out the 1 / n of Equation 26, and the exit node, here by itself. With both,
+    SPD equals FTG.
     """
     problem, entry = star_problem(nodes), nodes - 1
     half = np.arange(nodes) % 2
@@ -28,7 +32,9 @@ def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
         uneven = (np.arange(nodes) >= entry // 2 + more).astype(int)
         uneven[-1] = half[-1] = 0
         gap_s = finish_time_gap_s(problem, half[None], uneven[None])[0]
-        by_node_s = np.abs(node_loads_s(problem, half[None]) - node_loads_s(problem, uneven[None]))[0]
+        by_node_s = np.abs(node_loads_s(problem, half[None]) - node_loads_s(problem, uneven[None]))[
+            0
+        ]
         assert gap_s == more
         assert by_node_s[:-1].sum() == (nodes - 1) * gap_s
         assert plan_distance_s(problem, half[None], uneven[None])[0] == pytest.approx(gap_s)
@@ -39,14 +45,17 @@ def test_both_distances_by_hand():
     graph = Graph([4.0, 2.0, 6.0], [0, 0, 0], np.empty((0, 2)), [])
     problem = Problem(graph, Servers(2, tflops=(1.0, 2.0)).platform())
     one, other = np.array([[0, 0, 1]]), np.array([[1, 0, 1]])
-    assert node_loads_s(problem, one).tolist() == [[6, 6, 3]]  # 4 + 2 on the slow one, 3 on the fast one
+    # 4 + 2 on the slow one, 3 on the fast one
+    assert node_loads_s(problem, one).tolist() == [[6, 6, 3]]
     assert node_loads_s(problem, other).tolist() == [[5, 2, 5]]
     assert plan_distance_s(problem, one, other).tolist() == [(1 + 4 + 2) / 3]
     assert finish_time_gap_s(problem, one, other).tolist() == [6 - 5]
 
 
 def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
-    """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how plans are drawn, which is not printed."""
+    """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how plans are
+    drawn, which is not printed.
+    """
     problem = Setting("er:n=500", Servers(50), state="busy").draw()
     even, uneven = correlate(problem), correlate(problem, concentration=1.0)
     assert even.pearson_ci95[1] < 0.25
@@ -70,14 +79,22 @@ def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message)
 
 def test_plans_of_a_seed_are_the_same():
     problem = Setting("er:n=40").draw()
-    one, again, other = correlate(problem, 50, 1, 0.1), correlate(problem, 50, 1, 0.1), correlate(problem, 50, 2, 0.1)
+    one, again, other = (
+        correlate(problem, 50, 1, 0.1),
+        correlate(problem, 50, 1, 0.1),
+        correlate(problem, 50, 2, 0.1),
+    )
     assert np.array_equal(one.spd_s, again.spd_s) and not np.array_equal(one.spd_s, other.spd_s)
 
 
 @pytest.mark.parametrize("concentration", [None, 0.2])
 def test_random_plans_keep_to_memory(concentration):
-    """Large nodes fit on the last GPU only, so that all pairs agree on them: only the small one moves, between 1 and 4 s."""
+    """Large nodes fit on the last GPU only, so that all pairs agree on them: only the small one
+    moves, between 1 and 4 s.
+    """
     graph = Graph([1.0, 4.0], [10, 900], np.empty((0, 2)), [])
-    problem = Problem(graph, Platform([1.0, 1.0, 1.0], [100, 100, 1000], [0, 0, 0], np.ones((3, 3))))
+    problem = Problem(
+        graph, Platform([1.0, 1.0, 1.0], [100, 100, 1000], [0, 0, 0], np.ones((3, 3)))
+    )
     found = correlate(problem, 400, 0, concentration)
     assert set(found.ftg_s.tolist()) == {0.0, 1.0}  # 4 s, or 5 s on one GPU

@@ -1,4 +1,6 @@
-"""HEFT and CPOP against their authors' example; schedulers and bounds against brute force and cases with a known answer."""
+"""HEFT and CPOP against their authors' example; schedulers and bounds against brute force and cases
+with a known answer.
+"""
 
 from itertools import permutations, product
 
@@ -8,7 +10,15 @@ import pytest
 from cgrsp_simpy.dag.annealing import STARTS, anneal
 from cgrsp_simpy.dag.bounds import capacity_s, critical_path_s, lower_bound_s
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.heft import ORDERS, cpop, critical_path, downward_rank_s, heft, run_order, upward_rank_s
+from cgrsp_simpy.dag.heft import (
+    ORDERS,
+    cpop,
+    critical_path,
+    downward_rank_s,
+    heft,
+    run_order,
+    upward_rank_s,
+)
 from cgrsp_simpy.dag.listing import by_work, min_min, random_plan, round_robin
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
@@ -31,13 +41,26 @@ def alike(gpus, memory_mb=10, bandwidth=1.0):
 
 TIMES_S = [[14, 16, 9], [13, 19, 18], [11, 13, 19], [13, 8, 17], [12, 13, 10]]
 TIMES_S += [[13, 16, 9], [7, 15, 11], [5, 11, 14], [18, 12, 20], [21, 7, 16]]
-SENT = {(1, 2): 18, (1, 3): 12, (1, 4): 9, (1, 5): 11, (1, 6): 14, (2, 8): 19, (2, 9): 16, (3, 7): 23, (4, 8): 27, (4, 9): 23}
+SENT = {
+    (1, 2): 18,
+    (1, 3): 12,
+    (1, 4): 9,
+    (1, 5): 11,
+    (1, 6): 14,
+    (2, 8): 19,
+    (2, 9): 16,
+    (3, 7): 23,
+    (4, 8): 27,
+    (4, 9): 23,
+}
 SENT |= {(5, 9): 13, (6, 8): 15, (7, 10): 17, (8, 10): 11, (9, 10): 13}
 
 
 def authors_example():
     """Ten tasks on three processors; the times are not work over speed, so they are put in."""
-    problem = Problem(Graph(np.ones(10), np.ones(10), np.array(list(SENT)) - 1, list(SENT.values())), alike(3))
+    problem = Problem(
+        Graph(np.ones(10), np.ones(10), np.array(list(SENT)) - 1, list(SENT.values())), alike(3)
+    )
     vars(problem)["time_s"] = np.array(TIMES_S, dtype=float)
     return problem
 
@@ -75,7 +98,13 @@ def small_problem(seed, nodes, reading, units=False):
     edges = np.argwhere(np.triu(rng.random((nodes, nodes)) < 0.35, 1))
     edges = rng.permutation(nodes)[edges]
     unit = rng.integers(0, nodes - 1, nodes) if units else ()
-    graph = Graph(rng.uniform(1, 9, nodes), rng.integers(1, 6, nodes), edges, rng.uniform(0, 3, len(edges)), unit)
+    graph = Graph(
+        rng.uniform(1, 9, nodes),
+        rng.integers(1, 6, nodes),
+        edges,
+        rng.uniform(0, 3, len(edges)),
+        unit,
+    )
     return Problem(graph, Platform([1.5, 1], [9, 6], [0, 1], [[0, 1], [1, 0]]), reading)
 
 
@@ -101,20 +130,30 @@ def test_annealing_finds_the_best_of_all_placements_in_its_order(reading, seed, 
     for order, nodes in orders.items():
         best_s = best_in_order(problem, nodes)
         for start in STARTS:
-            assert anneal(problem, Budget(2000), order=order, hot=0.3, start=start).makespan_s == best_s
+            assert (
+                anneal(problem, Budget(2000), order=order, hot=0.3, start=start).makespan_s
+                == best_s
+            )
 
 
 @every_case
 def test_random_search_finds_the_best_of_few_placements(reading, seed):
-    """Of 128 placements none is missed by 2,000 draws but with a chance of 128 exp(-2000 / 128), two in a hundred thousand."""
+    """Of 128 placements none is missed by 2,000 draws but with a chance of 128 exp(-2000 / 128),
+    two in a hundred thousand.
+    """
     problem = small_problem(seed, 7, reading)
     for order in ORDERS:
-        assert random_search(problem, Budget(2000), order=order).makespan_s == best_in_order(problem, run_order(problem, order))
+        assert random_search(problem, Budget(2000), order=order).makespan_s == best_in_order(
+            problem, run_order(problem, order)
+        )
 
 
 @every_case
 def test_no_plan_is_below_the_best_of_all_placements_in_its_own_order(reading, seed):
-    """Of the seven nodes' 128 placements. Two schedulers leave the order to the graph, each of the others has one of its own."""
+    """Of the seven nodes' 128 placements.
+
+    Two schedulers leave the order to the graph, each of the others has one of its own.
+    """
     problem = small_problem(seed, 7, reading)
     for make in ALL:
         plan = make(problem, seed)
@@ -127,7 +166,11 @@ def test_no_scheduler_is_below_the_best_of_all_plans_and_that_not_below_the_boun
     """All placements of five nodes in all topological orders: in "exclusive" the optimum."""
     problem = small_problem(seed, 5, reading)
     edges = problem.graph.edges
-    orders = [order for order in permutations(range(5)) if all(order.index(one) < order.index(two) for one, two in edges)]
+    orders = [
+        order
+        for order in permutations(range(5))
+        if all(order.index(one) < order.index(two) for one, two in edges)
+    ]
     best_s = min(best_in_order(problem, np.array(order)) for order in orders)
     assert lower_bound_s(problem) <= best_s
     assert all(carried_out(problem, make(problem, seed)).makespan_s >= best_s for make in ALL)
@@ -135,9 +178,11 @@ def test_no_scheduler_is_below_the_best_of_all_plans_and_that_not_below_the_boun
 
 
 def test_the_order_matters():
-    """Node 1 sends to 2, which only GPU 1 has the memory for, at half the speed; in the graph's order, 1 comes after 0.
+    """Node 1 sends to 2, which only GPU 1 has the memory for, at half the speed; in the graph's
+    order, 1 comes after 0.
 
-    Then either 2 waits for 0 and 1 on GPU 0 (8), or 1 runs on GPU 1 (6); with 1 before 0 on GPU 0, all ends at 5.
+    Then either 2 waits for 0 and 1 on GPU 0 (8), or 1 runs on GPU 1 (6); with 1 before 0 on GPU
+    0, all ends at 5.
     """
     graph = Graph([3, 1, 2], [1, 1, 9], [(1, 2)], [0])
     problem = Problem(graph, Platform([1, 0.5], [5, 9], [0, 0], [[0, 1], [1, 0]]))
@@ -152,7 +197,9 @@ def test_the_order_matters():
 @pytest.mark.parametrize("make", ALL)
 def test_one_gpu_takes_all_the_work(make):
     problem = Problem(small_problem(1, 7, "exclusive").graph, alike(1))
-    assert carried_out(problem, make(problem)).makespan_s == pytest.approx(problem.graph.work_tflop.sum())
+    assert carried_out(problem, make(problem)).makespan_s == pytest.approx(
+        problem.graph.work_tflop.sum()
+    )
     assert lower_bound_s(problem) == pytest.approx(problem.graph.work_tflop.sum())
 
 
@@ -161,31 +208,46 @@ def test_a_chain_with_much_data_stays_on_the_fastest_gpu(make):
     graph = Graph([2, 4, 6], [1, 1, 1], [(0, 1), (1, 2)], [100, 100])
     problem = Problem(graph, Servers(8, tflops=(1.0, 2.0), inter_gb_per_s=1).platform())
     assert set(make(problem).gpu) == {1}
-    assert carried_out(problem, make(problem)).makespan_s == critical_path_s(problem) == lower_bound_s(problem) == 6
+    assert (
+        carried_out(problem, make(problem)).makespan_s
+        == critical_path_s(problem)
+        == lower_bound_s(problem)
+        == 6
+    )
 
 
 @pytest.mark.parametrize("make", [round_robin, *BUILD])
 def test_equal_independent_nodes_are_dealt_evenly(make):
     problem = Problem(Graph(np.ones(12), np.ones(12), [], []), alike(4))
     assert np.bincount(make(problem).gpu).tolist() == [3, 3, 3, 3]
-    assert carried_out(problem, make(problem)).makespan_s == capacity_s(problem) == lower_bound_s(problem) == 3
+    assert (
+        carried_out(problem, make(problem)).makespan_s
+        == capacity_s(problem)
+        == lower_bound_s(problem)
+        == 3
+    )
 
 
 def test_longest_first_and_shortest_first():
-    """Nodes of 3, 1, 1, 1 on two GPUs: by work 3 | 1 1 1, which is best; min-min deals the short ones and ends at 4."""
+    """Nodes of 3, 1, 1, 1 on two GPUs: by work 3 | 1 1 1, which is best; min-min deals the short
+    ones and ends at 4.
+    """
     problem = Problem(Graph([3, 1, 1, 1], np.ones(4), [], []), alike(2))
     assert carried_out(problem, by_work(problem)).makespan_s == 3
     assert carried_out(problem, min_min(problem)).finish_s.tolist() == [4, 1, 1, 2]
 
 
 def test_insertion_fills_the_gap_in_which_a_gpu_waits_for_data():
-    """Node 2, of the unit of 0, waits for the data of 1 from GPU 1; 3, of the lowest rank, fits exactly between 0 and 2."""
+    """Node 2, of the unit of 0, waits for the data of 1 from GPU 1; 3, of the lowest rank, fits
+    exactly between 0 and 2.
+    """
     graph = Graph([1, 1, 8, 3], [1, 5, 1, 1], [(0, 2), (1, 2)], [0, 4], unit=[0, 1, 0, 2])
     problem = Problem(graph, Platform([1, 0.5], [4, 9], [0, 0], [[0, 2], [2, 0]]))
     schedule = carried_out(problem, heft(problem))
     assert schedule.plan.gpu.tolist() == [0, 1, 0, 0]
     assert schedule.start_s.tolist() == [0, 0, 4, 1]
-    assert carried_out(problem, Plan(schedule.plan.gpu)).start_s.tolist() == [0, 0, 4, 12]  # in the graph's order
+    # in the graph's order
+    assert carried_out(problem, Plan(schedule.plan.gpu)).start_s.tolist() == [0, 0, 4, 12]
 
 
 def test_round_robin_passes_over_gpus_without_the_memory():
@@ -199,9 +261,16 @@ def test_round_robin_passes_over_gpus_without_the_memory():
 def test_from_one_entry_the_plan_stays_where_data_can_go(make, reading):
     """Two servers without a connection; a fan out of one node and in again."""
     graph = Graph(
-        np.ones(8), np.ones(8), [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (2, 5), (3, 6), (4, 6), (5, 7), (6, 7)], np.ones(10)
+        np.ones(8),
+        np.ones(8),
+        [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (2, 5), (3, 6), (4, 6), (5, 7), (6, 7)],
+        np.ones(10),
     )
-    problem = Problem(graph, Servers(6, per_server=3, inter_gb_per_s=0, tflops=(1.0, 2.0, 3.0)).platform(), reading)
+    problem = Problem(
+        graph,
+        Servers(6, per_server=3, inter_gb_per_s=0, tflops=(1.0, 2.0, 3.0)).platform(),
+        reading,
+    )
     assert np.isfinite(carried_out(problem, make(problem)).makespan_s)
 
 
@@ -218,12 +287,17 @@ def test_ranks_count_no_data_within_a_unit():
 
 
 def test_cpop_takes_the_gpu_with_the_memory_for_most_of_the_critical_path():
-    problem = Problem(Graph([2, 2, 2], [1, 9, 9], [(0, 1), (1, 2)], [0, 0]), Platform([2, 1], [5, 9], [0, 0], np.ones((2, 2))))
+    problem = Problem(
+        Graph([2, 2, 2], [1, 9, 9], [(0, 1), (1, 2)], [0, 0]),
+        Platform([2, 1], [5, 9], [0, 0], np.ones((2, 2))),
+    )
     assert cpop(problem).gpu.tolist() == [1, 1, 1]
 
 
 def test_cpop_leaves_its_gpu_where_the_data_cannot_reach_it():
-    """Node 2, critical, needs data of 1, which only GPU 1 has the memory for, and none of 0; nothing connects the GPUs."""
+    """Node 2, critical, needs data of 1, which only GPU 1 has the memory for, and none of 0;
+    nothing connects the GPUs.
+    """
     graph = Graph([8, 1, 8], [1, 9, 1], [(0, 2), (1, 2)], [0, 1])
     problem = Problem(graph, Platform([2, 1], [5, 9], [0, 1], np.zeros((2, 2))))
     assert cpop(problem).gpu.tolist() == [0, 1, 1]
@@ -235,7 +309,10 @@ def test_cpop_leaves_its_gpu_where_the_data_cannot_reach_it():
 
 def test_bound_of_the_critical_path_counts_the_fastest_gpu_with_the_memory():
     graph = Graph([2, 6], [5, 1], [(0, 1)], [100])
-    assert critical_path_s(Problem(graph, Platform([4, 1], [1, 5], [0, 0], [[0, 1], [1, 0]]))) == 2 + 1.5
+    assert (
+        critical_path_s(Problem(graph, Platform([4, 1], [1, 5], [0, 0], [[0, 1], [1, 0]])))
+        == 2 + 1.5
+    )
 
 
 def test_bound_of_a_unit_that_is_more_than_its_share():
@@ -254,7 +331,10 @@ def test_bound_of_memory_is_reached_where_each_node_takes_a_gpu():
 
 def test_annealing_without_a_choice_ends_at_once():
     problem = Problem(Graph([1, 2], [1, 1], [], []), alike(1))
-    assert (anneal(problem, Budget(1000)).makespan_s, anneal(problem, Budget(1000)).evaluations) == (3, 1)
+    assert (
+        anneal(problem, Budget(1000)).makespan_s,
+        anneal(problem, Budget(1000)).evaluations,
+    ) == (3, 1)
 
 
 @pytest.mark.parametrize(

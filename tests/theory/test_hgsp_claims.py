@@ -1,4 +1,6 @@
-"""The claims of hgsp.txt Section IV, on generated instances of each load level: ten seeds, paired by instance."""
+"""The claims of hgsp.txt Section IV, on generated instances of each load level: ten seeds,
+paired by instance.
+"""
 
 from pathlib import Path
 
@@ -14,11 +16,18 @@ from cgrsp_simpy.hgsp.schedule import greedy_assignment
 
 SEEDS = range(10)
 SCHEDULERS = {
-    "fifo": lambda instance, seed: greedy_assignment(instance, range(instance.tasks), least_start=True),
+    "fifo": lambda instance, seed: greedy_assignment(
+        instance, range(instance.tasks), least_start=True
+    ),
     "greedy": lambda instance, seed: greedy_assignment(instance, range(instance.tasks)),
     "sagreedy": lambda instance, seed: sagreedy(instance, seed)[0],
-    "sagreedy-arrived": lambda instance, seed: sagreedy(instance, seed, assign=greedy_as_they_arrive)[0],
-    **{name: lambda instance, seed, rule=rule: dispatch(instance, rule) for name, rule in RULES.items()},
+    "sagreedy-arrived": lambda instance, seed: sagreedy(
+        instance, seed, assign=greedy_as_they_arrive
+    )[0],
+    **{
+        name: lambda instance, seed, rule=rule: dispatch(instance, rule)
+        for name, rule in RULES.items()
+    },
 }
 
 
@@ -50,25 +59,30 @@ def test_sagreedy_is_never_worse_than_greedy(results, level):
 
 
 def test_sagreedy_gains_under_high_load_and_more_under_extreme_load(results):
-    """Claim 3, as far as it holds where a task at the front of the order blocks its GPU before it arrives.
+    """Claim 3, as far as it holds where a task at the front of the order blocks its GPU
+    before it arrives.
 
-    At medium load the neighbour, which puts tasks before others that arrived long before them, gains nothing on most instances;
-    under high and extreme load it gains, significantly, and more under the latter.
+    At medium load the neighbour, which puts tasks before others that arrived long before them,
+    gains nothing on most instances; under high and extreme load it gains, significantly, and more
+    under the latter.
     """
     gains = {level: gain_pct(results, level) for level in LEVELS}
     assert np.median(gains["tasks1"]) == np.median(gains["tasks2"]) == 0
     assert np.median(gains["tasks3"]) > 10
-    difference = paired_difference(column(results, "tasks3", "sagreedy"), column(results, "tasks3", "greedy"))
+    difference = paired_difference(
+        column(results, "tasks3", "sagreedy"), column(results, "tasks3", "greedy")
+    )
     assert difference.high < 0
     more = paired_difference(gains["tasks4"], gains["tasks3"])
     assert more.low > 0
 
 
 def test_at_medium_load_the_claim_holds_in_one_reading_and_fails_in_the_other(results):
-    """Table I, tasks1: printed are 393 under SAGreedy for Greedy's 503, 22 % less, and for FIFO's 524, 25 % less.
+    """Table I, tasks1: printed are 393 under SAGreedy for Greedy's 503, 22 % less, and for FIFO's
+    524, 25 % less.
 
-    Where a task at the front blocks its GPU before it arrives, nothing is gained on Greedy; where only tasks that have arrived
-    are placed, more than is printed, over Greedy and over FIFO.
+    Where a task at the front blocks its GPU before it arrives, nothing is gained on Greedy; where
+    only tasks that have arrived are placed, more than is printed, over Greedy and over FIFO.
     """
     greedy, fifo = (column(results, "tasks1", name) for name in ("greedy", "fifo"))
     blocking, arrived = (column(results, "tasks1", name) for name in READINGS)
@@ -82,23 +96,34 @@ def test_at_medium_load_the_claim_holds_in_one_reading_and_fails_in_the_other(re
 def test_what_the_readme_says_of_both_readings(results):
     """Shares of the mean weighted tardiness over the ten instances."""
     said = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
-    greedy, blocking, arrived = (column(results, "tasks1", name).mean() for name in ("greedy", *READINGS))
+    greedy, blocking, arrived = (
+        column(results, "tasks1", name).mean() for name in ("greedy", *READINGS)
+    )
     assert blocking == pytest.approx(greedy)
     assert (
-        "SAGreedy gains nothing on Greedy if a task at the front of its order blocks a GPU before it arrives (`sagreedy`)" in said
-    )
+        "SAGreedy gains nothing on Greedy if a task at the front of its order blocks a GPU before"
+        " it arrives (`sagreedy`)"
+    ) in said
     off, printed = 100 * (1 - arrived / greedy), 100 * (1 - 393 / 503)
     assert (
-        f"takes off {off:.0f} % if only tasks that have arrived are placed (`sagreedy-arrived`); {printed:.0f} % is printed"
-        in said
-    )
+        f"takes off {off:.0f} % if only tasks that have arrived are placed (`sagreedy-arrived`);"
+        f" {printed:.0f} % is printed"
+    ) in said
 
 
 @pytest.mark.long
-def test_where_only_arrived_tasks_are_placed_sagreedy_is_better_at_every_level_and_misses_no_fewer_deadlines_as_printed(results):
-    """Claim 1 holds in that reading. The printed 56.7 % of missed deadlines at tasks3 come out in neither."""
+def test_where_only_arrived_tasks_are_placed_sagreedy_is_better_at_every_level_and_misses_no_fewer_deadlines_as_printed(
+    results,
+):
+    """Claim 1 holds in that reading.
+
+    The printed 56.7 % of missed deadlines at tasks3 come out in neither.
+    """
     for level in LEVELS:
-        found = [sagreedy(generate(level, seed), seed, assign=greedy_as_they_arrive)[0].metrics for seed in SEEDS]
+        found = [
+            sagreedy(generate(level, seed), seed, assign=greedy_as_they_arrive)[0].metrics
+            for seed in SEEDS
+        ]
         late = np.array([each["weighted_tardiness"] for each in found])
         for name in ("greedy", "fifo"):
             assert paired_difference(late, column(results, level, name)).high < 0, (level, name)
@@ -118,7 +143,9 @@ def test_the_gain_grows_with_load_on_the_same_cluster():
 
 
 def test_utilisation_alone_does_not_rank_schedulers(results):
-    """Claim V.3: FIFO keeps the GPUs busiest, and is among the latest; EDD and WSPT are equally busy, and far apart."""
+    """Claim V.3: FIFO keeps the GPUs busiest, and is among the latest; EDD and WSPT are equally
+    busy, and far apart.
+    """
     busy = {name: column(results, "tasks1", name, "utilisation_pct").mean() for name in SCHEDULERS}
     late = {name: column(results, "tasks1", name).mean() for name in SCHEDULERS}
     assert max(busy, key=busy.get) == "fifo"
@@ -129,5 +156,7 @@ def test_utilisation_alone_does_not_rank_schedulers(results):
 
 def test_greedy_is_better_than_fifo_where_there_is_room_and_a_slow_gpu_is_late(results):
     """Table I, tasks2: FIFO takes whatever is idle, Greedy the GPU that ends first."""
-    difference = paired_difference(column(results, "tasks2", "greedy"), column(results, "tasks2", "fifo"))
+    difference = paired_difference(
+        column(results, "tasks2", "greedy"), column(results, "tasks2", "fifo")
+    )
     assert difference.high < 0

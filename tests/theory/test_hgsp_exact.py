@@ -1,4 +1,6 @@
-"""The exact program and the lower bounds, against brute force and known optima; the annealing against both."""
+"""The exact program and the lower bounds, against brute force and known optima; the
+annealing against both.
+"""
 
 from itertools import permutations, product
 from pathlib import Path
@@ -54,9 +56,20 @@ def brute_force(instance):
 @st.composite
 def tiny(draw, most=5):
     number = draw(st.integers(1, most))
-    row = st.tuples(st.integers(1, 9), st.sampled_from([0, 5, 20]), st.integers(0, 15), st.integers(0, 5), st.integers(0, 6))
+    row = st.tuples(
+        st.integers(1, 9),
+        st.sampled_from([0, 5, 20]),
+        st.integers(0, 15),
+        st.integers(0, 5),
+        st.integers(0, 6),
+    )
     rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
-    gpus = draw(st.lists(st.sampled_from([Gpu("fast", 10, 2.0), Gpu("odd", 10, 1.5), Gpu("slow", 40, 1.0)]), max_size=1))
+    gpus = draw(
+        st.lists(
+            st.sampled_from([Gpu("fast", 10, 2.0), Gpu("odd", 10, 1.5), Gpu("slow", 40, 1.0)]),
+            max_size=1,
+        )
+    )
     return Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *gpus))
 
 
@@ -79,7 +92,9 @@ def tight(tasks, seed, gpus=None):
 
 def test_brute_force_agrees_on_six_tasks():
     instance = tight(6, 1, (Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)))
-    assert solve_exact(instance).schedule.weighted_tardiness == pytest.approx(brute_force(instance), rel=1e-9)
+    assert solve_exact(instance).schedule.weighted_tardiness == pytest.approx(
+        brute_force(instance), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,7 +105,9 @@ def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
     assert exact.optimal
     assert exact.lower_bound == pytest.approx(value, rel=1e-6)
     for name in SCHEDULERS:
-        assert solve(instance, name, moves=10_000).schedule.weighted_tardiness >= value * (1 - 1e-9), name
+        assert solve(instance, name, moves=10_000).schedule.weighted_tardiness >= value * (
+            1 - 1e-9
+        ), name
 
 
 def test_equal_gpus_are_solved_as_well():
@@ -110,9 +127,16 @@ def test_a_time_limit_leaves_an_honest_answer():
         solve_exact(instance, 0)
 
 
-# Four tasks on GPUs of speed 1 and 1.5, on which HiGHS with its presolve answers status 4, "Solve error" (SciPy 1.17.1).
+# Four tasks on GPUs of speed 1 and 1.5, on which HiGHS with its presolve answers status 4, "Solve
+# error" (SciPy 1.17.1).
 HARD = Instance(
-    [7, 7, 7, 4], [0] * 4, [0, 0, 0, 3], [1] * 4, [2, 2, 2, 5], gpus=(Gpu("slow", 40, 1.0), Gpu("odd", 10, 1.5)), name="hard"
+    [7, 7, 7, 4],
+    [0] * 4,
+    [0, 0, 0, 3],
+    [1] * 4,
+    [2, 2, 2, 5],
+    gpus=(Gpu("slow", 40, 1.0), Gpu("odd", 10, 1.5)),
+    name="hard",
 )
 
 
@@ -123,7 +147,10 @@ def test_a_program_that_fails_with_presolve_is_solved_without():
     assert exact.schedule.weighted_tardiness == pytest.approx(brute_force(HARD))
     assert exact.lower_bound == pytest.approx(36)
     solution = solve(HARD, "milp")
-    assert (solution.lower_bound, solution.gap_pct) == (pytest.approx(36), pytest.approx(0, abs=1e-6))
+    assert (solution.lower_bound, solution.gap_pct) == (
+        pytest.approx(36),
+        pytest.approx(0, abs=1e-6),
+    )
 
 
 @pytest.fixture
@@ -133,7 +160,9 @@ def failing(monkeypatch):
 
     def fails(*_, options, **__):
         tries.append(options["presolve"])
-        return OptimizeResult(status=4, message="Solve error", x=None, fun=None, mip_dual_bound=None)
+        return OptimizeResult(
+            status=4, message="Solve error", x=None, fun=None, mip_dual_bound=None
+        )
 
     for module in (program, bounds, day_bounds):
         monkeypatch.setattr(module, "linprog" if module is day_bounds else "milp", fails)
@@ -143,18 +172,25 @@ def failing(monkeypatch):
 
 
 def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
-    """The bound is that of tasks alone: 7 / 1.5 s from 2 on for three of them, and 5 + 4 / 1.5 - 3."""
+    """The bound is that of tasks alone: 7 / 1.5 s from 2 on for three of them, and
+    5 + 4 / 1.5 - 3.
+    """
     found = solve_exact(HARD)
     assert (found.optimal, found.failure) == (False, "Solve error")
     assert found.schedule.fault() == ""
     assert found.lower_bound == pytest.approx(3 * (2 + 7 / 1.5) + 5 + 4 / 1.5 - 3)
     assert failing == [True, False] * 2
     assert "hard: the solver failed, with presolve and without: Solve error" in caplog.text
-    assert "hard: no bound by capacity: the solver failed, with presolve and without: Solve error" in caplog.text
+    assert (
+        "hard: no bound by capacity: the solver failed, with presolve and without: Solve error"
+        in caplog.text
+    )
 
 
 def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
-    with pytest.raises(SolverError, match="the solver failed, with presolve and without: Solve error"):
+    with pytest.raises(
+        SolverError, match="the solver failed, with presolve and without: Solve error"
+    ):
         day_bounds.lower_bound(day("quiet", jobs=5))
     assert failing == [True, False]
     assert main(["bound", "--day", "quiet", "--jobs-per-day", "5", "--seeds", "2"]) == 2
@@ -214,7 +250,9 @@ def test_the_same_seed_and_moves_give_the_same_answer():
 
 
 def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
-    """Its first temperature is of what is late, not of what a random move does: those make a thousand times more late."""
+    """Its first temperature is of what is late, not of what a random move does: those make a
+    thousand times more late.
+    """
     instance = generate("tasks2", 0)
     start = min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
     assert anneal(instance, moves=50_000)[0].weighted_tardiness < 0.95 * start
@@ -223,7 +261,10 @@ def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
 @pytest.mark.parametrize("level", LEVELS)
 def test_annealing_is_never_worse_than_what_it_starts_from(level):
     instance = generate(level, 1)
-    starts = [greedy_assignment(instance, range(instance.tasks)), *(dispatch(instance, rule) for rule in RULES.values())]
+    starts = [
+        greedy_assignment(instance, range(instance.tasks)),
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    ]
     found, course = anneal(instance, moves=3_000)
     assert found.weighted_tardiness <= min(start.weighted_tardiness for start in starts)
     assert [step.best for step in course] == sorted((step.best for step in course), reverse=True)
@@ -243,32 +284,49 @@ def test_a_known_optimum_on_two_machines():
 
 @needs_orlib
 def test_a_known_value_on_four_machines():
-    """Instance 36 on four: 6420, or better; within 1 % in a tenth of the moves that ten seconds allow."""
+    """Instance 36 on four: 6420, or better; within 1 % in a tenth of the moves that ten
+    seconds allow.
+    """
     assert anneal(orlib(36, 4), 1, moves=250_000)[0].weighted_tardiness <= 1.01 * 6420
 
 
 @needs_orlib
 @pytest.mark.long
 def test_a_known_value_on_four_machines_is_reached():
-    assert min(anneal(orlib(36, 4), seed, moves=2_500_000)[0].weighted_tardiness for seed in range(3)) <= 6420
+    assert (
+        min(anneal(orlib(36, 4), seed, moves=2_500_000)[0].weighted_tardiness for seed in range(3))
+        <= 6420
+    )
 
 
 @needs_orlib
 def test_most_single_machine_optima_are_found_soon():
-    """A ninth of the moves that two seconds allow, on every tenth instance; all 125: the long test."""
-    found = [anneal(orlib(index), index, moves=60_000)[0].weighted_tardiness for index in range(10, 126, 10)]
-    reached = sum(value < optimum_of(index) + 0.5 for value, index in zip(found, range(10, 126, 10)))
+    """A ninth of the moves that two seconds allow, on every tenth instance; all 125:
+    the long test.
+    """
+    found = [
+        anneal(orlib(index), index, moves=60_000)[0].weighted_tardiness
+        for index in range(10, 126, 10)
+    ]
+    reached = sum(
+        value < optimum_of(index) + 0.5 for value, index in zip(found, range(10, 126, 10))
+    )
     assert reached >= 0.75 * len(found)
 
 
 @needs_orlib
 @pytest.mark.long
 def test_at_least_92_percent_of_the_optima_are_found_and_97_percent_within_1_percent():
-    """All 125 instances with 550,000 moves, what two seconds on a core allow; the printed SAGreedy is far behind."""
+    """All 125 instances with 550,000 moves, what two seconds on a core allow; the printed SAGreedy
+    is far behind.
+    """
     ratios, printed = [], []
     for index in range(1, 126):
         best = optimum_of(index)
-        for found, of in ((anneal(orlib(index), index, moves=550_000), ratios), (sagreedy(orlib(index), index), printed)):
+        for found, of in (
+            (anneal(orlib(index), index, moves=550_000), ratios),
+            (sagreedy(orlib(index), index), printed),
+        ):
             value = found[0].weighted_tardiness
             of.append(value / best if best else 1.0 + value)
     assert np.mean(np.array(ratios) < 1 + 1e-9) >= 0.92

@@ -1,4 +1,6 @@
-"""The queueing formulas against textbook values, direct sums, their limits, and a simulation without SimPy."""
+"""The queueing formulas against textbook values, direct sums, their limits, and a simulation
+without SimPy.
+"""
 
 import heapq
 import math
@@ -38,7 +40,8 @@ def test_one_server_is_m_m_1(load):
     found = mmc(load, 1.0, 1)
     assert found.wait_probability == pytest.approx(load)
     assert found.wait_s == pytest.approx(load / (1 - load))
-    assert mg1(load, 1.0, 0.0).wait_s == pytest.approx(load / (1 - load) / 2)  # M/D/1 waits half as long
+    # M/D/1 waits half as long
+    assert mg1(load, 1.0, 0.0).wait_s == pytest.approx(load / (1 - load) / 2)
     assert mgc(load, 1.0, 1, 2.0).wait_s == pytest.approx(2.5 * load / (1 - load))
 
 
@@ -65,7 +68,8 @@ def test_overloaded_and_patient_what_leaves_is_the_excess():
     found = mmc_patience(3.0, 1.0, 2, 500.0)
     assert found.left == pytest.approx(1 - 2 / 3)
     assert found.utilisation == pytest.approx(1)
-    assert found.wait_s == pytest.approx(500, rel=0.01)  # those who stay wait almost as long as those who leave
+    # those who stay wait almost as long as those who leave
+    assert found.wait_s == pytest.approx(500, rel=0.01)
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 3e-5])
@@ -75,12 +79,18 @@ def test_near_a_load_of_one_the_formula_is_smooth(gap):
     assert near.wait_s == pytest.approx(at.wait_s, rel=3 * abs(gap) + 1e-12)
 
 
-@pytest.mark.parametrize(("rate", "servers", "patience"), [(1.5, 2, 0.7), (2.6, 2, 1.3), (9.0, 10, 0.2)])
+@pytest.mark.parametrize(
+    ("rate", "servers", "patience"), [(1.5, 2, 0.7), (2.6, 2, 1.3), (9.0, 10, 0.2)]
+)
 def test_patience_by_numerical_integration(rate, servers, patience):
-    """The density of the offered wait is proportional to e^(d x) up to b and falls as e^(-c mu x) beyond (mu = 1)."""
+    """The density of the offered wait is proportional to e^(d x) up to b and falls as e^(-c mu x)
+    beyond (mu = 1).
+    """
     d, b = rate - servers, patience
     j = integrate.quad(lambda x: math.exp(d * x), 0, b)[0] + math.exp(d * b) / servers
-    e = sum(rate**n / math.factorial(n) for n in range(servers)) / (rate ** (servers - 1) / math.factorial(servers - 1))
+    e = sum(rate**n / math.factorial(n) for n in range(servers)) / (
+        rate ** (servers - 1) / math.factorial(servers - 1)
+    )
     tail = integrate.quad(lambda x: x * math.exp(d * x), 0, b)[0] + b * math.exp(d * b) / servers
     found = mmc_patience(rate, 1.0, servers, patience)
     assert found.wait_probability == pytest.approx(rate * j / (e + rate * j))
@@ -98,9 +108,14 @@ def test_thousands_of_servers_in_one_call():
 
 
 def simulated(rate, servers, patience, customers, seed):
-    """Share that leaves, and mean wait: first come, first served, by the times at which servers fall free."""
+    """Share that leaves, and mean wait: first come, first served, by the times at which
+    servers fall free.
+    """
     rng = np.random.default_rng(seed)
-    arrivals, services = np.cumsum(rng.exponential(1 / rate, customers)), rng.exponential(1.0, customers)
+    arrivals, services = (
+        np.cumsum(rng.exponential(1 / rate, customers)),
+        rng.exponential(1.0, customers),
+    )
     free = [0.0] * servers
     left, waits = 0, []
     for arrival, service in zip(arrivals, services):

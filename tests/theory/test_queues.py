@@ -1,4 +1,6 @@
-"""Theory: the engine as a queue, conservation laws, and the laws of the draws, each against its formula."""
+"""Theory: the engine as a queue, conservation laws, and the laws of the draws, each
+against its formula.
+"""
 
 from functools import cache
 from math import exp, factorial, sqrt
@@ -24,7 +26,9 @@ def z(values, expected):
 
 
 def z_of_share(count, number, share):
-    """The same for a count among `number` independent draws; a share of 0 or 1 must be met exactly."""
+    """The same for a count among `number` independent draws; a share of 0 or 1 must
+    be met exactly.
+    """
     variance = number * share * (1 - share)
     if variance < 1e-9:
         return 0.0 if count == round(number * share) else np.inf
@@ -58,11 +62,18 @@ def _one(run):
     first_s, last_s = jobs["submit_s"][[0, -1]]
     times_s, lengths = queue_length(run)
     inside_s = np.clip(times_s, first_s, last_s)  # steps outside the window get no width
-    return wait_s.mean(), (wait_s > 1e-6).mean(), np.sum(lengths[:-1] * np.diff(inside_s)) / (last_s - first_s)
+    return (
+        wait_s.mean(),
+        (wait_s > 1e-6).mean(),
+        np.sum(lengths[:-1] * np.diff(inside_s)) / (last_s - first_s),
+    )
 
 
 def erlang_c(servers, offered):
-    """Probability that an arrival at M/M/c waits. offered: arrival rate over the service rate of one server."""
+    """Probability that an arrival at M/M/c waits.
+
+    offered: arrival rate over the service rate of one server.
+    """
     busy = offered**servers / factorial(servers) * servers / (servers - offered)
     return busy / (sum(offered**k / factorial(k) for k in range(servers)) + busy)
 
@@ -80,7 +91,9 @@ def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
     assert abs(z(found.queue, erlang_c(servers, offered) * offered / (servers - offered))) < MOST
 
 
-@pytest.mark.parametrize(("servers", "load", "wrong"), [(1, 0.5, 2), (3, 0.7, 4), (8, 0.85, 7), (8, 0.85, 9)])
+@pytest.mark.parametrize(
+    ("servers", "load", "wrong"), [(1, 0.5, 2), (3, 0.7, 4), (8, 0.85, 7), (8, 0.85, 9)]
+)
 def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wrong):
     found = measured(servers, load, EXPONENTIAL)
     offered = load * servers
@@ -114,7 +127,11 @@ def test_one_slot_waits_by_pollaczek_and_khinchine(load, sigma, wrong_scv):
 # ---- conservation laws, exact on every run ----
 
 
-@pytest.fixture(scope="module", params=[(day, policy) for day in ("normal", "hectic") for policy in cg.POLICIES], ids=":".join)
+@pytest.fixture(
+    scope="module",
+    params=[(day, policy) for day in ("normal", "hectic") for policy in cg.POLICIES],
+    ids=":".join,
+)
 def run(request):
     day, policy = request.param
     return cg.simulate(cg.day(day, jobs=200 if day == "hectic" else None), policy, seed=3)
@@ -137,7 +154,10 @@ def test_slots_and_jobs_tell_the_same_utilisation(run):
 
     assert from_slots == pytest.approx(from_jobs, rel=1e-9)
     assert 100 * from_slots == pytest.approx(run.summary()["utilisation_pct"], rel=1e-9)
-    assert from_slots != pytest.approx(executing_s.sum() / (len(run.slot_held_s) * run.totals.end_s), rel=1e-3)  # provisioning
+    # provisioning
+    assert from_slots != pytest.approx(
+        executing_s.sum() / (len(run.slot_held_s) * run.totals.end_s), rel=1e-3
+    )
 
 
 def test_each_slot_is_held_as_long_as_its_jobs_hold_it_one_after_the_other(run):
@@ -154,7 +174,8 @@ MULTIPLIERS = {  # clock -> hours of day from, to, multiplier m(t)
     "printed": ((0, 6, 1.0), (6, 9, 0.9), (9, 18, 0.5), (18, 24, 1.3)),  # thesis Figure 5.3
 }
 START_H = {"calibrated": 8, "printed": 0}
-BETA = {"RTX 3090": 0.50, "RTX A5000": 0.65, "RTX A4500": 0.70, "RTX A4000": 0.75}  # thesis Section 5.1.1
+# thesis Section 5.1.1
+BETA = {"RTX 3090": 0.50, "RTX A5000": 0.65, "RTX A4500": 0.70, "RTX A4000": 0.75}
 DELAY_S = ((0, 10), (30, 120), (600, 7200))  # High, Medium, Low; thesis Eq. 3.2
 MANY = 30_000
 
@@ -166,7 +187,9 @@ def many_jobs(clock):
 
 
 def statuses_against(jobs, clock):
-    """How far High, Medium and Low lie from thesis Eq. 3.1 for each type in each band of a clock, in standard errors."""
+    """How far High, Medium and Low lie from thesis Eq. 3.1 for each type in each band of a clock,
+    in standard errors.
+    """
     hour = (START_H[clock] + jobs["dispatch_s"] / 3600) % 24
     found = []
     for index, beta in enumerate(BETA.values()):
@@ -175,7 +198,10 @@ def statuses_against(jobs, clock):
             high = min(0.95, beta * multiplier)
             medium = min(0.90, 1.5 * beta * multiplier, 1 - high)
             shares = (high, medium, 1 - high - medium)
-            found += [z_of_share((status == k).sum(), len(status), share) for k, share in enumerate(shares)]
+            found += [
+                z_of_share((status == k).sum(), len(status), share)
+                for k, share in enumerate(shares)
+            ]
     return np.abs(found)
 
 
@@ -198,13 +224,18 @@ def test_provisioning_delays_are_uniform_in_the_range_of_the_status(status):
     assert abs(z(delay_s, (least + greatest) / 2)) < MOST
     assert abs(z((delay_s - delay_s.mean()) ** 2, width**2 / 12)) < MOST
     assert stats.kstest(delay_s, stats.uniform(least, width).cdf).pvalue > 1e-4
-    assert stats.kstest(delay_s, stats.triang(0.5, least, width).cdf).pvalue < 1e-4  # same mean, same range
+    # same mean, same range
+    assert stats.kstest(delay_s, stats.triang(0.5, least, width).cdf).pvalue < 1e-4
 
 
 def test_a_job_waits_for_its_provisioning_and_runs_its_service_time():
     jobs = many_jobs("calibrated")
-    np.testing.assert_allclose(jobs["start_s"] - jobs["dispatch_s"], jobs["delay_s"], rtol=0, atol=1e-6)
-    np.testing.assert_allclose(jobs["finish_s"] - jobs["start_s"], jobs["service_s"], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        jobs["start_s"] - jobs["dispatch_s"], jobs["delay_s"], rtol=0, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        jobs["finish_s"] - jobs["start_s"], jobs["service_s"], rtol=0, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(("complexity", "sigma"), [(1, 0.04), (2, 0.11), (3, 0.23)])
@@ -212,13 +243,18 @@ def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(comp
     jobs = many_jobs("calibrated")
     jobs = jobs[jobs["complexity"] == complexity]
     mean_s = np.array([gpu.mean_execution_s[complexity - 1] for gpu in cg.THESIS_GPUS])[jobs["gpu"]]
-    centred = np.log(jobs["service_s"] / mean_s) + sigma**2 / 2  # mu = ln W - sigma^2 / 2, thesis Eq. 3.12
+    # mu = ln W - sigma^2 / 2, thesis Eq. 3.12
+    centred = np.log(jobs["service_s"] / mean_s) + sigma**2 / 2
 
     assert abs(z(centred, 0)) < MOST
     assert abs(z(centred**2, sigma**2)) < MOST
     assert stats.kstest(centred, stats.norm(scale=sigma).cdf).pvalue > 1e-4
     assert abs(z(centred**2, (1.1 * sigma) ** 2)) > MOST
-    assert stats.kstest(centred, stats.uniform(-sigma * sqrt(3), 2 * sigma * sqrt(3)).cdf).pvalue < 1e-4  # same mean and variance
+    # same mean and variance
+    assert (
+        stats.kstest(centred, stats.uniform(-sigma * sqrt(3), 2 * sigma * sqrt(3)).cdf).pvalue
+        < 1e-4
+    )
 
 
 @pytest.mark.parametrize("sigma", [0.04, 0.11, 0.23, 0.8])
@@ -230,18 +266,24 @@ def test_the_log_normal_service_factor_has_mean_one(sigma):
     assert abs(z(factor, exp(sigma**2 / 2))) > MOST  # mu = ln W, without Eq. 3.12's centring
 
 
-@pytest.mark.parametrize(("day", "number"), [("quiet", 6), ("normal", 100), ("hectic", 950), ("surge", 730)])
+@pytest.mark.parametrize(
+    ("day", "number"), [("quiet", 6), ("normal", 100), ("hectic", 950), ("surge", 730)]
+)
 def test_a_day_has_exactly_its_number_of_jobs(day, number):
     for seed in range(5):
         run = cg.simulate(cg.day(day), "fifo", seed)
         assert len(run.jobs) == run.summary()["completed"] == run.summary()["jobs"] == number
 
 
-@pytest.mark.parametrize(("day", "rate_per_s"), [("quiet", 0.0008), ("normal", 0.002), ("hectic", 0.100), ("surge", 0.020)])
+@pytest.mark.parametrize(
+    ("day", "rate_per_s"),
+    [("quiet", 0.0008), ("normal", 0.002), ("hectic", 0.100), ("surge", 0.020)],
+)
 def test_gaps_between_submissions_are_exponential(day, rate_per_s):
     assert DAYS[day][0] == rate_per_s
     jobs = cg.day(day, jobs=MANY).workload.generate(seed=2, service=cg.Service())
-    gaps_s = np.diff([job.submit_s for job, _ in jobs], prepend=0.0)  # the first job comes after one gap
+    # the first job comes after one gap
+    gaps_s = np.diff([job.submit_s for job, _ in jobs], prepend=0.0)
 
     assert abs(z(gaps_s, 1 / rate_per_s)) < MOST
     assert abs(z((gaps_s - 1 / rate_per_s) ** 2, 1 / rate_per_s**2)) < MOST
@@ -260,7 +302,9 @@ def test_the_first_job_comes_after_one_gap():
 
 
 def classes_against(jobs, shares, tight_share):
-    """How far the six pairs of complexity and deadline class lie from independence, in standard errors."""
+    """How far the six pairs of complexity and deadline class lie from independence, in
+    standard errors.
+    """
     found = []
     for k, share in enumerate(shares, start=1):
         for tight, part in ((True, tight_share), (False, 1 - tight_share)):

@@ -8,13 +8,19 @@ from cgrsp_simpy.analysis.ranks import cliques, critical_difference, rank_test
 from cgrsp_simpy.model.checks import InputError
 
 
-@pytest.mark.parametrize(("treatments", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)])
+@pytest.mark.parametrize(
+    ("treatments", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)]
+)
 def test_quantiles_are_those_of_demsar_table_5(treatments, q):
-    assert critical_difference(treatments, 1) * np.sqrt(6 / (treatments * (treatments + 1))) == pytest.approx(q, abs=1e-3)
+    assert critical_difference(treatments, 1) * np.sqrt(
+        6 / (treatments * (treatments + 1))
+    ) == pytest.approx(q, abs=1e-3)
 
 
 def test_example_of_demsar():
-    """Four algorithms on 14 data sets: mean ranks 3.143, 2.000, 2.893, 1.964, chi-square 9.28, critical difference 1.25."""
+    """Four algorithms on 14 data sets: mean ranks 3.143, 2.000, 2.893, 1.964, chi-square 9.28,
+    critical difference 1.25.
+    """
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
     assert critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=0.005)
 
@@ -26,7 +32,9 @@ def test_the_critical_differences_of_the_paper_on_whales_lack_the_square_root_of
 
 
 def test_ranks_and_friedman_by_hand():
-    """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4) x (25 + 64 + 121) - 3 x 4 x 4 = 4.5."""
+    """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4) x
+    (25 + 64 + 121) - 3 x 4 x 4 = 4.5.
+    """
     found = rank_test([[1, 2, 3], [1, 9, 4], [5, 1, 7], [0, 1, 2]])
     assert found.mean == pytest.approx([1.25, 2.0, 2.75])
     assert found.statistic == pytest.approx(4.5)

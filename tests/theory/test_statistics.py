@@ -1,4 +1,6 @@
-"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number worked by hand, or its definition."""
+"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number worked by
+hand, or its definition.
+"""
 
 from math import inf, isnan, nan, sqrt
 
@@ -38,7 +40,9 @@ def covering(intervals, expected):
 
 
 def z_of_share(share, number, expected):
-    """By how many standard errors a share among `number` independent trials lies from what is expected."""
+    """By how many standard errors a share among `number` independent trials lies from
+    what is expected.
+    """
     return (share - expected) / sqrt(expected * (1 - expected) / number)
 
 
@@ -48,7 +52,9 @@ def z_of_share(share, number, expected):
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_a_mean_has_the_interval_of_students_t(confidence):
     found = mean(WAITS, confidence)
-    low, high = stats.t.interval(confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS))
+    low, high = stats.t.interval(
+        confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS)
+    )
 
     assert found.mean == pytest.approx(np.mean(WAITS), rel=1e-12)
     assert found.sd == pytest.approx(np.std(WAITS, ddof=1), rel=1e-12)
@@ -58,7 +64,8 @@ def test_a_mean_has_the_interval_of_students_t(confidence):
 
 
 def test_a_mean_by_hand():
-    found = mean([2, 4, 6])  # mean 4, s^2 = (4 + 0 + 4) / 2 = 4; t* of 2 degrees of freedom is 4.303
+    # mean 4, s^2 = (4 + 0 + 4) / 2 = 4; t* of 2 degrees of freedom is 4.303
+    found = mean([2, 4, 6])
     assert (found.mean, found.sd, found.n) == (4, 2, 3)
     assert found.half_width == pytest.approx(4.303 * 2 / sqrt(3), rel=1e-4)
 
@@ -74,11 +81,15 @@ def test_the_p_value_of_a_mean_is_that_of_the_t_test():
 def test_intervals_cover_as_often_as_they_promise():
     samples = np.random.default_rng(1).normal(5, 3, (2000, 10))
     found = [mean(sample) for sample in samples]
-    by_normal = [Mean(m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10) for m in found]
+    by_normal = [
+        Mean(m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10)
+        for m in found
+    ]
 
     assert abs(z_of_share(covering(found, 5), 2000, 0.95)) < MOST
     assert abs(z_of_share(covering([mean(sample, 0.8) for sample in samples], 5), 2000, 0.8)) < MOST
-    assert z_of_share(covering(by_normal, 5), 2000, 0.95) < -MOST  # 1.96 is too short for ten values
+    # 1.96 is too short for ten values
+    assert z_of_share(covering(by_normal, 5), 2000, 0.95) < -MOST
 
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
@@ -112,18 +123,23 @@ def test_paired_tests_are_scipys(n):
     assert found.difference == pytest.approx(np.mean(values) - np.mean(reference), rel=1e-9)
     assert (found.t, found.p) == pytest.approx((t, p), rel=1e-9)
     method = "exact" if n <= 50 else "approx"
-    assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9)
-    assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)  # the unpaired test sees the luck too
+    assert found.wilcoxon_p == pytest.approx(
+        stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9
+    )
+    # the unpaired test sees the luck too
+    assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)
     assert found.d == pytest.approx(cohens_d(values, reference), rel=1e-9)
     assert found.d_paired == pytest.approx(found.t / sqrt(n), rel=1e-9)
     assert found.note == ("" if n >= 5 else "fewer than 5 pairs")
 
 
 def test_paired_tests_by_hand():
-    found = paired_test([3, 5, 10], [1, 2, 6])  # differences 2, 3, 4: mean 3, s = 1, t = 3 / (1 / sqrt 3)
+    # differences 2, 3, 4: mean 3, s = 1, t = 3 / (1 / sqrt 3)
+    found = paired_test([3, 5, 10], [1, 2, 6])
     assert (found.n, found.difference, found.d_paired) == (3, 3, 3)
     assert found.t == pytest.approx(3 * sqrt(3), rel=1e-12)
-    assert found.wilcoxon_p == pytest.approx(2 / 2**3)  # all signs alike, one way or the other, of 2^3
+    # all signs alike, one way or the other, of 2^3
+    assert found.wilcoxon_p == pytest.approx(2 / 2**3)
 
     assert paired_test(range(1, 13, 2), range(6)).wilcoxon_p == pytest.approx(2 / 2**6)
     assert paired_test(WAITS, OTHERS).t > 0 > paired_test(OTHERS, WAITS).t
@@ -135,7 +151,9 @@ def test_paired_test_and_paired_difference_tell_the_same():
 
 
 def signed_ranks(differences):
-    """The sum of the positive ranks under every choice of signs, and the one found; zeros left out, ties at their mean rank."""
+    """The sum of the positive ranks under every choice of signs, and the one found; zeros left out,
+    ties at their mean rank.
+    """
     left = np.array([each for each in differences if each])
     ranks = stats.rankdata(abs(left))
     signs = np.arange(2 ** len(left))[:, None] >> np.arange(len(left)) & 1
@@ -148,11 +166,15 @@ def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed)
     differences = rng.integers(-4, 6, rng.integers(2, 18)).astype(float)  # zeros and ties abound
     sums, found, middle = signed_ranks(differences)
     share = np.mean(abs(sums - middle) >= abs(found - middle))
-    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(share, rel=1e-12)
+    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(
+        share, rel=1e-12
+    )
 
 
 def test_wilcoxon_leaves_out_differences_of_zero():
-    """Five differences, all of one sign, are one choice of 2^5 to either side, however many zeros stand beside them."""
+    """Five differences, all of one sign, are one choice of 2^5 to either side, however many zeros
+    stand beside them.
+    """
     for zeros in range(4):
         assert paired_test([0] * zeros + [1, 2, 3, 4, 5], [0] * (zeros + 5)).wilcoxon_p == 2 / 2**5
     assert paired_test([0, 0, 7], [0, 0, 0]).wilcoxon_p == 1
@@ -160,7 +182,9 @@ def test_wilcoxon_leaves_out_differences_of_zero():
 
 
 def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
-    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where the ranks 1, 2 and 3 would give 1/2."""
+    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where the ranks 1,
+    2 and 3 would give 1/2.
+    """
     assert 0.3 - 0.2 != 0.2 - 0.1
     assert paired_test([0.2, 0.2, 0.5], [0.3, 0.1, 0.0]).wilcoxon_p == 3 / 4
     assert paired_test([2, 3, 5], [3, 1, 0]).wilcoxon_p == 1 / 2
@@ -174,7 +198,9 @@ def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
     differences = differences[differences != 0] if ties else differences
     differences = np.append(differences, np.ones(max(0, 51 - len(differences))))
     z = stats.wilcoxon(differences, method="approx", correction=False)
-    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(z.pvalue, rel=1e-9)
+    assert paired_test(differences, np.zeros(len(differences))).wilcoxon_p == pytest.approx(
+        z.pvalue, rel=1e-9
+    )
 
 
 def test_the_normal_law_takes_over_where_it_is_close_to_the_exact_one(monkeypatch):
@@ -187,7 +213,10 @@ def test_the_normal_law_takes_over_where_it_is_close_to_the_exact_one(monkeypatc
 
 def shown(test):
     """The fields of a test after n, as text, in which NaN equals NaN."""
-    return " ".join(f"{x:.4g}" for x in (test.difference, test.t, test.p, test.wilcoxon_p, test.d, test.d_paired))
+    return " ".join(
+        f"{x:.4g}"
+        for x in (test.difference, test.t, test.p, test.wilcoxon_p, test.d, test.d_paired)
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,12 +230,26 @@ def shown(test):
         ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], 5, "0 nan 1 1 0 nan", "all differences are zero"),
         ([4, 4, 4], [4, 4, 4], 3, "0 nan 1 1 nan nan", "all differences are zero"),
         ([0.1 + 0.2, 1, 2], [0.3, 1, 2], 3, "0 nan 1 1 0 nan", "all differences are zero"),
-        ([3, 4, 5, 6, 7], [1, 2, 3, 4, 5], 5, "2 inf 0 0.0625 1.265 nan", "all differences are equal"),  # 2 / sqrt 2.5
+        # 2 / sqrt 2.5
+        (
+            [3, 4, 5, 6, 7],
+            [1, 2, 3, 4, 5],
+            5,
+            "2 inf 0 0.0625 1.265 nan",
+            "all differences are equal",
+        ),
         ([1, 2, 3], [3, 4, 5], 3, "-2 -inf 0 0.25 -2 nan", "all differences are equal"),
         ([1.1, 2.1, 3.1], [1, 2, 3], 3, "0.1 inf 0 0.25 0.1 nan", "all differences are equal"),
-        ([1e9 + 0.1, 1.1, 2.1], [1e9, 1, 2], 3, "0.1 inf 0 0.25 1.732e-10 nan", "all differences are equal"),
+        (
+            [1e9 + 0.1, 1.1, 2.1],
+            [1e9, 1, 2],
+            3,
+            "0.1 inf 0 0.25 1.732e-10 nan",
+            "all differences are equal",
+        ),
         ([3, 3, 3], [1, 1, 1], 3, "2 inf 0 0.25 nan nan", "all differences are equal"),
-        ([3, 4], [1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),  # t = 2.5 / (sqrt 0.5 / sqrt 2)
+        # t = 2.5 / (sqrt 0.5 / sqrt 2)
+        ([3, 4], [1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
         ([inf, 1, 2], [0, 0, 0], 3, "inf nan nan 0.25 nan nan", "a difference is infinite"),
         ([inf, inf], [0, 0], 2, "inf nan nan 0.5 nan nan", "a difference is infinite"),
         ([inf, 3, 4], [inf, 1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
@@ -219,7 +262,9 @@ def test_what_does_not_exist_is_nan_and_a_note_says_why(values, reference, n, nu
 
 def test_a_large_pair_does_not_hide_the_differences_of_small_ones():
     values, reference = [1e15, 300, 400], [1e15 - 1000, 100, 100]
-    assert paired_test(values, reference).t == pytest.approx(stats.ttest_rel(values, reference).statistic, rel=1e-9)
+    assert paired_test(values, reference).t == pytest.approx(
+        stats.ttest_rel(values, reference).statistic, rel=1e-9
+    )
 
 
 # ---- effect sizes ----
@@ -263,7 +308,11 @@ def holm_by_definition(p_values):
 
 
 @QUICK
-@given(st.lists(st.floats(0, 1), max_size=12).flatmap(lambda ps: st.tuples(st.just(ps), st.permutations(range(len(ps))))))
+@given(
+    st.lists(st.floats(0, 1), max_size=12).flatmap(
+        lambda ps: st.tuples(st.just(ps), st.permutations(range(len(ps))))
+    )
+)
 def test_holm_lies_between_the_p_value_and_bonferroni_in_any_order(case):
     p_values, order = case
     found = holm(p_values)
@@ -276,22 +325,34 @@ def test_holm_keeps_the_chance_of_any_false_rejection():
     families = np.random.default_rng(2).random((4000, 10))  # p-values of ten true hypotheses
     any_rejected = np.mean([min(holm(family)) < 0.05 for family in families])
     assert abs(z_of_share(any_rejected, 4000, 1 - (1 - 0.05 / 10) ** 10)) < MOST  # 0.0489
-    assert abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST  # unadjusted: 0.4
+    # unadjusted: 0.4
+    assert abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST
 
 
 # ---- how many replications ----
 
 
 def test_replications_needed_by_hand():
-    # mean 10, s = 1, half width 0.5: t* / sqrt n is 2.120 / 4.123 = 0.514 for n = 17 and 2.110 / 4.243 = 0.497 for n = 18
+    # mean 10, s = 1, half width 0.5: t* / sqrt n is 2.120 / 4.123 = 0.514 for n = 17 and
+    # 2.110 / 4.243 = 0.497 for n = 18
     assert replications_needed([9, 10, 11], 0.05) == 18
     assert replications_needed([-9, nan, -10, -11], 0.05) == 18
-    assert replications_needed([7, 7], 0.05) == replications_needed([0, 0], 0.05) == replications_needed([0.1] * 3, 1e-15) == 2
-    assert replications_needed([9, 10, 11], 1e-6) == pytest.approx((1.959964 / 1e-5) ** 2, rel=1e-5)  # found by bisection
+    assert (
+        replications_needed([7, 7], 0.05)
+        == replications_needed([0, 0], 0.05)
+        == replications_needed([0.1] * 3, 1e-15)
+        == 2
+    )
+    # found by bisection
+    assert replications_needed([9, 10, 11], 1e-6) == pytest.approx((1.959964 / 1e-5) ** 2, rel=1e-5)
 
 
 @QUICK
-@given(st.lists(numbers, min_size=2, max_size=20), st.floats(0.001, 10), st.sampled_from([0.8, 0.95, 0.99]))
+@given(
+    st.lists(numbers, min_size=2, max_size=20),
+    st.floats(0.001, 10),
+    st.sampled_from([0.8, 0.95, 0.99]),
+)
 def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, confidence):
     found = mean(values)
     assume(abs(found.mean) > 1e-6 * found.sd)
@@ -330,7 +391,8 @@ def test_batch_means_by_hand():
 def test_batch_means_cover_where_the_interval_of_independent_values_does_not():
     many = autoregressive(runs=1000, length=4000, phi=0.8, seed=3)
     assert abs(z_of_share(covering([batch_means(series) for series in many], 0), 1000, 0.95)) < MOST
-    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as great: 1.96 / 3 standard errors cover 49 %
+    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as great: 1.96 / 3
+    # standard errors cover 49 %
     naive = covering([mean(series) for series in many], 0)
     assert abs(z_of_share(naive, 1000, 2 * stats.norm.cdf(1.96 / 3) - 1)) < MOST
     assert z_of_share(naive, 1000, 0.95) < -MOST
@@ -339,13 +401,18 @@ def test_batch_means_cover_where_the_interval_of_independent_values_does_not():
 def mser5_by_definition(series):
     """Try every number of batches to delete."""
     batches = [np.mean(series[k : k + 5]) for k in range(0, len(series) - 4, 5)]
-    errors = [np.sum((batches[d:] - np.mean(batches[d:])) ** 2) / (len(batches) - d) ** 2 for d in range(len(batches))]
+    errors = [
+        np.sum((batches[d:] - np.mean(batches[d:])) ** 2) / (len(batches) - d) ** 2
+        for d in range(len(batches))
+    ]
     return 5 * int(np.argmin(errors[: (len(batches) + 1) // 2]))
 
 
 def decaying(length, height, scale, seed):
     """White noise upon a transient that decays exponentially."""
-    return height * np.exp(-np.arange(length) / scale) + np.random.default_rng(seed).normal(size=length)
+    return height * np.exp(-np.arange(length) / scale) + np.random.default_rng(seed).normal(
+        size=length
+    )
 
 
 @pytest.mark.parametrize("length", [10, 14, 15, 16, 20, 57, 500])
@@ -359,7 +426,8 @@ def test_mser5_is_its_definition(length, height, offset):
 
 def test_mser5_deletes_a_transient_and_little_else():
     cut = [mser5(decaying(2000, 10, 40, seed)) for seed in range(100)]
-    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 / 40) = 0.02 is lost in it
+    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 / 40) = 0.02
+    # is lost in it
     assert min(cut) > 60
     assert np.median(cut) < 250
 
@@ -368,7 +436,8 @@ def test_mser5_deletes_a_transient_and_little_else():
 
     truncated = [np.mean(decaying(2000, 10, 40, seed)[cut[seed] :]) for seed in range(100)]
     whole = [np.mean(decaying(2000, 10, 40, seed)) for seed in range(100)]
-    assert abs(np.mean(truncated)) < 0.02 < np.mean(whole)  # of the whole, 10 * 40 / 2000 = 0.2 is transient
+    # of the whole, 10 * 40 / 2000 = 0.2 is transient
+    assert abs(np.mean(truncated)) < 0.02 < np.mean(whole)
 
 
 def test_mser5_by_hand():
@@ -385,7 +454,12 @@ def test_mser5_by_hand():
 def test_bootstrap_is_scipys(confidence):
     found = bootstrap_mean(WAITS, confidence, resamples=501, seed=7)
     direct = stats.bootstrap(
-        (WAITS,), np.mean, n_resamples=501, confidence_level=confidence, method="BCa", random_state=stream(7, "bootstrap")
+        (WAITS,),
+        np.mean,
+        n_resamples=501,
+        confidence_level=confidence,
+        method="BCa",
+        random_state=stream(7, "bootstrap"),
     ).confidence_interval
     assert (found.low, found.high) == (direct.low, direct.high)
     assert (found.mean, found.n, found.sd) == (mean(WAITS).mean, 8, mean(WAITS).sd)
@@ -413,12 +487,19 @@ def test_bootstrap_follows_the_skew_of_a_small_sample():
 
 def test_bootstrap_and_students_t_agree_on_many_normal_values():
     values = np.random.default_rng(4).normal(10, 1, 400)
-    assert low_and_high(bootstrap_mean(values, resamples=4999)) == pytest.approx(low_and_high(mean(values)), abs=0.01)
+    assert low_and_high(bootstrap_mean(values, resamples=4999)) == pytest.approx(
+        low_and_high(mean(values)), abs=0.01
+    )
 
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [([], (nan, nan, nan)), ([3], (3, nan, nan)), ([0.1] * 4, (0.1, 0.1, 0.1)), ([inf, 1, 2], (inf, nan, nan))],
+    [
+        ([], (nan, nan, nan)),
+        ([3], (3, nan, nan)),
+        ([0.1] * 4, (0.1, 0.1, 0.1)),
+        ([inf, 1, 2], (inf, nan, nan)),
+    ],
 )
 def test_bootstrap_without_a_spread(values, expected):
     found = bootstrap_mean(values)

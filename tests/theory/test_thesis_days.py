@@ -1,7 +1,7 @@
 """The thesis's days: the calibrated reading gives its published figures within sampling noise.
 
-z = (ours - reference) / standard error. A long-run reference counts as exact; a published mean over n seeds has its own error,
-for which our between-seed deviation stands, and its own rounding.
+z = (ours - reference) / standard error. A long-run reference counts as exact; a published mean over
+n seeds has its own error, for which our between-seed deviation stands, and its own rounding.
 """
 
 import math
@@ -11,7 +11,8 @@ import pytest
 
 import cgrsp_simpy as cg
 
-# Hectic day, C_max = 5: mean wait min, miss %, tardiness min, cost USD, of an independent simulator over 300 seeds.
+# Hectic day, C_max = 5: mean wait min, miss %, tardiness min, cost USD, of an independent simulator
+# over 300 seeds.
 LONG_RUN = {
     "rh": (130.46, 7.86, 20.40, 6.11),
     "cadr": (135.20, 8.31, 6.27, 6.13),
@@ -27,12 +28,29 @@ LONG_RUN = {
 FIGURES = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
 
 # Table 5.5: mean wait min / miss %, 30 seeds.
-TABLE_5_5_POLICIES = ("spt", "lcf", "balanced", "fifo", "edf", "random", "spt-rescue", "rh", "cadr", "adaptive")
+TABLE_5_5_POLICIES = (
+    "spt",
+    "lcf",
+    "balanced",
+    "fifo",
+    "edf",
+    "random",
+    "spt-rescue",
+    "rh",
+    "cadr",
+    "adaptive",
+)
 TABLE_5_5 = {
     "quiet": "0.5/0.0 0.5/0.0 0.5/0.0 0.7/0.0 0.5/0.0 0.6/0.0 0.5/0.0 0.5/0.0 0.5/0.0 0.5/0.0",
     "normal": "5.2/0.8 4.7/0.6 5.5/0.9 7.0/1.2 6.0/1.0 6.6/0.9 5.2/0.8 5.5/0.8 5.2/0.9 5.2/0.8",
-    "hectic": "129.4/13.8 157.2/22.3 153.9/20.7 158.8/23.0 158.2/11.8 155.9/21.0 135.2/12.4 128.8/7.5 132.8/7.9 154.8/9.3",
-    "surge": "90.2/6.3 98.3/11.0 93.4/10.6 94.3/10.7 96.3/1.7 93.7/9.3 89.8/3.1 109.6/1.4 94.8/4.1 95.3/1.3",
+    "hectic": (
+        "129.4/13.8 157.2/22.3 153.9/20.7 158.8/23.0 158.2/11.8 155.9/21.0 135.2/12.4 128.8/7.5"
+        " 132.8/7.9 154.8/9.3"
+    ),
+    "surge": (
+        "90.2/6.3 98.3/11.0 93.4/10.6 94.3/10.7 96.3/1.7 93.7/9.3 89.8/3.1 109.6/1.4"
+        " 94.8/4.1 95.3/1.3"
+    ),
 }
 
 # Table 5.7: mean wait min / miss % on the hectic day by C_max, 10 seeds.
@@ -43,7 +61,8 @@ TABLE_5_7 = {
     10: "6.7/0.0 5.6/0.0 6.7/0.0 5.6/0.0 10.7/0.0 5.8/0.0 6.6/0.0",
 }
 
-# The cells of these two tables that the reading does not explain: CADR on the normal day, z 2.5 for wait and for miss.
+# The cells of these two tables that the reading does not explain: CADR on the normal day, z 2.5 for
+# wait and for miss.
 KNOWN_FAR = {("normal", "cadr")}
 
 
@@ -52,7 +71,9 @@ def z_scores(study, policy, figures, references, published=None, rounding=0.0):
     for figure, reference in zip(figures, references):
         values = np.array(study.values(policy, figure))
         beyond = max(0.0, abs(values.mean() - reference) - rounding)
-        error = values.std(ddof=1) * math.sqrt(1 / len(values) + (1 / published if published else 0))
+        error = values.std(ddof=1) * math.sqrt(
+            1 / len(values) + (1 / published if published else 0)
+        )
         scores.append(beyond / error if beyond else 0.0)
     return scores
 
@@ -63,7 +84,9 @@ def cells(row):
 
 def test_hectic_day_wait_and_miss_over_30_seeds():
     study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(30))
-    far = {p: z for p, ref in LONG_RUN.items() if max(z := z_scores(study, p, FIGURES[:2], ref)) > 2.5}
+    far = {
+        p: z for p, ref in LONG_RUN.items() if max(z := z_scores(study, p, FIGURES[:2], ref)) > 2.5
+    }
     assert not far
 
 
@@ -88,7 +111,9 @@ def test_row_of_table_5_7(slots, seeds=10):
 def far_cells(study, row, policies, printed, published):
     far = {}
     for policy, reference in zip(policies, cells(printed)):
-        scores = z_scores(study, policy, ("wait_min", "miss_pct"), reference, published, rounding=0.05)
+        scores = z_scores(
+            study, policy, ("wait_min", "miss_pct"), reference, published, rounding=0.05
+        )
         if max(scores) > (3.5 if (row, policy) in KNOWN_FAR else 2.5):
             far[policy] = scores
     return far
@@ -97,7 +122,11 @@ def far_cells(study, row, policies, printed, published):
 @pytest.mark.long
 def test_hectic_day_all_figures_over_100_seeds():
     study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(100))
-    far = {p: z for p, ref in LONG_RUN.items() if max(z := z_scores(study, p, FIGURES, ref, rounding=0.005)) > 2.5}
+    far = {
+        p: z
+        for p, ref in LONG_RUN.items()
+        if max(z := z_scores(study, p, FIGURES, ref, rounding=0.005)) > 2.5
+    }
     assert not far
 
 

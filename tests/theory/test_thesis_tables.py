@@ -1,4 +1,6 @@
-"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045, and their rms z is 1."""
+"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045, and
+their rms z is 1.
+"""
 
 import os
 from dataclasses import replace
@@ -24,11 +26,18 @@ def test_tables_of_ten_seeds_at_the_printed_number():
 def test_the_clock_as_printed_does_not_give_them():
     late = cg.day("hectic", clock="printed")
     cells = [
-        replace(cell, measure=cell.measure._replace(sources=tuple(one._replace(scenario=late) for one in cell.measure.sources)))
+        replace(
+            cell,
+            measure=cell.measure._replace(
+                sources=tuple(one._replace(scenario=late) for one in cell.measure.sources)
+            ),
+        )
         for cell in TABLES["5.9"].cells
     ]
     table = replace(TABLES["5.9"], cells=tuple(cells))
-    assert {one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources} == {HECTIC}
+    assert {one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources} == {
+        HECTIC
+    }
     found = tally(judged(table, reproduce([(cell.measure, 10) for cell in cells])))
     assert found.share_pct < 60
     assert found.rms_z > 3

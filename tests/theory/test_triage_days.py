@@ -33,7 +33,9 @@ def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(oth
     assert less < -2 * error < 0
 
 
-@pytest.mark.parametrize("parameter", ["closing=false", "scarce_edf=false", "margin=false", "urgent_s=0"])
+@pytest.mark.parametrize(
+    "parameter", ["closing=false", "scarce_edf=false", "margin=false", "urgent_s=0"]
+)
 def test_on_the_hectic_day_each_of_these_rules_saves_jobs(parameter):
     without = f"triage:{parameter}"
     study = cg.compare(cg.day("hectic"), ["triage", without], range(5000, 5015))
@@ -51,7 +53,10 @@ def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
 def test_where_stock_is_always_low_it_is_no_worse_than_the_best_of_the_thesis():
     dry = cg.Scenario("dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),))))
     study = cg.compare(dry, ["triage", "rh", "cadr", "edf"], range(5000, 5008))
-    misses = {policy: np.mean(study.values(policy, "miss_pct")) for policy in ("triage", "rh", "cadr", "edf")}
+    misses = {
+        policy: np.mean(study.values(policy, "miss_pct"))
+        for policy in ("triage", "rh", "cadr", "edf")
+    }
     assert misses["triage"] < min(misses.values()) + 1
 
 
@@ -66,7 +71,12 @@ def test_the_hectic_day_on_fresh_seeds():
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("day", "free_types", "wait_min", "miss_pct"),
-    [("surge", False, 91, 1.3), ("normal", False, math.inf, 0.5), ("hectic", True, 83, 0.05), ("surge", True, math.inf, 0.45)],
+    [
+        ("surge", False, 91, 1.3),
+        ("normal", False, math.inf, 0.5),
+        ("hectic", True, 83, 0.05),
+        ("surge", True, math.inf, 0.45),
+    ],
 )
 def test_the_other_days_on_fresh_seeds(day, free_types, wait_min, miss_pct):
     study = cg.compare(cg.day(day, free_types=free_types), ["triage"], FRESH)
@@ -99,7 +109,10 @@ def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
     wait = {policy: row["wait_min"].mean for policy, row in study.means().items()}
     fewer = paired_difference(study.values("cadr", "miss_pct"), study.values("triage", "miss_pct"))
     assert f"CADR waits {wait['cadr']:.1f} min and triage {wait['triage']:.1f}," in README
-    assert f"CADR misses {miss['cadr']:.1f} % of the deadlines and triage {miss['triage']:.1f}, {shown(fewer)} points" in README
+    assert (
+        f"CADR misses {miss['cadr']:.1f} % of the deadlines and triage {miss['triage']:.1f},"
+        f" {shown(fewer)} points"
+    ) in README
     assert fewer.low > 0
 
 
@@ -108,12 +121,22 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
     bounds = [lower_bound(cg.day("hectic"), "wait", seed, 1800).value for seed in SHOWN]
     fixed = cg.compare(cg.day("hectic"), ["triage"], SHOWN).values("triage", "wait_min")
     free = cg.compare(cg.day("hectic", free_types=True), ["triage", "cadr"], SHOWN)
-    above, below = paired_difference(fixed, bounds), paired_difference(bounds, free.values("cadr", "wait_min"))
+    above, below = (
+        paired_difference(fixed, bounds),
+        paired_difference(bounds, free.values("cadr", "wait_min")),
+    )
     assert f"no policy can wait less than {shown(statistics_mean(bounds))} min on average" in README
     assert f"{shown(above)} above the bound" in README and above.low > 0
-    assert f"and CADR waits {free.means()['cadr']['wait_min'].mean:.1f} min: {shown(below)} below" in README and below.low > 0
+    assert (
+        f"and CADR waits {free.means()['cadr']['wait_min'].mean:.1f} min: {shown(below)} below"
+        in README
+        and below.low > 0
+    )
     means = free.means()["triage"]
-    assert f"triage waits {means['wait_min'].mean:.1f} min and misses {means['miss_pct'].mean:.2f} %" in README
+    assert (
+        f"triage waits {means['wait_min'].mean:.1f} min and misses {means['miss_pct'].mean:.2f} %"
+        in README
+    )
 
 
 def test_the_readme_says_where_triage_loses():
@@ -128,4 +151,9 @@ def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
     policies = [policy for policy in cg.POLICIES if policy != "triage"]
     study = cg.compare(cg.day(day), ["triage", *policies], range(5000, 5100))
     for policy in policies:
-        assert paired_difference(study.values("triage", "miss_pct"), study.values(policy, "miss_pct")).high < 0, policy
+        assert (
+            paired_difference(
+                study.values("triage", "miss_pct"), study.values(policy, "miss_pct")
+            ).high
+            < 0
+        ), policy

@@ -1,4 +1,6 @@
-"""Triage where some GPU types are scarce while others are not: the slots of tight jobs, and scenarios drawn at random."""
+"""Triage where some GPU types are scarce while others are not: the slots of tight jobs, and
+scenarios drawn at random.
+"""
 
 from dataclasses import replace
 from itertools import chain
@@ -18,7 +20,9 @@ def scarce(gpu, multiplier):
 
 
 def scenario(number):
-    """400 jobs on 3 to 8 slots of 2 to 4 types; one to three changes of stock within the first six hours."""
+    """400 jobs on 3 to 8 slots of 2 to 4 types; one to three changes of stock within the
+    first six hours.
+    """
     draw = Random(1_000_003 + number)
     while True:
         gpus = tuple(_gpu(draw, index) for index in range(draw.randint(2, 4)))
@@ -27,10 +31,14 @@ def scenario(number):
         bands = tuple((hour, round(draw.uniform(0.3, 1.2), 2)) for hour in hours)
         free_types = draw.random() < 0.5
         own = gpus if free_types else slots
-        early = [sum(scarce(gpu, multiplier) for gpu in own) for hour, multiplier in bands if hour < 3]
+        early = [
+            sum(scarce(gpu, multiplier) for gpu in own) for hour, multiplier in bands if hour < 3
+        ]
         if len(set(slots)) > 1 and any(0 < some < len(own) for some in early):
             break
-    work_s = sum(0.4 * a + 0.4 * b + 0.2 * c for a, b, c in (gpu.mean_execution_s for gpu in slots)) / len(slots)
+    work_s = sum(
+        0.4 * a + 0.4 * b + 0.2 * c for a, b, c in (gpu.mean_execution_s for gpu in slots)
+    ) / len(slots)
     rate_per_s = draw.uniform(0.3, 0.9) * len(slots) / work_s
     tight = draw.choice([0.1, 0.2, 0.3, 0.5, 0.8])
     load = cg.PoissonWorkload(400, rate_per_s, deadlines=cg.DeadlineClasses(tight))
@@ -47,12 +55,20 @@ def _gpu(draw, index):
 
 
 def moments(number):
-    """Views of a scenario at which jobs of both classes wait, some of them nearly late, and some slots are busy."""
+    """Views of a scenario at which jobs of both classes wait, some of them nearly late, and some
+    slots are busy.
+    """
     day, draw = scenario(number), Random(number)
     for _ in range(20):
         now_s = draw.uniform(0, 7 * 3600)
         jobs = [
-            cg.Job(id, now_s, now_s + draw.choice([draw.uniform(30, 900), draw.uniform(900, 28800)]), draw.randint(1, 3), tight)
+            cg.Job(
+                id,
+                now_s,
+                now_s + draw.choice([draw.uniform(30, 900), draw.uniform(900, 28800)]),
+                draw.randint(1, 3),
+                tight,
+            )
             for id, tight in enumerate(draw.choices([True, False], k=draw.choice([1, 3, 10, 60])))
         ]
         busy = [index for index in range(len(day.slots)) if draw.random() < 0.4]
@@ -65,17 +81,25 @@ def low(view, slot):
 
 
 def at_least_as_good(view, job, own, other):
-    """Whether a slot that is not scarce serves the job in time, and holds it no longer than `own`, but for 120 s."""
+    """Whether a slot that is not scarce serves the job in time, and holds it no longer than `own`,
+    but for 120 s.
+    """
     known, now_s = view.known, view.now_s
     if low(view, other) or now_s + view.mean_s(job, other) > job.deadline_s:
         return False
-    held_s = [law_of(known, slot.gpu, now_s).delay_s + view.mean_s(job, slot) for slot in (own, other)]
+    held_s = [
+        law_of(known, slot.gpu, now_s).delay_s + view.mean_s(job, slot) for slot in (own, other)
+    ]
     return held_s[1] <= held_s[0] + 120
 
 
 def given_away(view, answer):
-    """Tight jobs on scarce slots, each with a slot as good that the decision left idle or gave to a loose job in no hurry."""
-    pairs = [(job, slots[0]) for job, slots in (item for item in answer if not isinstance(item, cg.Wake))]
+    """Tight jobs on scarce slots, each with a slot as good that the decision left idle or gave to
+    a loose job in no hurry.
+    """
+    pairs = [
+        (job, slots[0]) for job, slots in (item for item in answer if not isinstance(item, cg.Wake))
+    ]
     kept = {slot.index for job, slot in pairs if job.tight or job.deadline_s - view.now_s < 900}
     for job, own in pairs:
         if job.tight and low(view, own):
@@ -100,7 +124,9 @@ def test_a_slot_that_is_not_scarce_is_not_left_idle_while_a_job_waits():
         answer = cg.make_policy("triage")(view)
         used = {slot.index for item in answer if not isinstance(item, cg.Wake) for slot in item[1]}
         plentiful = {
-            offer.index for offer in view.offers() if view.known.market.probabilities(offer.gpu, view.now_s)[LOW] <= 1e-9
+            offer.index
+            for offer in view.offers()
+            if view.known.market.probabilities(offer.gpu, view.now_s)[LOW] <= 1e-9
         }
         assert plentiful <= used or len(used) == view.waiting
 
@@ -113,13 +139,18 @@ def difference(study, policy, other, figure):
 
 
 def surge_of_free_types():
-    """Half of the surge day's jobs tight, and a peak in which only the RTX 3090 and the A5000 are scarce."""
+    """Half of the surge day's jobs tight, and a peak in which only the RTX 3090 and the
+    A5000 are scarce.
+    """
     clock = cg.Clock(((0, 1.3), (8, 0.9), (12, 0.55), (18, 1.0)), start_h=8)
     return replace(cg.day("surge", tight_fraction=0.5, free_types=True), market=cg.Market(clock))
 
 
 def fast_and_plentiful_or_slow_and_scarce():
-    fast, slow = cg.GpuType("fast", 0.5, (60.0,) * 3, 0.93), cg.GpuType("slow", 0.5, (240.0,) * 3, 0.35)
+    fast, slow = (
+        cg.GpuType("fast", 0.5, (60.0,) * 3, 0.93),
+        cg.GpuType("slow", 0.5, (240.0,) * 3, 0.35),
+    )
     load = cg.PoissonWorkload(600, 0.03, deadlines=cg.DeadlineClasses(0.8))
     return cg.Scenario("two types", load, (fast, slow, fast), (fast, slow), free_types=True)
 
@@ -133,12 +164,16 @@ def test_with_free_types_no_more_is_missed_and_no_longer_waited_than_under_cadr(
 
 @pytest.mark.long
 def test_on_fresh_mixed_scenarios_triage_is_not_shown_to_miss_more_than_any_of_three():
-    """Forty scenarios on which nothing was chosen; 99 % intervals, of which one in 200 lies above 0 by chance."""
+    """Forty scenarios on which nothing was chosen; 99 % intervals, of which one in 200 lies
+    above 0 by chance.
+    """
     fewer = dict.fromkeys(("cadr", "rh", "edf"), 0)
     for number in range(100, 140):
         study = cg.compare(scenario(number), ["triage", *fewer], range(5000, 5010))
         for policy in fewer:
-            missed = paired_difference(study.values("triage", "miss_pct"), study.values(policy, "miss_pct"), 0.99)
+            missed = paired_difference(
+                study.values("triage", "miss_pct"), study.values(policy, "miss_pct"), 0.99
+            )
             assert missed.low <= 0, (number, policy)
             fewer[policy] += missed.high < 0
     assert min(fewer.values()) > 15

@@ -1,4 +1,6 @@
-"""The waiting policies' closed forms: what the paper prints, what they must do at the ends, and the simulation beside them."""
+"""The waiting policies' closed forms: what the paper prints, what they must do at the ends, and
+the simulation beside them.
+"""
 
 import math
 from itertools import pairwise
@@ -24,14 +26,18 @@ def baseline(name, servers, **parameters):
 
 
 def curve(name, **errors):
-    return closed_form(waiting_policy(name), RATE, SERVICE, SERVERS, errors=Mispredictions(**errors))
+    return closed_form(
+        waiting_policy(name), RATE, SERVICE, SERVERS, errors=Mispredictions(**errors)
+    )
 
 
 # ---- what the paper prints (waiting-policies.txt; all prices as shares of the on-demand price) ----
 
 
 def test_no_jobs_wait_is_cheapest_with_108_machines():
-    """Section 3.2: s = 108, P = 0.467 p_o, r = 0.035, and over three years $117,818 against $252,288 on demand alone."""
+    """Section 3.2: s = 108, P = 0.467 p_o, r = 0.035, and over three years $117,818 against
+    $252,288 on demand alone.
+    """
     found = optimum("njw", RATE, SERVICE, duration_h=26_280)
     assert found["servers"] == 108
     assert found["price"] / ON_DEMAND == pytest.approx(0.467, abs=0.0005)
@@ -40,7 +46,10 @@ def test_no_jobs_wait_is_cheapest_with_108_machines():
     assert rounded == pytest.approx(117_818, abs=1)
     assert found["cost"] / 100 == pytest.approx(117_818, rel=0.0005 / 0.467)
     assert pytest.approx(252_288) == 100 * 0.096 * 26_280
-    assert closed_form(waiting_policy("njw"), RATE, SERVICE, 108).last_utilisation == pytest.approx(0.4, abs=0.02)  # = d
+    # = d
+    assert closed_form(waiting_policy("njw"), RATE, SERVICE, 108).last_utilisation == pytest.approx(
+        0.4, abs=0.02
+    )
 
 
 def test_the_last_of_108_machines_is_the_last_that_pays():
@@ -56,11 +65,15 @@ def test_all_jobs_wait_at_108_machines_costs_less_and_waits_20_s():
     assert found["price"] / ON_DEMAND == pytest.approx(0.432, abs=0.0005)
     assert found["wait_s"] == pytest.approx(20, abs=1)
     assert found["on_demand_fraction"] == 0
-    assert 1 - found["price"] / optimum("njw", RATE, SERVICE)["price"] == pytest.approx(0.075, abs=0.001)
+    assert 1 - found["price"] / optimum("njw", RATE, SERVICE)["price"] == pytest.approx(
+        0.075, abs=0.001
+    )
 
 
 def test_all_jobs_wait_breaks_even_at_250_machines():
-    """Section 3.1: P = p_o where the machines are used 40 %; at 120 it is 52 % below that, and 20 % above the least."""
+    """Section 3.1: P = p_o where the machines are used 40 %; at 120 it is 52 % below that, and
+    20 % above the least.
+    """
     assert baseline("ajw", 250)["price"] == pytest.approx(ON_DEMAND)
     assert baseline("ajw", 120)["price"] / ON_DEMAND == pytest.approx(1 - 0.52, abs=0.001)
     assert baseline("ajw", 120)["price"] / 3.84 == pytest.approx(1.2)
@@ -131,7 +144,10 @@ def test_the_compound_policy_has_the_least_opportunity_cost():
 @pytest.mark.parametrize("name", ["ajw-t", "sww", "compound"])
 def test_a_longer_wait_costs_less_and_waits_longer(name):
     """Section 4.4: for all s."""
-    curves = [closed_form(waiting_policy(name, wait_s=b), RATE, SERVICE, SERVERS) for b in (100, 300, 900, 2700)]
+    curves = [
+        closed_form(waiting_policy(name, wait_s=b), RATE, SERVICE, SERVERS)
+        for b in (100, 300, 900, 2700)
+    ]
     for one, other in pairwise(curves):
         assert (other.price <= one.price + 1e-12).all()
         assert (other.wait_s >= one.wait_s - 1e-12).all()
@@ -151,12 +167,14 @@ def test_a_higher_threshold_costs_more_and_waits_less():
 def test_over_predictions_of_3_to_5_percent_matter_and_under_predictions_hardly():
     """Section 4.1.1's key points.
 
-    In numbers, at the best s: 3 and 5 % of over-predictions cost 6 and 11 % more, and wait a quarter and a ninth as long;
-    under-predictions change no price, and above 100 machines not even half of them add 1 s to the wait.
+    In numbers, at the best s: 3 and 5 % of over-predictions cost 6 and 11 % more, and wait a
+    quarter and a ninth as long; under-predictions change no price, and above 100 machines not even
+    half of them add 1 s to the wait.
     """
     best = int(optimum("sww", RATE, SERVICE)["servers"])
     exact, three, five = (
-        closed_form(waiting_policy("sww"), RATE, SERVICE, best, errors=Mispredictions(f)) for f in (0, 0.03, 0.05)
+        closed_form(waiting_policy("sww"), RATE, SERVICE, best, errors=Mispredictions(f))
+        for f in (0, 0.03, 0.05)
     )
     assert three.price / exact.price == pytest.approx(1.06, abs=0.005)
     assert five.price / exact.price == pytest.approx(1.11, abs=0.005)
@@ -168,7 +186,9 @@ def test_over_predictions_of_3_to_5_percent_matter_and_under_predictions_hardly(
 
 
 def test_all_mispredicted_under_is_ajw_t_and_over_is_renting_all():
-    np.testing.assert_allclose(curve("sww", wait_under=1.0).wait_s, curve("ajw-t").wait_s, rtol=1e-12)
+    np.testing.assert_allclose(
+        curve("sww", wait_under=1.0).wait_s, curve("ajw-t").wait_s, rtol=1e-12
+    )
     rented = curve("sww", wait_over=1.0 - 1e-12)
     np.testing.assert_allclose(rented.price, ON_DEMAND + 3.84 * SERVERS / 100, rtol=1e-9)
     np.testing.assert_allclose(rented.wait_s, 0, atol=1e-6)
@@ -178,9 +198,15 @@ def test_all_mispredicted_under_is_ajw_t_and_over_is_renting_all():
 
 
 def test_the_best_number_by_price_by_opportunity_and_by_both():
-    cheapest, idlest, total = (optimum("ajw", RATE, SERVICE, by=by) for by in ("price", "opportunity", "total"))
-    assert (cheapest["servers"], idlest["servers"]) == (101, 250)  # ends of the range, as P rises and P w falls with s
-    values = [row["price"] * (row["wait_s"] + 500) for row in (baseline("ajw", s) for s in range(101, 251))]
+    cheapest, idlest, total = (
+        optimum("ajw", RATE, SERVICE, by=by) for by in ("price", "opportunity", "total")
+    )
+    # ends of the range, as P rises and P w falls with s
+    assert (cheapest["servers"], idlest["servers"]) == (101, 250)
+    values = [
+        row["price"] * (row["wait_s"] + 500)
+        for row in (baseline("ajw", s) for s in range(101, 251))
+    ]
     assert total["servers"] == 101 + int(np.argmin(values))
 
 
@@ -206,7 +232,9 @@ def test_for_a_load_that_hardly_uses_a_machine_none_is_best(name, by):
 
 
 def test_by_total_none_may_be_best_though_some_number_costs_less():
-    """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all than 9.6 without one; ajw must own one."""
+    """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all than 9.6
+    without one; ajw must own one.
+    """
     one, best = analyze("ajw-t", 1e-3, SERVICE, 1), optimum("ajw-t", 1e-3, SERVICE, by="total")
     assert one["price"] < 9.6
     assert one["price"] * (one["wait_s"] + SERVICE) > 9.6 * SERVICE
@@ -222,7 +250,8 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: baseline("ajw", 100), ["no steady state", "101 servers", "limits the wait"]),  # rho = 1
+        # rho = 1
+        (lambda: baseline("ajw", 100), ["no steady state", "101 servers", "limits the wait"]),
         (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
         (lambda: baseline("ajw", 0), ["servers(=0)"]),
         (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
@@ -233,11 +262,18 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
         (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
         (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
         (lambda: Prices(on_demand=math.nan), ["on-demand price(=nan)"]),
-        (lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)), ["fixed price(=0)", "never too many"]),
+        (
+            lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
+            ["fixed price(=0)", "never too many"],
+        ),
         (lambda: optimum("njw", RATE, SERVICE, by="luck"), ["unknown objective 'luck'"]),
-        (lambda: Mispredictions(wait_over=0.6, wait_under=0.6), ["wait_over + wait_under", "at most 1"]),
+        (
+            lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
+            ["wait_over + wait_under", "at most 1"],
+        ),
         (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
-        (lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)), ["simulate"]),  # no formula
+        # no formula
+        (lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)), ["simulate"]),
     ],
 )
 def test_what_has_no_answer_is_refused_in_one_line(call, words):
@@ -264,12 +300,15 @@ def test_thousands_of_servers_do_not_overflow():
 
 # ---- simulation beside formula ----
 
-LOADS = (104, 106, 108, 110, 112, 114, 116, 118, 120, 125)  # servers at which ajw has forgotten its start soon enough
+# servers at which ajw has forgotten its start soon enough
+LOADS = (104, 106, 108, 110, 112, 114, 116, 118, 120, 125)
 WIDE = (50, 70, 80, 90, 96, 100, 104, 108, 112, 120)
 
 
 def far(found, formula, place):
-    """How many standard errors the simulation's means are from a formula's, each of wait, price and share on demand."""
+    """How many standard errors the simulation's means are from a formula's, each of wait, price and
+    share on demand.
+    """
     for name in ("wait_s", "price", "on_demand_fraction"):
         mean, expected = found[name], getattr(formula, name)[place]
         error = mean.sd / math.sqrt(mean.n)
@@ -284,9 +323,13 @@ def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
     return [study.at(machines=number).means()[name] for number in servers]
 
 
-@pytest.mark.parametrize(("name", "servers"), [("ajw", LOADS), ("njw", WIDE), ("ajw-t", WIDE), ("sww", WIDE)])
+@pytest.mark.parametrize(
+    ("name", "servers"), [("ajw", LOADS), ("njw", WIDE), ("ajw-t", WIDE), ("sww", WIDE)]
+)
 def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
-    """4 standard errors; and a model with an eighth less patience, or a machine more, is told apart."""
+    """4 standard errors; and a model with an eighth less patience, or a machine more,
+    is told apart.
+    """
     found, servers = trials_of(name, servers), np.array(servers)
     right = closed_form(waiting_policy(name), RATE, SERVICE, servers)
     wrong = closed_form(waiting_policy(name, wait_s=900 * 7 / 8), RATE, SERVICE, servers + 1)
@@ -294,7 +337,10 @@ def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
     assert min(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
 
 
-@pytest.mark.parametrize("errors", [Mispredictions(wait_over=0.05), Mispredictions(wait_under=0.5), Mispredictions(0.1, 0.2)])
+@pytest.mark.parametrize(
+    "errors",
+    [Mispredictions(wait_over=0.05), Mispredictions(wait_under=0.5), Mispredictions(0.1, 0.2)],
+)
 def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
     servers = (90, 96, 100, 104)
     right = closed_form(waiting_policy("sww"), RATE, SERVICE, np.array(servers), errors=errors)
@@ -306,10 +352,16 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
 
 @pytest.mark.parametrize(
     ("name", "servers", "errors_pct"),
-    [("ljw", (98, 102, 106), (0, 0, 0)), ("compound", (80, 86, 92, 98, 104), (-24, -24, -26, -4, 0))],
+    [
+        ("ljw", (98, 102, 106), (0, 0, 0)),
+        ("compound", (80, 86, 92, 98, 104), (-24, -24, -26, -4, 0)),
+    ],
 )
 def test_how_far_the_approximations_are_off(name, servers, errors_pct):
-    """Eq. 23 is good. Eq. 26, which corrects for the shape of the long jobs' times at every load, is not where machines are few.
+    """Eq. 23 is good.
+
+    Eq. 26, which corrects for the shape of the long jobs' times at every load, is not where
+    machines are few.
 
     There its waits are a quarter too short; prices and shares on demand hold within 1 and 2 %.
     """
@@ -317,7 +369,11 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct):
     formula = closed_form(waiting_policy(name), RATE, SERVICE, np.array(servers))
     for place, each in enumerate(found):
         assert formula.price[place] == pytest.approx(each["price"].mean, rel=0.01)
-        assert formula.on_demand_fraction[place] == pytest.approx(each["on_demand_fraction"].mean, rel=0.02)
+        assert formula.on_demand_fraction[place] == pytest.approx(
+            each["on_demand_fraction"].mean, rel=0.02
+        )
         error = each["wait_s"].sd / math.sqrt(6)
         expected = each["wait_s"].mean * (1 + errors_pct[place] / 100)
-        assert formula.wait_s[place] == pytest.approx(expected, abs=4 * error + 0.02 * expected), servers[place]
+        assert formula.wait_s[place] == pytest.approx(expected, abs=4 * error + 0.02 * expected), (
+            servers[place]
+        )

@@ -1,4 +1,6 @@
-"""The generated workload has the printed features of the real one (waiting-policies.txt Section 6.1); exponential jobs do not."""
+"""The generated workload has the printed features of the real one (waiting-policies.txt
+Section 6.1); exponential jobs do not.
+"""
 
 import math
 
@@ -47,7 +49,9 @@ def span(source):
 
 @pytest.mark.parametrize(("rate", "jobs"), [(RATE, 12 * MILLION), (RATE / 100, 6 * MILLION)])
 def test_jobs_come_at_the_rate(rate, jobs):
-    """Section 6.1: 0.4527 jobs/s. To 4 standard errors: days have independent numbers of jobs, as spread as exponential ones.
+    """Section 6.1: 0.4527 jobs/s.
+
+    To 4 standard errors: days have independent numbers of jobs, as spread as exponential ones.
 
     That is 23 % and 3 %; without regard to pauses, the rate would be 6 % too low.
     """
@@ -56,7 +60,9 @@ def test_jobs_come_at_the_rate(rate, jobs):
 
 
 def test_the_rate_allows_for_the_time_within_arrays(monkeypatch):
-    """To 4 standard errors, 20 %, with days of 10 minutes, so that there are many; without regard to it, 44 % too low."""
+    """To 4 standard errors, 20 %, with days of 10 minutes, so that there are many; without regard
+    to it, 44 % too low.
+    """
     monkeypatch.setattr("cgrsp_simpy.waiting.bursty.DAY_S", 600.0)
     monkeypatch.setattr("cgrsp_simpy.waiting.bursty.PAUSE_S", (1.0, 100.0))
     source = BurstyJobs(2 * MILLION, rate_per_s=5.0)
@@ -65,7 +71,9 @@ def test_the_rate_allows_for_the_time_within_arrays(monkeypatch):
 
 
 def test_nearly_nine_gaps_in_ten_are_below_a_second(bursty, exponential):
-    """Section 6.1, Figure 15(a): nearly 90 %, against less than 40 % of exponential gaps, which are rather between 1 and 15 s."""
+    """Section 6.1, Figure 15(a): nearly 90 %, against less than 40 % of exponential gaps, which are
+    rather between 1 and 15 s.
+    """
     gaps, smooth = np.diff(bursty.submit_s), np.diff(exponential.submit_s)
     assert 0.87 < share(gaps, 0, 1) < 0.9
     assert share(smooth, 0, 1) < 0.4
@@ -73,7 +81,10 @@ def test_nearly_nine_gaps_in_ten_are_below_a_second(bursty, exponential):
 
 
 def test_a_few_gaps_are_between_three_minutes_and_fifty_hours(bursty, exponential):
-    """Section 6.1, Figure 15(a): "a few more"; at most one in a hundred here. In four weeks the longest takes hours."""
+    """Section 6.1, Figure 15(a): "a few more"; at most one in a hundred here.
+
+    In four weeks the longest takes hours.
+    """
     gaps = np.diff(bursty.submit_s)
     assert 0 < share(gaps, 3 * MINUTE) < 0.01
     assert gaps.max() > 3 * HOUR
@@ -81,13 +92,18 @@ def test_a_few_gaps_are_between_three_minutes_and_fifty_hours(bursty, exponentia
 
 
 def test_no_gap_is_above_fifty_hours():
-    """Figure 15(a); to the rounding of sums of 10^8 s. At a rate at which some gaps between arrays would exceed that, uncut."""
+    """Figure 15(a); to the rounding of sums of 10^8 s.
+
+    At a rate at which some gaps between arrays would exceed that, uncut.
+    """
     gaps = np.diff(columns(BurstyJobs(100_000, 0.001)).submit_s)
     assert gaps.max() == pytest.approx(50 * HOUR, abs=1e-6)
 
 
 def test_a_smaller_cluster_has_the_same_arrays():
-    """Ours: a lower rate is fewer arrays; the share of gaps below 1 s hardly falls, that of exponential gaps does."""
+    """Ours: a lower rate is fewer arrays; the share of gaps below 1 s hardly falls, that of
+    exponential gaps does.
+    """
     assert 0.86 < share(np.diff(columns(BurstyJobs(100_000, RATE / 40)).submit_s), 0, 1) < 0.9
     assert share(np.diff(columns(ExponentialJobs(100_000, RATE / 40)).submit_s), 0, 1) < 0.02
 
@@ -97,18 +113,25 @@ def test_a_smaller_cluster_has_the_same_arrays():
 
 def test_the_mean_running_time_is_as_asked(bursty):
     """Section 6.1: 6225 s. To 4 standard errors; running times are independent."""
-    for runs, mean_s in ((bursty.run_s, MEAN_S), (columns(BurstyJobs(100_000, mean_run_s=300.0)).run_s, 300.0)):
+    for runs, mean_s in (
+        (bursty.run_s, MEAN_S),
+        (columns(BurstyJobs(100_000, mean_run_s=300.0)).run_s, 300.0),
+    ):
         assert runs.mean() == pytest.approx(mean_s, abs=4 * runs.std() / math.sqrt(len(runs)))
 
 
 def test_over_sixty_percent_run_below_three_minutes(bursty, exponential):
-    """Section 6.1, Figure 15(b): over 60 %, against 3 %; "60 %" in Section 6.2, so not much more."""
+    """Section 6.1, Figure 15(b): over 60 %, against 3 %; "60 %" in Section 6.2, so
+    not much more.
+    """
     assert 0.6 < share(bursty.run_s, 0, 3 * MINUTE) < 0.62
     assert share(exponential.run_s, 0, 3 * MINUTE) == pytest.approx(0.03, abs=0.005)
 
 
 def test_fewer_jobs_are_of_middle_length_and_more_are_very_long(bursty, exponential):
-    """Section 6.1, Figure 15(b): heavier head and tail; the jobs above 6 h account for a large part of the running time."""
+    """Section 6.1, Figure 15(b): heavier head and tail; the jobs above 6 h account for a large part
+    of the running time.
+    """
     long = 6 * HOUR
     assert share(bursty.run_s, 3 * MINUTE, long) < share(exponential.run_s, 3 * MINUTE, long)
     assert share(exponential.run_s, long) < share(bursty.run_s, long) < 0.1
@@ -119,7 +142,9 @@ def test_fewer_jobs_are_of_middle_length_and_more_are_very_long(bursty, exponent
 
 
 def test_short_jobs_are_many_and_use_little(bursty, exponential):
-    """Section 6.1, Figure 15(c): even those of up to 30 minutes; usage is memory times core-hours."""
+    """Section 6.1, Figure 15(c): even those of up to 30 minutes; usage is memory
+    times core-hours.
+    """
     short = bursty.run_s <= 30 * MINUTE
     usage = bursty.run_s * bursty.cores * bursty.memory_gb
     assert short.mean() > 0.7
@@ -131,7 +156,9 @@ def test_short_jobs_are_many_and_use_little(bursty, exponential):
 
 
 def test_needs_vary_and_four_jobs_share_a_machine(bursty):
-    """Figure 15(d), and ours: up to 16 cores and 128 GB; some need more than the machines' 4 GB a core."""
+    """Figure 15(d), and ours: up to 16 cores and 128 GB; some need more than the
+    machines' 4 GB a core.
+    """
     per_core = bursty.memory_gb / bursty.cores
     assert set(bursty.cores.tolist()) == {1, 2, 4, 8, 16}
     assert bursty.memory_gb.max() <= 256 / 2
@@ -139,8 +166,15 @@ def test_needs_vary_and_four_jobs_share_a_machine(bursty):
 
 
 def test_225_machines_cost_three_fifths_of_renting(bursty):
-    """Section 6.2: a price of 0.6, with a discount of 0.4. To 4 standard errors, mostly that of mean needs: 0.5 %."""
-    rented = RATE * np.mean(rent_per_h(bursty.cores, bursty.memory_gb) * bursty.run_s) / M5[-1].price_per_h
+    """Section 6.2: a price of 0.6, with a discount of 0.4.
+
+    To 4 standard errors, mostly that of mean needs: 0.5 %.
+    """
+    rented = (
+        RATE
+        * np.mean(rent_per_h(bursty.cores, bursty.memory_gb) * bursty.run_s)
+        / M5[-1].price_per_h
+    )
     assert 0.4 * 225 / rented == pytest.approx(0.6, rel=0.02)
 
 
@@ -157,12 +191,16 @@ def test_jobs_of_an_array_share_their_needs(bursty):
 
 @pytest.mark.parametrize(("exponential", "low_h", "high_h"), [(False, 3, 40), (True, 0, 0.1)])
 def test_all_jobs_wait_for_hours(exponential, low_h, high_h):
-    """Section 6.1: 13.3 h in the mean with 225 machines of 64 cores; here a fortieth of it, to a factor of 3 or 4.
+    """Section 6.1: 13.3 h in the mean with 225 machines of 64 cores; here a fortieth of it, to
+    a factor of 3 or 4.
 
-    Machines are as many as there are jobs of mean needs, 3.23 cores, that 225 / 40 take; each takes one job.
+    Machines are as many as there are jobs of mean needs, 3.23 cores, that 225 / 40 take;
+    each takes one job.
     """
     machines, jobs = round(225 / 40 * 64 / 3.23), 300_000
-    source = ExponentialJobs(jobs, RATE / 40, MEAN_S) if exponential else BurstyJobs(jobs, RATE / 40)
+    source = (
+        ExponentialJobs(jobs, RATE / 40, MEAN_S) if exponential else BurstyJobs(jobs, RATE / 40)
+    )
     wait_s = follow(Case(source, waiting_policy("ajw"), machines)).summary()["wait_s"]
     assert low_h <= wait_s / HOUR <= high_h
 
@@ -201,10 +239,12 @@ def test_another_seed_has_other_jobs(bursty):
     [
         ({"jobs": 0}, r"jobs\(=0\) must be a whole number >= 1"),
         ({"jobs": 1.5}, r"jobs\(=1.5\) must be a whole number >= 1"),
-        ({"rate_per_s": 0.0}, r"rate_per_s\(=0.0\) must be a number >= 0.001"),  # gaps would exceed 50 h
+        # gaps would exceed 50 h
+        ({"rate_per_s": 0.0}, r"rate_per_s\(=0.0\) must be a number >= 0.001"),
         ({"rate_per_s": math.inf}, r"rate_per_s\(=inf\) must be a number >= 0.001"),
         ({"rate_per_s": 5.1}, r"rate_per_s\(=5.1\) must be at most 5"),  # arrays would overlap
-        ({"mean_run_s": 45.0}, r"mean_run_s\(=45.0\) must be a number > 45"),  # the mean of the short ones
+        # the mean of the short ones
+        ({"mean_run_s": 45.0}, r"mean_run_s\(=45.0\) must be a number > 45"),
         ({"mean_run_s": math.nan}, r"mean_run_s\(=nan\) must be a number > 45"),
     ],
 )

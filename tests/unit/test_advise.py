@@ -17,7 +17,13 @@ from cgrsp_simpy.studies.advise import Advice, advise, variant
 from cgrsp_simpy.studies.gaps import with_gaps
 from cgrsp_simpy.studies.recommend import Option, cheapest, recommended
 
-LOG = Path(__file__).resolve().parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+LOG = (
+    Path(__file__).resolve().parents[3]
+    / "shared"
+    / "data"
+    / "alibaba_genai_2026"
+    / "lora_request_trace.csv"
+)
 DAY = cg.day("hectic", jobs=60)
 POLICIES = ("fifo", "edf", "cadr")
 
@@ -29,7 +35,11 @@ def found() -> Advice:
 
 def test_everything_is_compared_on_the_same_seeds(found):
     assert len(found.options) == 3 * 3 * 2  # policies, slots with the scenario's own, types
-    option = next(option for option in found.options if (option.policy, option.slots, option.free_types) == ("edf", 6, True))
+    option = next(
+        option
+        for option in found.options
+        if (option.policy, option.slots, option.free_types) == ("edf", 6, True)
+    )
     alone = cg.compare(variant(DAY, 6, True), ["edf"], range(3)).means()["edf"]
     assert all(option.figures[name] == alone[name] for name in option.figures)
 
@@ -46,14 +56,17 @@ def test_a_variant_is_the_day_with_that_number_of_slots(of, slots):
 def test_a_scenario_file_goes_on_with_its_own_types_in_turn(tmp_path):
     file = tmp_path / "own.toml"
     types = "".join(
-        f'[[gpu]]\nname = "{name}"\nprice_usd_per_h = 1\nmean_execution_s = [60, 70, 90]\nhigh_stock_probability = 0.9\n'
+        f'[[gpu]]\nname = "{name}"\nprice_usd_per_h = 1\n'
+        "mean_execution_s = [60, 70, 90]\nhigh_stock_probability = 0.9\n"
         for name in "ABC"
     )
     file.write_text(f"[workload]\njobs = 5\nrate_per_s = 0.01\n[fleet]\nslots = 4\n{types}")
     scenario = cg.Scenario.from_toml(file)
     assert "".join(gpu.name for gpu in scenario.slots) == "ABCA"
     assert "".join(gpu.name for gpu in variant(scenario, 6, True).slots) == "ABCABC"
-    file.write_text(f'[workload]\njobs = 5\nrate_per_s = 0.01\n[fleet]\nslots = ["B", "B", "A"]\n{types}')
+    file.write_text(
+        f'[workload]\njobs = 5\nrate_per_s = 0.01\n[fleet]\nslots = ["B", "B", "A"]\n{types}'
+    )
     found = advise(cg.Scenario.from_toml(file), ["fifo"], [2, 5], range(2), bound_seeds=0)
     assert "".join(gpu.name for gpu in variant(found.scenario, 5, False).slots) == "BBABB"
     assert "2 slots more (B, B), with fifo" in paragraph_of(found)
@@ -71,7 +84,9 @@ def test_one_slot_more_of_a_log_is_the_next_in_turn(tmp_path):
 def test_the_pareto_set_is_what_nothing_beats(found):
     front = found.pareto
     assert front and all(not other.beats(one) for one in front for other in found.options)
-    assert all(any(other.beats(one) for other in front) for one in found.options if one not in front)
+    assert all(
+        any(other.beats(one) for other in front) for one in found.options if one not in front
+    )
 
 
 def test_gaps_are_to_the_bound_on_its_own_seeds_and_carry_their_intervals(found):
@@ -82,14 +97,22 @@ def test_gaps_are_to_the_bound_on_its_own_seeds_and_carry_their_intervals(found)
         if bounds is not None:
             study = found.found.at(slots=row["slots"], free_types=row["free_types"])
             gap = paired_difference(study.values(row["policy"], "wait_min")[:2], bounds)
-            assert row["wait_min_over_bound"] == gap.mean and row["wait_min_over_bound_half"] == gap.half_width
+            assert (
+                row["wait_min_over_bound"] == gap.mean
+                and row["wait_min_over_bound_half"] == gap.half_width
+            )
             assert f"{gap.mean:+.2f} ± {gap.half_width:.2f}" in markdown(found)
 
 
 def test_a_gap_of_one_seed_has_no_interval_and_is_not_given():
     one = advise(DAY, POLICIES, [5], range(2), bound_seeds=1)
-    assert all(row["wait_min_over_bound"] is None and row["miss_pct_over_bound_half"] is None for row in rows(one))
-    assert "no policy can be" not in paragraph_of(one) and "one seed gives no interval, and no gap" in markdown(one)
+    assert all(
+        row["wait_min_over_bound"] is None and row["miss_pct_over_bound_half"] is None
+        for row in rows(one)
+    )
+    assert "no policy can be" not in paragraph_of(
+        one
+    ) and "one seed gives no interval, and no gap" in markdown(one)
 
 
 def test_gaps_of_a_comparison_are_by_seed():
@@ -97,7 +120,11 @@ def test_gaps_of_a_comparison_are_by_seed():
     gaps = with_gaps(study)
     for before, after in zip(study.rows, gaps.rows):
         assert {name: after[name] for name in before} == before
-    bounds = {row["seed"]: row["wait_min"] - row["wait_gap_min"] for row in gaps.rows if row["policy"] == "fifo"}
+    bounds = {
+        row["seed"]: row["wait_min"] - row["wait_gap_min"]
+        for row in gaps.rows
+        if row["policy"] == "fifo"
+    }
     for row in gaps.rows:
         assert row["wait_min"] - row["wait_gap_min"] == pytest.approx(bounds[row["seed"]])
     assert "wait_gap_min" in str(gaps) and "miss_gap_pct" in str(gaps)
@@ -105,17 +132,24 @@ def test_gaps_of_a_comparison_are_by_seed():
 
 def test_the_paragraph_follows_from_the_figures(found):
     text, now = paragraph_of(found), found.now
-    assert text.startswith(f"Today, fifo on 5 slots of fixed type: {now.figures['miss_pct'].mean:.2f} ±")
+    assert text.startswith(
+        f"Today, fifo on 5 slots of fixed type: {now.figures['miss_pct'].mean:.2f} ±"
+    )
     option = cheapest(found.at(6, False))
     change = option.change["miss_pct"]
-    assert f"One slot more (RTX A5000), with {option.policy}: {change.mean:+.2f} ± {change.half_width:.2f}" in text
+    assert (
+        f"One slot more (RTX A5000), with {option.policy}:"
+        f" {change.mean:+.2f} ± {change.half_width:.2f}"
+    ) in text
     assert markdown(found).count("\n| ") == len(found.options) + 1
     assert html_page(found).count("<tr>") == len(found.options) + 1
 
 
 def test_nothing_is_recommended_that_is_not_better():
     quiet = advise(cg.day("quiet", jobs=5), ["fifo"], [5], range(3), bound_seeds=0)
-    assert paragraph_of(quiet).endswith("leave it as it is.") or "lowers the rent" in paragraph_of(quiet)
+    assert paragraph_of(quiet).endswith("leave it as it is.") or "lowers the rent" in paragraph_of(
+        quiet
+    )
 
 
 def test_one_seed_shows_nothing():
@@ -130,15 +164,25 @@ SURE, UNSURE = 0.01, 50.0  # half widths
 
 
 def table(*options):
-    """Options (policy, slots, misses, wait, cost, half width of all changes); the first is what is now."""
+    """Options (policy, slots, misses, wait, cost, half width of all changes); the first
+    is what is now.
+    """
     _, _, *now = options[0]
 
     def option(policy, slots, *values):
         *figures, half = values
         means = dict(zip(("miss_pct", "wait_min", "cost_usd"), figures))
         changes = [one - other for one, other in zip(figures, now)]
-        change = {name: Mean(each, each - half, each + half, 9) for name, each in zip(means, changes)}
-        return Option(policy, slots, False, {name: Mean(each, each, each, 9) for name, each in means.items()}, change)
+        change = {
+            name: Mean(each, each - half, each + half, 9) for name, each in zip(means, changes)
+        }
+        return Option(
+            policy,
+            slots,
+            False,
+            {name: Mean(each, each, each, 9) for name, each in means.items()},
+            change,
+        )
 
     return [option(*values) for values in options]
 
@@ -151,11 +195,15 @@ NOW = ("now", 5, 10.0, 100.0, 6.0, 0.0)
     [
         ([("a", 5, 2.0, 100, 6.0, SURE)], "a", "misses fewer deadlines"),
         ([("a", 5, 2.0, 100, 6.0, UNSURE)], None, ""),
-        ([("a", 5, 2.0, 100, 6.5, SURE), ("b", 6, 2.0, 100, 6.4, SURE)], "b", "misses"),  # equal misses: the cheaper
-        ([("a", 5, 2.0, 100, 6.5, SURE), ("b", 6, 2.05, 100, 6.4, SURE)], "b", "misses"),  # to a tenth of a point
+        # equal misses: the cheaper
+        ([("a", 5, 2.0, 100, 6.5, SURE), ("b", 6, 2.0, 100, 6.4, SURE)], "b", "misses"),
+        # to a tenth of a point
+        ([("a", 5, 2.0, 100, 6.5, SURE), ("b", 6, 2.05, 100, 6.4, SURE)], "b", "misses"),
         ([("a", 5, 2.0, 100, 6.5, SURE), ("b", 6, 2.2, 100, 6.4, SURE)], "a", "misses"),
-        ([("a", 6, 2.0, 100, 6.0, SURE), ("b", 5, 2.0, 100, 6.0, SURE)], "b", "misses"),  # as dear: fewer slots
-        ([("a", 5, 2.0, 100, 6.0, SURE), ("b", 5, 2.0, 90, 6.0, SURE)], "b", "misses"),  # then the shorter wait
+        # as dear: fewer slots
+        ([("a", 6, 2.0, 100, 6.0, SURE), ("b", 5, 2.0, 100, 6.0, SURE)], "b", "misses"),
+        # then the shorter wait
+        ([("a", 5, 2.0, 100, 6.0, SURE), ("b", 5, 2.0, 90, 6.0, SURE)], "b", "misses"),
         ([("a", 5, 2.0, 200, 9.0, SURE)], "a", "misses"),  # deadlines come first
         ([("a", 5, 10.0, 80, 6.0, SURE)], "a", "shortens the wait"),
         ([("a", 5, 11.0, 80, 6.0, SURE)], None, ""),  # more misses
@@ -163,7 +211,8 @@ NOW = ("now", 5, 10.0, 100.0, 6.0, 0.0)
         ([("a", 5, 10.0, 100, 5.0, SURE)], "a", "lowers the rent"),
         ([("a", 5, 10.0, 120, 5.0, SURE)], None, ""),  # and slower
         ([("a", 4, 10.0, 100, 6.0, SURE)], "a", "does with fewer slots"),
-        ([("a", 4, 10.0, 100, 6.0, UNSURE)], None, ""),  # no difference shown is not: shown to be none
+        # no difference shown is not: shown to be none
+        ([("a", 4, 10.0, 100, 6.0, UNSURE)], None, ""),
         ([("a", 4, 12.0, 100, 6.0, SURE)], None, ""),
         ([("a", 6, 10.0, 100, 6.0, SURE)], None, ""),
         ([("a", 5, 9.0, 100, 6.0, SURE), ("b", 4, 10.0, 50, 3.0, SURE)], "a", "misses"),
@@ -196,19 +245,33 @@ def test_no_recommendation_is_stronger_than_its_interval_nor_dearer_than_an_equa
         kinds[found and found[1]] += 1
         if found:
             option, what = found
-            name = {"misses": "miss_pct", "shortens": "wait_min", "lowers": "cost_usd"}.get(what.split()[0])
+            name = {"misses": "miss_pct", "shortens": "wait_min", "lowers": "cost_usd"}.get(
+                what.split()[0]
+            )
             assert option.change[name].high < 0 if name else option.slots < 5
             alike = [other for other in options if name and other.change[name].high < 0]
-            equal = [other for other in alike if other.figures["miss_pct"].mean <= option.figures["miss_pct"].mean]
+            equal = [
+                other
+                for other in alike
+                if other.figures["miss_pct"].mean <= option.figures["miss_pct"].mean
+            ]
             if what.startswith("misses"):
-                assert round(option.figures["cost_usd"].mean, 2) <= min(round(each.figures["cost_usd"].mean, 2) for each in equal)
+                assert round(option.figures["cost_usd"].mean, 2) <= min(
+                    round(each.figures["cost_usd"].mean, 2) for each in equal
+                )
     assert len(kinds) == 5 and min(kinds.values()) > 10
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_advice_on_scenarios_drawn_at_random(number):
     draw = Random(number)
-    scenario = cg.day(draw.choice(["normal", "hectic", "surge"]), draw.randint(2, 6), draw.random(), 60, draw.uniform(0.01, 0.06))
+    scenario = cg.day(
+        draw.choice(["normal", "hectic", "surge"]),
+        draw.randint(2, 6),
+        draw.random(),
+        60,
+        draw.uniform(0.01, 0.06),
+    )
     found = advise(scenario, ["fifo", "cadr", "triage"], [3, 5], range(4), bound_seeds=0)
     text, begun = paragraph_of(found), recommended(found.options, found.now)
     assert text.endswith("leave it as it is.") == (begun is None)
@@ -218,8 +281,13 @@ def test_advice_on_scenarios_drawn_at_random(number):
         assert f"Begin with {begun[0]}:" in text and begun[0].change["miss_pct"].high < 0
         least = begun[0].figures
         for other in found.options:
-            fewer = other.change["miss_pct"].high < 0 and other.figures["miss_pct"].mean <= least["miss_pct"].mean
-            assert not fewer or round(other.figures["cost_usd"].mean, 2) >= round(least["cost_usd"].mean, 2)
+            fewer = (
+                other.change["miss_pct"].high < 0
+                and other.figures["miss_pct"].mean <= least["miss_pct"].mean
+            )
+            assert not fewer or round(other.figures["cost_usd"].mean, 2) >= round(
+                least["cost_usd"].mean, 2
+            )
 
 
 @pytest.mark.parametrize("policy", ["fifo", "triage"])
@@ -230,7 +298,8 @@ def test_hours_of_slots_sum_to_all_there_are(policy):
     assert sum(hours.values()) == pytest.approx(capacity_h) and min(hours.values()) > -1e-9
     held = sum(value for name, value in hours.items() if not name.startswith("idle"))
     assert held == pytest.approx(capacity_h * run.summary()["utilisation_pct"] / 100)
-    assert (hours["idle_held"] > 0.1) == (policy == "triage")  # fifo never leaves a slot idle while a job waits
+    # fifo never leaves a slot idle while a job waits
+    assert (hours["idle_held"] > 0.1) == (policy == "triage")
 
 
 def test_the_command_writes_a_report(capsys, tmp_path):
@@ -247,11 +316,19 @@ def test_the_command_writes_a_report(capsys, tmp_path):
         "--bound-seeds",
         "1",
     ]
-    assert main([*arguments, "--try-slots", "5,6", "--report", str(tmp_path), "--format", "json"]) == 0
+    assert (
+        main([*arguments, "--try-slots", "5,6", "--report", str(tmp_path), "--format", "json"]) == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert len(told["rows"]) == 2 * 2 * 2
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"advice.md", "advice.html", "advice.csv", "advice_points.png", "advice_hours.svg"} <= names
+    assert {
+        "advice.md",
+        "advice.html",
+        "advice.csv",
+        "advice_points.png",
+        "advice_hours.svg",
+    } <= names
 
 
 @pytest.mark.parametrize(
@@ -271,7 +348,15 @@ def test_bad_input_is_one_line(capsys, given, message):
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
 def test_a_log_has_advice_without_bounds(capsys):
     """Measured times have no law, so that there is no bound; all else is told."""
-    arguments = ["advise", "--trace", str(LOG), "--trace-format", "gentd26", "--window", "2024-11-20:2024-11-21"]
+    arguments = [
+        "advise",
+        "--trace",
+        str(LOG),
+        "--trace-format",
+        "gentd26",
+        "--window",
+        "2024-11-20:2024-11-21",
+    ]
     assert main([*arguments, "--policies", "fifo,triage", "--seeds", "2", "--try-slots", "6"]) == 0
     told = capsys.readouterr().out
     assert "Today, fifo on 5 slots of fixed type" in told and "There is no bound:" in told

@@ -16,7 +16,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
-BROWSER = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+BROWSER = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +52,9 @@ def colours_of_box(bottom, column):
     boxes = [path.get_extents() for path in filled.get_paths()]
     return [
         (to_hex(colour), round((box.y1 + 0.95) / 0.9, 6))
-        for colour, box in sorted(zip(filled.get_facecolor().tolist(), boxes), key=lambda each: each[1].y0)
+        for colour, box in sorted(
+            zip(filled.get_facecolor().tolist(), boxes), key=lambda each: each[1].y0
+        )
         if column < box.x0 < column + 1
     ]
 
@@ -59,7 +68,9 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     assert top.get_title("left").endswith(f"{waiting} waiting")
     assert top.lines[0].get_ydata()[-1] == waiting
     for slot in range(3):
-        held = jobs[(jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])]
+        held = jobs[
+            (jobs["slot"] == slot) & (jobs["dispatch_s"] <= time_s) & (time_s < jobs["finish_s"])
+        ]
         runs = bool(len(held)) and held["start_s"][0] <= time_s
         filled = [] if not len(held) else [(EXECUTING if runs else PROVISIONING, 1.0)]
         assert colours_of_box(bottom, slot) == filled
@@ -89,9 +100,17 @@ def test_the_same_run_gives_the_same_page(run, page, tmp_path):
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 @pytest.mark.parametrize(("clicks", "frame"), [(0, 1), (1, 12)])
 def test_the_page_plays_in_a_browser(page, tmp_path, clicks, frame):
-    clicked = page.read_text(encoding="utf-8").replace("</html>", "<script>play.click()</script></html>" if clicks else "</html>")
+    clicked = page.read_text(encoding="utf-8").replace(
+        "</html>", "<script>play.click()</script></html>" if clicks else "</html>"
+    )
     (tmp_path / "day.html").write_text(clicked, encoding="utf-8")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
     command += ["--virtual-time-budget=5000", "--dump-dom", (tmp_path / "day.html").as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     assert f">frame {frame} of 12<" in shown
@@ -100,7 +119,9 @@ def test_the_page_plays_in_a_browser(page, tmp_path, clicks, frame):
 def test_other_files_and_empty_runs_are_refused(run, tmp_path):
     moving = cg.plots.animate(run, frames=2)
     moving._draw_was_started = True
-    with pytest.raises(cg.InputError, match=r"file\(='.*day.mp4'\) must be a name that ends in .gif or .html"):
+    with pytest.raises(
+        cg.InputError, match=r"file\(='.*day.mp4'\) must be a name that ends in .gif or .html"
+    ):
         moving.save(tmp_path / "day.mp4")
     with pytest.raises(cg.InputError, match="frames"):
         cg.plots.animate(run, frames=1)
@@ -130,7 +151,9 @@ def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, mes
 
 def test_run_sets_a_day_in_motion(tmp_path, capsys):
     path = tmp_path / "new" / "day.html"
-    assert main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--animate", str(path)]) == 0
+    assert (
+        main(["run", "--day", "quiet", "--jobs", "12", "--slots", "2", "--animate", str(path)]) == 0
+    )
     out, err = capsys.readouterr()
     assert out.startswith("quiet, fifo, seed 0\n")
     assert err == ""
@@ -152,7 +175,9 @@ def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
     plan = cg.dag.Plan(np.array([0, 1]))
     texts = {}
     for gpus in (2, 12):
-        run = cg.dag.simulate(cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan)
+        run = cg.dag.simulate(
+            cg.dag.Problem(graph, cg.dag.Servers(gpus, tflops=(1.0,)).platform()), plan
+        )
         _, bottom = frame_at(run, 1.0)
         texts[gpus] = [text.get_text() for text in bottom.texts[:4:2]]
     assert texts == {2: ["r0 l3.0", "map_of_the_genome_023"], 12: ["r0…3.0", "ma…023"]}

@@ -1,4 +1,6 @@
-"""Bad input: every way in ends with one line that names the thing, the value and what is allowed, and leaves nothing behind."""
+"""Bad input: every way in ends with one line that names the thing, the value and what is allowed,
+and leaves nothing behind.
+"""
 
 import re
 import signal
@@ -48,7 +50,11 @@ def refused(tmp_path, monkeypatch, capsys):
         assert out == ""
         assert err.endswith("\n")
         assert len(err.splitlines()) == 1
-        after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+        after = {
+            path: path.read_bytes()
+            for path in tmp_path.rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
         assert after == before
         return err
 
@@ -65,38 +71,52 @@ def holds(text, words):
 
 OPTIONS = [
     # (command line, what its one line must name)
-    ("compare --policies fifoo", ["policy", "'fifoo'", "mean 'fifo'", "cadr-oo"]),  # not a policy; the nearest is offered
+    # not a policy; the nearest is offered
+    ("compare --policies fifoo", ["policy", "'fifoo'", "mean 'fifo'", "cadr-oo"]),
     ("compare --policies", ["--policies", "expected one argument"]),  # no value
     ("compare --policies fifo,", ["policy", "''", "fifo"]),  # an empty name after the comma
-    ("compare --policies fifo,spt,fifo --day quiet", ["policies", "'fifo', 'spt', 'fifo'", "differ"]),  # the same twice
-    ("compare --policies rh:reserve=1,rh:reserve=1", ["policies", "'rh:reserve=1'", "differ"]),  # the same parameters twice
+    # the same twice
+    (
+        "compare --policies fifo,spt,fifo --day quiet",
+        ["policies", "'fifo', 'spt', 'fifo'", "differ"],
+    ),
+    # the same parameters twice
+    ("compare --policies rh:reserve=1,rh:reserve=1", ["policies", "'rh:reserve=1'", "differ"]),
     ("run --policy fifoo", ["policy", "'fifoo'", "mean 'fifo'"]),  # not a policy
     ("run --policy FIFO", ["policy", "'FIFO'", "fifo"]),  # names are in lower case
-    ("run --policy rh:reserv=1", ["parameter", "rh", "'reserv'", "mean 'reserve'", "gate"]),  # not a parameter; the nearest
-    ("run --policy fifo:reserve=1", ["parameter", "fifo", "'reserve'"]),  # a policy without parameters
+    # not a parameter; the nearest
+    ("run --policy rh:reserv=1", ["parameter", "rh", "'reserv'", "mean 'reserve'", "gate"]),
+    # a policy without parameters
+    ("run --policy fifo:reserve=1", ["parameter", "fifo", "'reserve'"]),
     ("run --policy rh:reserve", ["rh:reserve", "parameter=value"]),  # no value
     ("run --policy rh:reserve=x", ["reserve", "'x'", "whole number"]),  # a text
     ("run --policy rh:reserve=1.5", ["reserve", "'1.5'", "whole number"]),  # a fraction
     ("run --policy rh:reserve=-1", ["reserve", "-1", "whole number >= 0"]),  # negative
-    ("run --policy rh:reserve=1,reserve=2", ["rh:reserve=1,reserve=2", "reserve"]),  # twice: which of them holds?
+    # twice: which of them holds?
+    ("run --policy rh:reserve=1,reserve=2", ["rh:reserve=1,reserve=2", "reserve"]),
     ("run --policy rh:gate=nan", ["gate", "nan", "number >= 0"]),  # not a number
     ("run --policy rh:gate=x", ["gate", "'x'", "a number"]),  # a text
     ("run --policy cadr:critical_ratio=0.5", ["critical_ratio", "0.5", "number >= 1"]),  # below 1
-    ("run --policy cadr-oo:critical_ratio=inf", ["critical_ratio", "inf", "number >= 1"]),  # not finite
+    # not finite
+    ("run --policy cadr-oo:critical_ratio=inf", ["critical_ratio", "inf", "number >= 1"]),
     ("run --policy adaptive:pressure=-1", ["pressure", "-1", "whole number >= 0"]),  # negative
-    ("run --policy spt-rescue:threshold_s=nan", ["threshold_s", "nan", "finite number"]),  # not a number
+    # not a number
+    ("run --policy spt-rescue:threshold_s=nan", ["threshold_s", "nan", "finite number"]),
     ("run --policy spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
     ("run --policy spt:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
     ("run --policy balanced:alpha=nan", ["alpha", "nan"]),  # not a number
     ("run --day hectik", ["day", "'hectik'", "mean 'hectic'", "surge"]),  # not a day; the nearest
-    ("run --clock calibratd", ["clock", "'calibratd'", "mean 'calibrated'", "printed"]),  # not a clock; the nearest
-    ("run --trace x.csv --trace-format cvs", ["trace format", "'cvs'", "mean 'csv'", "gentd26"]),  # not a format; the nearest
+    # not a clock; the nearest
+    ("run --clock calibratd", ["clock", "'calibratd'", "mean 'calibrated'", "printed"]),
+    # not a format; the nearest
+    ("run --trace x.csv --trace-format cvs", ["trace format", "'cvs'", "mean 'csv'", "gentd26"]),
     ("run --format xml", ["--format", "'xml'", "json"]),  # not a format of results
     ("run --rate -1", ["rate_per_s", "-1.0", "number > 0"]),  # negative
     ("run --rate 0", ["rate_per_s", "0.0", "number > 0"]),  # zero
     ("run --rate nan", ["rate_per_s", "nan", "number > 0"]),  # not a number
     ("run --rate inf", ["rate_per_s", "inf", "number > 0"]),  # not finite
-    ("run --rate 1e-320 --jobs-per-day 5", ["rate_per_s", "1e-320"]),  # so rare that the times overflow
+    # so rare that the times overflow
+    ("run --rate 1e-320 --jobs-per-day 5", ["rate_per_s", "1e-320"]),
     ("run --rate fast", ["--rate", "'fast'", "float"]),  # a text
     ("run --slots 0", ["slots", "0", "whole number >= 1"]),  # none
     ("run --slots -1", ["slots", "-1", "whole number >= 1"]),  # negative
@@ -136,7 +156,10 @@ OPTIONS = [
     ("run --bogus", ["--bogus"]),  # not an option
     (
         "simulate",
-        ["'simulate'", "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'verify', 'policies', 'thesis'"],
+        [
+            "'simulate'",
+            "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'verify', 'policies', 'thesis'",
+        ],
     ),  # not a command
     ("", ["VERB", "required"]),  # no command at all
 ]
@@ -167,95 +190,187 @@ TOML = [
     ("workload = 3", ["[workload]", "3", "table"]),  # a number in place of a table
     ("[workload]\nrate_per_s = 0.01", ["[workload]", "jobs"]),  # the number of jobs is missing
     ("[workload]\njobs = 3", ["[workload]", "rate_per_s"]),  # the rate is missing
-    ("[workload]\njobs = 3\nrate_per_h = 9", ["[workload]", "'rate_per_h'", "mean 'rate_per_s'"]),  # an unknown key; the nearest
-    ("[workload]\njobs = true\nrate_per_s = 0.01", ["[workload]", "jobs", "True", "whole number"]),  # not a number
-    ('[workload]\njobs = 3\nrate_per_s = "x"', ["[workload]", "rate_per_s", "'x'", "number > 0"]),  # a text
-    ("[workload]\njobs = 3\nrate_per_s = inf", ["[workload]", "rate_per_s", "inf", "number > 0"]),  # not finite
-    (POISSON + "tight_fraction = 1.5", ["[workload]", "tight_fraction", "1.5", "from 0 to 1"]),  # more than all
-    (POISSON + 'tight_fraction = "x"', ["[workload]", "tight_fraction", "'x'", "from 0 to 1"]),  # a text
-    (POISSON + "tight_window_s = 0", ["[workload]", "tight_window_s", "0", "number > 0"]),  # no window
+    # an unknown key; the nearest
+    ("[workload]\njobs = 3\nrate_per_h = 9", ["[workload]", "'rate_per_h'", "mean 'rate_per_s'"]),
+    # not a number
+    ("[workload]\njobs = true\nrate_per_s = 0.01", ["[workload]", "jobs", "True", "whole number"]),
+    # a text
+    ('[workload]\njobs = 3\nrate_per_s = "x"', ["[workload]", "rate_per_s", "'x'", "number > 0"]),
+    # not finite
+    ("[workload]\njobs = 3\nrate_per_s = inf", ["[workload]", "rate_per_s", "inf", "number > 0"]),
+    # more than all
+    (POISSON + "tight_fraction = 1.5", ["[workload]", "tight_fraction", "1.5", "from 0 to 1"]),
+    # a text
+    (POISSON + 'tight_fraction = "x"', ["[workload]", "tight_fraction", "'x'", "from 0 to 1"]),
+    # no window
+    (POISSON + "tight_window_s = 0", ["[workload]", "tight_window_s", "0", "number > 0"]),
     (POISSON + 'complexity_mix = "x"', ["[workload]", "complexity_mix", "'x'"]),  # a text
     (POISSON + "complexity_mix = 3", ["[workload]", "complexity_mix", "3"]),  # one number
-    (POISSON + "complexity_mix = [0.5, 0.4]", ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"]),  # shares below one
-    (POISSON + "complexity_mix = [1.5, -0.5]", ["complexity_mix", "1.5", "from 0 to 1"]),  # sum to one, but are not shares
+    # shares below one
+    (POISSON + "complexity_mix = [0.5, 0.4]", ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"]),
+    # sum to one, but are not shares
+    (POISSON + "complexity_mix = [1.5, -0.5]", ["complexity_mix", "1.5", "from 0 to 1"]),
     (POISSON + "complexity_mix = []", ["complexity_mix", "()", "sum to 1"]),  # none
-    (POISSON + "complexity_mix = [0.25, 0.25, 0.25, 0.25]", ["mean_execution_s", "RTX", "4 levels"]),  # no time for level 4
-    (POISSON + '[fleet]\nslots = "five"', ["slots", "'five'", "whole number >= 1", "list"]),  # a text
+    # no time for level 4
+    (
+        POISSON + "complexity_mix = [0.25, 0.25, 0.25, 0.25]",
+        ["mean_execution_s", "RTX", "4 levels"],
+    ),
+    # a text
+    (POISSON + '[fleet]\nslots = "five"', ["slots", "'five'", "whole number >= 1", "list"]),
     (POISSON + "[fleet]\nslots = 0", ["slots", "0", "whole number >= 1"]),  # none
     (POISSON + "[fleet]\nslots = 1.5", ["slots", "1.5", "whole number >= 1"]),  # a fraction
     (POISSON + "[fleet]\nslots = []", ["slots", "[]", "not empty"]),  # none
-    (POISSON + '[fleet]\nslots = ["RTX 3091"]', ["'RTX 3091'", "mean 'RTX 3090'", "RTX A4000"]),  # no such type; the nearest
-    (POISSON + "[fleet]\nslot = 3", ["[fleet]", "'slot'", "mean 'slots'"]),  # an unknown key; the nearest
+    # no such type; the nearest
+    (POISSON + '[fleet]\nslots = ["RTX 3091"]', ["'RTX 3091'", "mean 'RTX 3090'", "RTX A4000"]),
+    # an unknown key; the nearest
+    (POISSON + "[fleet]\nslot = 3", ["[fleet]", "'slot'", "mean 'slots'"]),
     (POISSON + '[fleet]\nfree_types = "yes"', ["free_types", "'yes'"]),  # a text
-    (POISSON + '[fleet]\nfree_types = "False"', ["free_types", "'False'"]),  # a text, which would count as true
+    # a text, which would count as true
+    (POISSON + '[fleet]\nfree_types = "False"', ["free_types", "'False'"]),
     (POISSON + "[fleet]\nfree_types = 1", ["free_types", "1"]),  # a number
-    (POISSON + '[market]\nclock = "calibratd"', ["clock", "'calibratd'", "mean 'calibrated'"]),  # no such clock; the nearest
+    # no such clock; the nearest
+    (POISSON + '[market]\nclock = "calibratd"', ["clock", "'calibratd'", "mean 'calibrated'"]),
     (POISSON + "[market]\nclock = 3", ["[market.clock]", "3", "table"]),  # a number
     (POISSON + "[market.clock]\nbands = 3", ["[market.clock]", "bands", "3"]),  # a number
-    (POISSON + "[market.clock]\nbands = [[0, 1, 2]]", ["[market.clock]", "bands", "[0, 1, 2]"]),  # three numbers, not two
-    (POISSON + '[market.clock]\nbands = [[0, "x"]]', ["[market.clock]", "multiplier", "'x'", "number >= 0"]),  # a text
-    (POISSON + "[market.clock]\nbands = [[0, 1], [8, 2], [8, 1]]", ["[market.clock]", "[0, 8, 8]", "rising"]),  # an hour twice
-    (POISSON + "[market.clock]\nbands = [[0, 1], [9, 2], [8, 1]]", ["[market.clock]", "[0, 9, 8]", "rising"]),  # hours fall
-    (POISSON + "[market.clock]\nbands = [[6, 1]]", ["[market.clock]", "[6]", "rising from 0"]),  # nothing holds at hour 0
-    (POISSON + "[market.clock]\nbands = [[0, 1], [24, 2]]", ["[market.clock]", "[0, 24]", "below 24"]),  # no such hour
+    # three numbers, not two
+    (POISSON + "[market.clock]\nbands = [[0, 1, 2]]", ["[market.clock]", "bands", "[0, 1, 2]"]),
+    # a text
+    (
+        POISSON + '[market.clock]\nbands = [[0, "x"]]',
+        ["[market.clock]", "multiplier", "'x'", "number >= 0"],
+    ),
+    # an hour twice
+    (
+        POISSON + "[market.clock]\nbands = [[0, 1], [8, 2], [8, 1]]",
+        ["[market.clock]", "[0, 8, 8]", "rising"],
+    ),
+    # hours fall
+    (
+        POISSON + "[market.clock]\nbands = [[0, 1], [9, 2], [8, 1]]",
+        ["[market.clock]", "[0, 9, 8]", "rising"],
+    ),
+    # nothing holds at hour 0
+    (POISSON + "[market.clock]\nbands = [[6, 1]]", ["[market.clock]", "[6]", "rising from 0"]),
+    # no such hour
+    (
+        POISSON + "[market.clock]\nbands = [[0, 1], [24, 2]]",
+        ["[market.clock]", "[0, 24]", "below 24"],
+    ),
     (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "rising"]),  # none
-    (POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24", ["start_h", "24", "below 24"]),  # no such hour
-    (POISSON + "[market]\ndelay_s = [[0, 1], [2, 3]]", ["[market]", "delay_s", "[[0, 1], [2, 3]]", "three pairs"]),  # two pairs
+    # no such hour
+    (POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24", ["start_h", "24", "below 24"]),
+    # two pairs
+    (
+        POISSON + "[market]\ndelay_s = [[0, 1], [2, 3]]",
+        ["[market]", "delay_s", "[[0, 1], [2, 3]]", "three pairs"],
+    ),
     (POISSON + "[market]\ndelay_s = 3", ["[market]", "delay_s", "3", "three pairs"]),  # a number
-    (POISSON + "[market]\ndelay_s = [[1, 0], [2, 3], [4, 5]]", ["greatest delay at High", "0", "number >= 1"]),  # reversed
-    (POISSON + "[market]\ndelay_s = [[-1, 0], [2, 3], [4, 5]]", ["least delay at High", "-1", "number >= 0"]),  # negative
-    (POISSON + "[market]\nhigh_cap = 1.5", ["[market]", "high_cap", "1.5", "from 0 to 1"]),  # more than certain
+    # reversed
+    (
+        POISSON + "[market]\ndelay_s = [[1, 0], [2, 3], [4, 5]]",
+        ["greatest delay at High", "0", "number >= 1"],
+    ),
+    # negative
+    (
+        POISSON + "[market]\ndelay_s = [[-1, 0], [2, 3], [4, 5]]",
+        ["least delay at High", "-1", "number >= 0"],
+    ),
+    # more than certain
+    (POISSON + "[market]\nhigh_cap = 1.5", ["[market]", "high_cap", "1.5", "from 0 to 1"]),
     (
         POISSON + '[service]\ndistribution = "lognorm"',
         ["distribution", "'lognorm'", "mean 'lognormal'"],
     ),  # no such law; the nearest
-    (POISSON + "[service]\nsigma = 0.1", ["[service]", "sigma", "0.1"]),  # one number in place of one a level
-    (POISSON + "[service]\nsigma = [-0.1]", ["[service]", "sigma", "-0.1", "number >= 0"]),  # negative
+    # one number in place of one a level
+    (POISSON + "[service]\nsigma = 0.1", ["[service]", "sigma", "0.1"]),
+    # negative
+    (POISSON + "[service]\nsigma = [-0.1]", ["[service]", "sigma", "-0.1", "number >= 0"]),
     (POISSON + "[service]\nsigma = [0.1]", ["sigma", "(0.1,)", "3"]),  # none for levels 2 and 3
     (POISSON + "[gpu]\nname = 3", ["[[gpu]]", "list of tables"]),  # one table in place of a list
     (POISSON + '[[gpu]]\nname = "A"', ["[[gpu]]", "price_usd_per_h"]),  # the price is missing
     (POISSON + "gpu = [3]", ["[workload]", "'gpu'"]),  # at the wrong place
     ("gpu = [3]\n" + POISSON, ["[[gpu]]", "3", "table"]),  # a number in place of a table
     (
-        POISSON + '[[gpu]]\nname = "A"\nprice_usd_per_h = -1\nmean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1',
+        POISSON
+        + (
+            '[[gpu]]\nname = "A"\nprice_usd_per_h = -1\n'
+            "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1"
+        ),
         ["[[gpu]]", "price_usd_per_h of A", "-1", "number >= 0"],
     ),  # a negative price
     (
-        POISSON + '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\nmean_execution_s = 5\nhigh_stock_probability = 1',
+        POISSON
+        + (
+            '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
+            "mean_execution_s = 5\nhigh_stock_probability = 1"
+        ),
         ["[[gpu]]", "mean_execution_s", "5"],
     ),  # one time in place of one a level
     (
-        POISSON + 2 * '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\nmean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1\n',
+        POISSON
+        + 2
+        * (
+            '[[gpu]]\nname = "A"\nprice_usd_per_h = 1\n'
+            "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1\n"
+        ),
         ["bad.toml", "'A'"],
     ),  # two types of one name: which of them does a slot have?
     ('[workload]\ntrace = "nowhere.csv"', ["nowhere.csv", "No such file"]),  # no such log
-    ('[workload]\ntrace = "jobs.csv"\njobs = 3', ["[workload]", "'jobs'"]),  # a log and a number of jobs
+    # a log and a number of jobs
+    ('[workload]\ntrace = "jobs.csv"\njobs = 3', ["[workload]", "'jobs'"]),
     ('[workload]\ntrace = "jobs.csv"\nformat = 3', ["trace format", "3", "csv"]),  # a number
     ('[workload]\ntrace = "jobs.csv"\nwindow = 5', ["window", "5", "FROM:TO"]),  # a number
-    ('[workload]\ntrace = "jobs.csv"\nwindow = 2024-11-20', ["window", "FROM:TO"]),  # one date, and no text
-    ('[workload]\ntrace = "jobs.csv"\nstrict = "no"', ["strict", "'no'"]),  # a text, which would count as true
+    # one date, and no text
+    ('[workload]\ntrace = "jobs.csv"\nwindow = 2024-11-20', ["window", "FROM:TO"]),
+    # a text, which would count as true
+    ('[workload]\ntrace = "jobs.csv"\nstrict = "no"', ["strict", "'no'"]),
     ("[workload]\njob = []", ["jobs", "at least one"]),  # none
     ("[workload]\njob = 3", ["[[job]]", "3", "list of tables"]),  # a number
-    ("[[workload.job]]\nid = 0", ["[[workload.job]]", "submit_s", "deadline_s"]),  # the times are missing
+    # the times are missing
+    ("[[workload.job]]\nid = 0", ["[[workload.job]]", "submit_s", "deadline_s"]),
     (
         "[[workload.job]]\nid = 0\nsubmit_s = 9\ndeadline_s = 3",
         ["job 0", "9", "3", "submit_s <= deadline_s"],
     ),  # due before it comes
     ('[[workload.job]]\nid = 0\nsubmit_s = "x"\ndeadline_s = 3', ["submit_s", "'x'"]),  # a text
-    ("[[workload.job]]\nid = 1\nsubmit_s = 0\ndeadline_s = 3", ["ids of the jobs", "[1]", "0, 1, 2"]),  # does not start at 0
-    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ncomplexity = 1.5", ["job 0", "complexity", "1.5"]),  # a fraction
+    # does not start at 0
+    (
+        "[[workload.job]]\nid = 1\nsubmit_s = 0\ndeadline_s = 3",
+        ["ids of the jobs", "[1]", "0, 1, 2"],
+    ),
+    # a fraction
+    (
+        "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ncomplexity = 1.5",
+        ["job 0", "complexity", "1.5"],
+    ),
     (
         "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ncomplexity = 4",
         ["mean_execution_s", "4 levels"],
     ),  # no time for level 4
-    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 0", ["job 0", "gpus", "0"]),  # none
-    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 1.5", ["job 0", "gpus", "1.5"]),  # a fraction
-    ('[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ntight = "no"', ["job 0", "tight", "'no'"]),  # a text, which is true
-    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\nweight = nan", ["job 0", "weight", "nan"]),  # not a number
+    # none
+    ("[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 0", ["job 0", "gpus", "0"]),
+    # a fraction
+    (
+        "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ngpus = 1.5",
+        ["job 0", "gpus", "1.5"],
+    ),
+    # a text, which is true
+    (
+        '[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\ntight = "no"',
+        ["job 0", "tight", "'no'"],
+    ),
+    # not a number
+    (
+        "[[workload.job]]\nid = 0\nsubmit_s = 0\ndeadline_s = 3\nweight = nan",
+        ["job 0", "weight", "nan"],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), TOML, ids=[repr(text.removeprefix(POISSON)) for text, _ in TOML])
+@pytest.mark.parametrize(
+    ("text", "words"), TOML, ids=[repr(text.removeprefix(POISSON)) for text, _ in TOML]
+)
 def test_a_wrong_scenario_file_is_one_line(refused, tmp_path, text, words):
     (tmp_path / "jobs.csv").write_text(HEADER + "0,5\n")
     (tmp_path / "bad.toml").write_bytes(text.encode("latin-1"))
@@ -273,28 +388,53 @@ LOGS = [
     ("\x00\x01\x02", "", ["not a text file"]),  # binary: zero bytes
     ("\xff\xfe\x9d", "", ["not a text file"]),  # binary: not UTF-8
     ("0,5\n1,6\n", "", ["line 1", "submit_s or timestamp"]),  # no header
-    ("submit_s,seconds\n0,5\n", "", ["line 1", "service_s", "submit_s, seconds"]),  # no service times
-    ("start,service_s\n0,5\n", "", ["line 1", "submit_s or timestamp", "start, service_s"]),  # no submissions
-    (HEADER + "0,5\n", "--trace-format gentd26", ["line 1", "gmt_create", "submit_s, service_s"]),  # another format's file
+    # no service times
+    ("submit_s,seconds\n0,5\n", "", ["line 1", "service_s", "submit_s, seconds"]),
+    # no submissions
+    ("start,service_s\n0,5\n", "", ["line 1", "submit_s or timestamp", "start, service_s"]),
+    # another format's file
+    (HEADER + "0,5\n", "--trace-format gentd26", ["line 1", "gmt_create", "submit_s, service_s"]),
     (HEADER + '0,5\n1,"6\n', "", ["line 3", "not CSV"]),  # cut off within quotes
     (HEADER + "0,nan\n", "", ["no usable job"]),  # the only row is bad
-    (HEADER + "0,5\n1,6\n2\n", "--strict", ["line 4", "1 fields, not 2", "strict"]),  # the last row is cut off
+    # the last row is cut off
+    (HEADER + "0,5\n1,6\n2\n", "--strict", ["line 4", "1 fields, not 2", "strict"]),
     (HEADER + "0,5\n1,6,7\n", "--strict", ["line 3", "3 fields, not 2"]),  # a field too many
-    (HEADER + "0,5\n1,nan\n", "--strict", ["line 3", "service_s", "nan", "number >= 0"]),  # not a number
+    # not a number
+    (HEADER + "0,5\n1,nan\n", "--strict", ["line 3", "service_s", "nan", "number >= 0"]),
     (HEADER + "0,5\n1,-6\n", "--strict", ["line 3", "service_s", "-6", "number >= 0"]),  # negative
     (HEADER + "1,0\n", "--strict", ["no usable job", "1 of run time 0"]),  # no work at all
-    (HEADER + "0,5\n1,inf\n", "--strict", ["line 3", "service_s", "inf", "number >= 0"]),  # never ends
+    # never ends
+    (HEADER + "0,5\n1,inf\n", "--strict", ["line 3", "service_s", "inf", "number >= 0"]),
     (HEADER + "0,5\n1,long\n", "--strict", ["line 3", "service_s", "'long'", "number"]),  # a text
     (HEADER + "1,\n", "--strict", ["no usable job", "1 of no run time"]),  # an empty cell
-    (HEADER + "0,5\n-1,6\n", "--strict", ["line 3", "submit_s", "-1", "number >= 0"]),  # before the start
+    # before the start
+    (HEADER + "0,5\n-1,6\n", "--strict", ["line 3", "submit_s", "-1", "number >= 0"]),
     (HEADER + "0,5\nnan,6\n", "--strict", ["line 3", "submit_s", "nan", "number >= 0"]),  # no time
-    ("timestamp,service_s\nsoon,5\n", "--strict", ["line 2", "timestamp", "'soon'", "YYYY-MM-DD HH:MM:SS"]),  # no time
-    ("submit_s,service_s,deadline_s\n9,5,8\n", "--strict", ["line 2", "deadline_s", "'8'", "submission"]),  # due before it comes
-    ("submit_s,service_s,deadline_s\n9,5,x\n", "--strict", ["line 2", "deadline_s", "'x'", "number"]),  # a text
-    ("submit_s,service_s,gpus\n0,5,1.5\n", "--strict", ["line 2", "gpus", "'1.5'", "whole number"]),  # a fraction
+    # no time
+    (
+        "timestamp,service_s\nsoon,5\n",
+        "--strict",
+        ["line 2", "timestamp", "'soon'", "YYYY-MM-DD HH:MM:SS"],
+    ),
+    # due before it comes
+    (
+        "submit_s,service_s,deadline_s\n9,5,8\n",
+        "--strict",
+        ["line 2", "deadline_s", "'8'", "submission"],
+    ),
+    # a text
+    (
+        "submit_s,service_s,deadline_s\n9,5,x\n",
+        "--strict",
+        ["line 2", "deadline_s", "'x'", "number"],
+    ),
+    # a fraction
+    ("submit_s,service_s,gpus\n0,5,1.5\n", "--strict", ["line 2", "gpus", "'1.5'", "whole number"]),
     ("submit_s,service_s,gpus\n0,5,0\n", "--strict", ["no usable job", "1 of no GPU"]),  # none
-    ("submit_s,service_s,weight\n0,5,-1\n", "--strict", ["line 2", "weight", "-1", "number >= 0"]),  # negative
-    (HEADER + "5,5\n3,5\n9,5\n", "--strict", ["out of order", "line 3", "strict"]),  # the second row comes first
+    # negative
+    ("submit_s,service_s,weight\n0,5,-1\n", "--strict", ["line 2", "weight", "-1", "number >= 0"]),
+    # the second row comes first
+    (HEADER + "5,5\n3,5\n9,5\n", "--strict", ["out of order", "line 3", "strict"]),
     (HEADER + "0,5\n", "--window 0", ["window", "'0'", "FROM:TO", "seconds"]),  # one bound
     (HEADER + "0,5\n", "--window :", ["window", "':'", "FROM:TO"]),  # none
     (HEADER + "0,5\n", "--window 0:inf", ["window", "'0:inf'", "FROM:TO"]),  # not finite
@@ -302,19 +442,33 @@ LOGS = [
     (HEADER + "0,5\n", "--window 9:0", ["window", "'9:0'", "FROM before TO"]),  # reversed
     (HEADER + "0,5\n", "--window 9:9", ["window", "'9:9'", "FROM before TO"]),  # nothing between
     (HEADER + "0,5\n", "--window 10:20", ["no usable job", "10:20"]),  # no job in it
-    (HEADER + "0,5\n", "--window 2024-11-20:2024-11-22", ["window", "'2024-11-20:2024-11-22'", "seconds"]),  # the axis is seconds
-    ("timestamp,service_s\n2024-11-20,5\n", "--window 0:10", ["window", "'0:10'", "timestamps"]),  # the axis is time
-    ("timestamp,service_s\n2024-11-20,5\n", "--window 2024-11-22:2024-11-20", ["window", "FROM before TO"]),  # reversed
+    # the axis is seconds
+    (
+        HEADER + "0,5\n",
+        "--window 2024-11-20:2024-11-22",
+        ["window", "'2024-11-20:2024-11-22'", "seconds"],
+    ),
+    # the axis is time
+    ("timestamp,service_s\n2024-11-20,5\n", "--window 0:10", ["window", "'0:10'", "timestamps"]),
+    # reversed
+    (
+        "timestamp,service_s\n2024-11-20,5\n",
+        "--window 2024-11-22:2024-11-20",
+        ["window", "FROM before TO"],
+    ),
     (
         "timestamp,service_s\n2024-11-20,5\n",
         "--window 2024-11-31:2024-12-02",
         ["window", "'2024-11-31:2024-12-02'"],
     ),  # no such day
-    ("timestamp,service_s\n", "--window 2024-11-20:2024-11-22", ["no usable job"]),  # the window is right, the file is empty
+    # the window is right, the file is empty
+    ("timestamp,service_s\n", "--window 2024-11-20:2024-11-22", ["no usable job"]),
 ]
 
 
-@pytest.mark.parametrize(("text", "options", "words"), LOGS, ids=[repr(f"{text}{options}") for text, options, _ in LOGS])
+@pytest.mark.parametrize(
+    ("text", "options", "words"), LOGS, ids=[repr(f"{text}{options}") for text, options, _ in LOGS]
+)
 def test_a_log_that_cannot_be_used_is_one_line(refused, tmp_path, caplog, text, options, words):
     (tmp_path / "bad.csv").write_bytes(text.encode("latin-1"))
     holds(refused("run", "--trace", "bad.csv", *options.split()), ["bad.csv", *words])
@@ -326,7 +480,10 @@ def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(tmp_path, c
     log = cg.trace(path).workload
     assert log.submit_s == (0.0, 5.0)
     [note] = caplog.messages
-    holds(note, ["log.csv", "5 bad rows", "line 3", "line 4", "line 5", "line 6", "line 8", "left out"])
+    holds(
+        note,
+        ["log.csv", "5 bad rows", "line 3", "line 4", "line 5", "line 6", "line 8", "left out"],
+    )
 
 
 def test_of_many_bad_rows_ten_are_shown(tmp_path, caplog):
@@ -367,7 +524,13 @@ def only(*times, **rest):
 
 def loaded(**changes):
     """A workload as if from a log of two jobs."""
-    columns = {"submit_s": (0.0, 1.0), "service_s": (5.0, 6.0), "deadline_s": (NAN, NAN), "gpus": (1, 1), "weight": (1.0, 1.0)}
+    columns = {
+        "submit_s": (0.0, 1.0),
+        "service_s": (5.0, 6.0),
+        "deadline_s": (NAN, NAN),
+        "gpus": (1, 1),
+        "weight": (1.0, 1.0),
+    }
     return cg.LoggedWorkload(**{**columns, **changes})
 
 
@@ -378,16 +541,25 @@ PYTHON = [
     (lambda: cg.day("quiet", slots=0), ["slots", "0", "whole number >= 1"]),  # none
     (lambda: cg.day("quiet", slots=1.5), ["slots", "1.5", "whole number >= 1"]),  # a fraction
     (lambda: cg.day("quiet", slots="five"), ["slots", "'five'", "list"]),  # a text
-    (lambda: cg.day("quiet", slots=["RTX 3091"]), ["'RTX 3091'", "mean 'RTX 3090'"]),  # no such type
+    # no such type
+    (lambda: cg.day("quiet", slots=["RTX 3091"]), ["'RTX 3091'", "mean 'RTX 3090'"]),
     (lambda: cg.day("quiet", jobs=1.5), ["jobs", "1.5", "whole number >= 1"]),  # a fraction
     (lambda: cg.day("quiet", rate_per_s=-1), ["rate_per_s", "-1", "number > 0"]),  # negative
     (lambda: cg.day("quiet", rate_per_s=NAN), ["rate_per_s", "nan", "number > 0"]),  # not a number
-    (lambda: cg.day("quiet", tight_fraction=1.1), ["tight_fraction", "1.1", "from 0 to 1"]),  # more than all
+    # more than all
+    (lambda: cg.day("quiet", tight_fraction=1.1), ["tight_fraction", "1.1", "from 0 to 1"]),
     (lambda: cg.day("quiet", free_types="yes"), ["free_types", "'yes'"]),  # a text
-    (lambda: cg.day("quiet", free_types="False"), ["free_types", "'False'"]),  # a text, which would count as true
-    (lambda: cg.day("quiet", clock="print"), ["clock", "'print'", "mean 'printed'"]),  # no such clock
-    (lambda: cg.PoissonWorkload(3, 0.1, (0.5, 0.4)), ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"]),  # shares below one
-    (lambda: cg.PoissonWorkload(3, 0.1, (0.5, NAN)), ["complexity_mix", "nan", "from 0 to 1"]),  # not a number
+    # a text, which would count as true
+    (lambda: cg.day("quiet", free_types="False"), ["free_types", "'False'"]),
+    # no such clock
+    (lambda: cg.day("quiet", clock="print"), ["clock", "'print'", "mean 'printed'"]),
+    # shares below one
+    (
+        lambda: cg.PoissonWorkload(3, 0.1, (0.5, 0.4)),
+        ["complexity_mix", "(0.5, 0.4)", "sum to 1", "0.9"],
+    ),
+    # not a number
+    (lambda: cg.PoissonWorkload(3, 0.1, (0.5, NAN)), ["complexity_mix", "nan", "from 0 to 1"]),
     (lambda: cg.PoissonWorkload(3, 0.1, ()), ["complexity_mix", "()", "sum to 1"]),  # none
     (lambda: cg.PoissonWorkload(0, 0.1), ["jobs", "0", "whole number >= 1"]),  # none
     (lambda: only(9.0, 3.0), ["job 0", "submit_s", "9.0", "3.0"]),  # due before it comes
@@ -404,12 +576,26 @@ PYTHON = [
     (lambda: cg.JobList(()), ["jobs", "()", "at least one"]),  # none
     (lambda: cg.JobList((JOB, cg.Job(2, 1.0, 9.0))), ["ids", "[0, 2]", "0, 1, 2"]),  # a gap
     (lambda: cg.JobList((cg.Job(1, 0.0, 9.0), JOB)), ["ids", "[1, 0]", "0, 1, 2"]),  # out of order
-    (lambda: cg.JobList((cg.Job(0, 5.0, 9.0), cg.Job(1, 1.0, 9.0))), ["submissions", "[5.0, 1.0]", "order"]),  # times fall
-    (lambda: cg.GpuType("A", 1.0, (5.0, -1.0), 0.5), ["mean_execution_s of A", "-1.0", "number > 0"]),  # a negative time
+    # times fall
+    (
+        lambda: cg.JobList((cg.Job(0, 5.0, 9.0), cg.Job(1, 1.0, 9.0))),
+        ["submissions", "[5.0, 1.0]", "order"],
+    ),
+    # a negative time
+    (
+        lambda: cg.GpuType("A", 1.0, (5.0, -1.0), 0.5),
+        ["mean_execution_s of A", "-1.0", "number > 0"],
+    ),
     (lambda: cg.GpuType("A", 1.0, (), 0.5), ["mean_execution_s of A", "()"]),  # no time
-    (lambda: cg.GpuType("A", -1.0, (5.0,), 0.5), ["price_usd_per_h of A", "-1.0", "number >= 0"]),  # a negative price
-    (lambda: cg.GpuType("A", 1.0, (5.0,), 1.5), ["high_stock_probability of A", "1.5", "from 0 to 1"]),  # more than certain
-    (lambda: cg.GpuType("A", 1.0, (5.0,), 0.5, 0), ["speed of A", "0", "number > 0"]),  # stands still
+    # a negative price
+    (lambda: cg.GpuType("A", -1.0, (5.0,), 0.5), ["price_usd_per_h of A", "-1.0", "number >= 0"]),
+    # more than certain
+    (
+        lambda: cg.GpuType("A", 1.0, (5.0,), 1.5),
+        ["high_stock_probability of A", "1.5", "from 0 to 1"],
+    ),
+    # stands still
+    (lambda: cg.GpuType("A", 1.0, (5.0,), 0.5, 0), ["speed of A", "0", "number > 0"]),
     (lambda: cg.GpuType("", 1.0, (5.0,), 0.5), ["name", "''", "not empty"]),  # no name
     (
         lambda: cg.Market(delay_s=((10.0, 0.0), (1.0, 2.0), (3.0, 4.0))),
@@ -423,14 +609,18 @@ PYTHON = [
     (lambda: cg.Clock(((0, 1.0),), start_h=24), ["start_h", "24", "below 24"]),  # no such hour
     (lambda: cg.Service("gamma"), ["distribution", "'gamma'", "lognormal"]),  # no such law
     (lambda: cg.Service(sigma=()), ["sigma", "()"]),  # none
-    (lambda: cg.DeadlineClasses(tight_window_s=0), ["tight_window_s", "0", "number > 0"]),  # no window
-    (lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=()), ["slots", "()", "at least one"]),  # none
+    # no window
+    (lambda: cg.DeadlineClasses(tight_window_s=0), ["tight_window_s", "0", "number > 0"]),
+    # none
+    (lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=()), ["slots", "()", "at least one"]),
     (
         lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=(replace(A, name="H100"),)),
         ["H100", "RTX 3090"],
     ),  # a slot's type cannot be rented
     (
-        lambda: cg.Scenario("x", cg.JobList((JOB,)), slots=(A,), gpus=(A, replace(A, price_usd_per_h=9.0))),
+        lambda: cg.Scenario(
+            "x", cg.JobList((JOB,)), slots=(A,), gpus=(A, replace(A, price_usd_per_h=9.0))
+        ),
         ["RTX 3090"],
     ),  # two types of one name
     (
@@ -446,22 +636,41 @@ PYTHON = [
     (lambda: loaded(gpus=(1, 0)), ["gpus", "0"]),  # none
     (lambda: cg.make_policy("fifoo"), ["policy", "'fifoo'", "mean 'fifo'"]),  # not a policy
     (lambda: cg.make_policy(5), ["policy", "5", "function of a view"]),  # neither name nor function
-    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=-1), ["seed", "-1", "whole number >= 0"]),  # negative
-    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=1.5), ["seed", "1.5", "whole number >= 0"]),  # a fraction
+    # negative
+    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=-1), ["seed", "-1", "whole number >= 0"]),
+    # a fraction
+    (lambda: cg.simulate(cg.day("quiet"), "fifo", seed=1.5), ["seed", "1.5", "whole number >= 0"]),
     (lambda: cg.compare(cg.day("quiet"), [], [0]), ["policies", "[]", "at least one"]),  # none
     (lambda: cg.compare(cg.day("quiet"), ["fifo"], []), ["seeds", "[]", "at least one"]),  # none
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [1, 1]), ["seeds", "[1, 1]", "once"]),  # the same twice
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0, -1]), ["seed", "-1", "whole number >= 0"]),  # negative
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], 5), ["seeds", "5"]),  # a number in place of several
-    (lambda: cg.compare(cg.day("quiet"), ["fifo", "fifo"], [0]), ["policies", "'fifo', 'fifo'", "differ"]),  # the same twice
-    (lambda: cg.compare(cg.day("quiet"), "fifo", [0]), ["policies", "'fifo'"]),  # a text in place of a list
-    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0], 0), ["executor", "0", "whole number >= 1"]),  # no process
-    (lambda: cg.compare(cg.day("quiet"), [lambda view: LOCK], [0], 2), ["<lambda>", "another process"]),  # cannot be sent there
+    # the same twice
+    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [1, 1]), ["seeds", "[1, 1]", "once"]),
+    # negative
+    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0, -1]), ["seed", "-1", "whole number >= 0"]),
+    # a number in place of several
+    (lambda: cg.compare(cg.day("quiet"), ["fifo"], 5), ["seeds", "5"]),
+    # the same twice
+    (
+        lambda: cg.compare(cg.day("quiet"), ["fifo", "fifo"], [0]),
+        ["policies", "'fifo', 'fifo'", "differ"],
+    ),
+    # a text in place of a list
+    (lambda: cg.compare(cg.day("quiet"), "fifo", [0]), ["policies", "'fifo'"]),
+    # no process
+    (lambda: cg.compare(cg.day("quiet"), ["fifo"], [0], 0), ["executor", "0", "whole number >= 1"]),
+    # cannot be sent there
+    (
+        lambda: cg.compare(cg.day("quiet"), [lambda view: LOCK], [0], 2),
+        ["<lambda>", "another process"],
+    ),
     (lambda: cg.simulate(cg.day("quiet"), "fifo", records=False).jobs, ["records"]),  # not kept
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), PYTHON, ids=[f"{number}-{words[0]}" for number, (_, words) in enumerate(PYTHON)])
+@pytest.mark.parametrize(
+    ("call", "words"),
+    PYTHON,
+    ids=[f"{number}-{words[0]}" for number, (_, words) in enumerate(PYTHON)],
+)
 def test_a_wrong_value_in_python_is_an_input_error_of_one_line(call, words):
     with pytest.raises(cg.InputError) as caught:
         call()
@@ -487,24 +696,39 @@ job = [
 """
 
 ANSWERS = [
-    # (body of rule(view), with `first` to remember things, what the one line must name beside policy and time)
-    ("first = first or view.queue; return [(first[0], view.idle[0])]", ["job 0", "not waiting"]),  # a running job
+    # (body of rule(view), with `first` to remember things, what the one line must name beside
+    # policy and time)
+    # a running job
+    ("first = first or view.queue; return [(first[0], view.idle[0])]", ["job 0", "not waiting"]),
     ("return [(view.queue[0], view.slots[0])]", ["job 1", "slot 0", "busy"]),  # a busy slot
-    ("first = first or view.idle; return [(view.queue[0], first[0])]", ["job 1", "slot 0", "busy"]),  # as it was when idle
-    ("return [(view.queue[0], slot) for slot in view.idle]", ["job 0", "not waiting", "twice"]),  # the same job twice
-    ("return [(job, view.idle[0]) for job in view.queue]", ["job 1", "slot 0", "given away"]),  # one slot twice
-    ("return [(view.queue[0], cg.SlotView(0, view.idle[0].gpu))]", ["job 0", "slot 0"]),  # a slot of its own making
-    ("return [(view.queue[0], cg.SlotView(7, view.idle[0].gpu))]", ["job 0", "index=7", "no slot"]),  # a slot that is not there
-    ("return [(view.queue[0], cg.SlotView('0', view.idle[0].gpu))]", ["job 0", "index='0'", "no slot"]),  # a text as index
-    ("return [(view.queue[0], cg.SlotView(0, 'RTX 3090'))]", ["job 0", "slot", "RTX 3090"]),  # a name in place of a type
+    # as it was when idle
+    ("first = first or view.idle; return [(view.queue[0], first[0])]", ["job 1", "slot 0", "busy"]),
+    # the same job twice
+    ("return [(view.queue[0], slot) for slot in view.idle]", ["job 0", "not waiting", "twice"]),
+    # one slot twice
+    ("return [(job, view.idle[0]) for job in view.queue]", ["job 1", "slot 0", "given away"]),
+    # a slot of its own making
+    ("return [(view.queue[0], cg.SlotView(0, view.idle[0].gpu))]", ["job 0", "slot 0"]),
+    # a slot that is not there
+    ("return [(view.queue[0], cg.SlotView(7, view.idle[0].gpu))]", ["job 0", "index=7", "no slot"]),
+    # a text as index
+    (
+        "return [(view.queue[0], cg.SlotView('0', view.idle[0].gpu))]",
+        ["job 0", "index='0'", "no slot"],
+    ),
+    # a name in place of a type
+    ("return [(view.queue[0], cg.SlotView(0, 'RTX 3090'))]", ["job 0", "slot", "RTX 3090"]),
     ("return [(view.queue[0], 0)]", ["job 0", "0", "no slot"]),  # an index in place of a slot
     ("return [(view.queue[0], None)]", ["job 0", "None", "no slot"]),  # nothing in place of a slot
-    ("return [(cg.Job(0, 0, 9), view.idle[0])]", ["job 0", "not waiting"]),  # a job of its own making
+    # a job of its own making
+    ("return [(cg.Job(0, 0, 9), view.idle[0])]", ["job 0", "not waiting"]),
     ("return [(0, view.idle[0])]", ["0", "not a job"]),  # an id in place of a job
     ("return [(view.idle[0], view.queue[0])]", ["SlotView", "not a job"]),  # the wrong way round
     ("return 1 / 0", ["raised ZeroDivisionError", "division by zero"]),  # raises
-    ("raise ValueError('two\\nlines')", ["raised ValueError", "two"]),  # raises with a message of two lines
-    ("yield (view.queue[0], view.idle[0]); raise KeyError('late')", ["raised KeyError", "late"]),  # raises after an answer
+    # raises with a message of two lines
+    ("raise ValueError('two\\nlines')", ["raised ValueError", "two"]),
+    # raises after an answer
+    ("yield (view.queue[0], view.idle[0]); raise KeyError('late')", ["raised KeyError", "late"]),
     ("return view.nothing", ["raised AttributeError", "nothing"]),  # asks for what is not there
     ("view.now_s = 0", ["raised AttributeError", "now_s"]),  # writes to its view
     ("return 5", ["5"]),  # a number
@@ -512,30 +736,43 @@ ANSWERS = [
     ("return [1, 2]", ["answered 1", "neither a pair"]),  # not pairs
     ("return 'ab'", ["answered 'a'", "neither a pair"]),  # a text
     ("return view.queue", ["Job(id=0", "neither a pair"]),  # jobs without slots
-    ("return [(view.queue[0], *view.idle)]", ["Job(id=0", "neither a pair"]),  # slots that are not in a tuple of their own
-    ("return None", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),  # nothing, for ever
-    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),  # an empty list, for ever
+    # slots that are not in a tuple of their own
+    ("return [(view.queue[0], *view.idle)]", ["Job(id=0", "neither a pair"]),
+    # nothing, for ever
+    ("return None", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
+    # an empty list, for ever
+    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
     ("return [cg.Wake(view.now_s - 5)]", ["-5", "woken", "after 0 s"]),  # in the past
     ("return [cg.Wake(view.now_s)]", ["0", "woken", "after 0 s"]),  # at the present
     ("return [cg.Wake(math.nan)]", ["nan", "woken", "finite"]),  # at no time
     ("return [cg.Wake(math.inf)]", ["inf", "woken", "finite"]),  # never
     ("return [cg.Wake('soon')]", ["'soon'", "woken", "finite"]),  # a text
-    ("return [cg.Wake(view.now_s + 1)]", ["4 waiting jobs", "wake-ups"]),  # for ever, without an assignment
-    ("return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]", ["job 3", "1 slots", "needs 2"]),  # too few slots
+    # for ever, without an assignment
+    ("return [cg.Wake(view.now_s + 1)]", ["4 waiting jobs", "wake-ups"]),
+    # too few slots
+    (
+        "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",
+        ["job 3", "1 slots", "needs 2"],
+    ),
     ("return [(view.queue[0], view.idle)]", ["job 0", "2 slots", "needs 1"]),  # too many slots
     (
         "return [(job, view.idle[:1] * 2) for job in view.queue if job.gpus > 1]",
         ["job 3", "slot 0", "given away"],
     ),  # one slot twice
 ]
-RULE = "import math\nimport cgrsp_simpy as cg\nfirst = None\ndef rule(view):\n    global first\n    "
+RULE = (
+    "import math\nimport cgrsp_simpy as cg\nfirst = None\ndef rule(view):\n    global first\n    "
+)
 
 
 @pytest.mark.parametrize(("body", "words"), ANSWERS, ids=[body for body, _ in ANSWERS])
 def test_a_wrong_answer_of_a_policy_is_one_line(refused, tmp_path, body, words):
     (tmp_path / "trial.toml").write_text(TRIAL)
     (tmp_path / "my_rules.py").write_text(RULE + body + "\n")
-    holds(refused("run", "trial.toml", "--policy", "my_rules.py:rule"), ["policy 'rule'", "at t =", *words])
+    holds(
+        refused("run", "trial.toml", "--policy", "my_rules.py:rule"),
+        ["policy 'rule'", "at t =", *words],
+    )
 
 
 @pytest.mark.parametrize(("body", "words"), ANSWERS, ids=[body for body, _ in ANSWERS])
@@ -565,29 +802,42 @@ def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
     def rule(view):
         return [(view.queue[0], cg.SlotView(0, replace(view.idle[0].gpu, price_usd_per_h=0.0)))]
 
-    with pytest.raises(cg.PolicyError, match="job 0 to slot 0 as RTX 3090, which the view did not offer"):
+    with pytest.raises(
+        cg.PolicyError, match="job 0 to slot 0 as RTX 3090, which the view did not offer"
+    ):
         cg.simulate(cg.day("quiet", free_types=True), rule)
 
 
 FILES = [
     # (the file, policy, what the one line must name beside the file)
     ("def rule(view:\n    pass\n", "my_rules.py:rule", ["SyntaxError", "line 1"]),  # a syntax error
-    ("def rule(view):\nreturn\n", "my_rules.py:rule", ["IndentationError", "line 2"]),  # not indented
-    ("import no_such_module\n", "my_rules.py:rule", ["ModuleNotFoundError", "no_such_module"]),  # fails when loaded
+    # not indented
+    ("def rule(view):\nreturn\n", "my_rules.py:rule", ["IndentationError", "line 2"]),
+    # fails when loaded
+    ("import no_such_module\n", "my_rules.py:rule", ["ModuleNotFoundError", "no_such_module"]),
     (
         "def role(view):\n    return []\n",
         "my_rules.py:rule",
         ["function", "'rule'", "mean 'role'"],
     ),  # no such function; the nearest
     ("rule = 5\n", "my_rules.py:rule", ["function", "'rule'"]),  # not a function
-    ("def rule(view):\n    return []\n", "my_rules.py", ["function", "''", "rule"]),  # which function?
-    ("def rule(view):\n    return []\n", "my_rules.py:", ["function", "''", "rule"]),  # which function?
+    # which function?
+    ("def rule(view):\n    return []\n", "my_rules.py", ["function", "''", "rule"]),
+    # which function?
+    ("def rule(view):\n    return []\n", "my_rules.py:", ["function", "''", "rule"]),
     ("\x00", "my_rules.py:rule", ["cannot be loaded"]),  # binary
-    ("def rule():\n    return []\n", "my_rules.py:rule", ["'rule'", "raised TypeError", "positional arguments"]),  # takes no view
+    # takes no view
+    (
+        "def rule():\n    return []\n",
+        "my_rules.py:rule",
+        ["'rule'", "raised TypeError", "positional arguments"],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "policy", "words"), FILES, ids=[f"{text!r}, {policy}" for text, policy, _ in FILES])
+@pytest.mark.parametrize(
+    ("text", "policy", "words"), FILES, ids=[f"{text!r}, {policy}" for text, policy, _ in FILES]
+)
 def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
     holds(refused("run", "--day", "quiet", "--policy", policy), words)
@@ -600,7 +850,11 @@ WIDE = [
     ("wide.csv", "submit_s,service_s,gpus\n0,5,1\n1,5,8\n", ["--trace", "wide.csv"]),
     (
         "wide.toml",
-        "[workload]\njob = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0, deadline_s = 9, gpus = 8}]",
+        (
+            "[workload]\n"
+            "job = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0, deadline_s"
+            " = 9, gpus = 8}]"
+        ),
         ["wide.toml"],
     ),
 ]
@@ -608,7 +862,9 @@ WIDE = [
 
 @pytest.mark.parametrize("policy", ["fifo", "random", "rh"])
 @pytest.mark.parametrize(("name", "text", "options"), WIDE, ids=["csv", "toml"])
-def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(refused, tmp_path, name, text, options, policy):
+def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
+    refused, tmp_path, name, text, options, policy
+):
     (tmp_path / name).write_text(text)
     holds(refused("run", *options, "--policy", policy), ["job 1", "8", "5"])
 
@@ -617,7 +873,12 @@ def test_a_worker_process_that_dies_is_one_line(tmp_path):
     (tmp_path / "my_rules.py").write_text("import os\ndef rule(view):\n    os._exit(1)\n")
     command = "compare --day quiet --seeds 2 --workers 2 --policies my_rules.py:rule".split()
     done = subprocess.run(
-        [sys.executable, "-m", "cgrsp_simpy", *command], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30
+        [sys.executable, "-m", "cgrsp_simpy", *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
     )
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

@@ -15,7 +15,13 @@ PAPERS = {  # of each text: its title, and the names that it, or its publisher, 
     "Modeling and Analyzing Waiting Policies": ["Ambati", "Bashir", "Irwin", "Shenoy"],
     "Heterogeneous GPU Scheduling": [],
     "Reducing Fragmentation and Starvation": ["Mamirov"],
-    "Efficient Scheduling for GPU-Based Neural Network Training": ["Du", "Wu", "Hou", "Nie", "Song"],
+    "Efficient Scheduling for GPU-Based Neural Network Training": [
+        "Du",
+        "Wu",
+        "Hou",
+        "Nie",
+        "Song",
+    ],
 }
 
 
@@ -27,7 +33,11 @@ def test_every_reference_has_authors_with_names():
     assert len(REFERENCES) == len(PAPERS)
     for reference in REFERENCES:
         authors = reference.split("    authors:\n")[1]
-        number = len(re.findall(r"^      - ", re.split(r"^    \S", authors, flags=re.MULTILINE)[0], re.MULTILINE))
+        number = len(
+            re.findall(
+                r"^      - ", re.split(r"^    \S", authors, flags=re.MULTILINE)[0], re.MULTILINE
+            )
+        )
         given = re.findall(r"^        given-names: \S", reference, re.MULTILINE)
         if NO_AUTHOR in reference:
             assert re.search(r"^      - alias: \S", reference, re.MULTILINE)
@@ -38,7 +48,9 @@ def test_every_reference_has_authors_with_names():
 
 @pytest.mark.parametrize("title", PAPERS)
 def test_the_names_are_those_of_the_text(title):
-    (reference,) = [reference for reference, its in zip(REFERENCES, TITLES) if its.startswith(title)]
+    (reference,) = [
+        reference for reference, its in zip(REFERENCES, TITLES) if its.startswith(title)
+    ]
     assert families(reference) == PAPERS[title]
 
 
@@ -49,6 +61,8 @@ def test_what_the_readme_cites_is_there():
     known = {"CITATION.cff", *(f"“{title}”" for title in TITLES)}
     for reference in REFERENCES:
         names = families(reference)
-        known |= {f"{names[0]} et al." if len(names) > 2 else " and ".join(names)} if names else set()
+        known |= (
+            {f"{names[0]} et al." if len(names) > 2 else " and ".join(names)} if names else set()
+        )
     assert set(cited) <= known
     assert len(set(cited)) == len(REFERENCES)  # the file itself, and all but the thesis

@@ -30,7 +30,10 @@ def gangs(seed, free_types=False):
     """Jobs of one to four GPUs that come at random."""
     rng = np.random.default_rng(seed)
     times_s = np.sort(rng.uniform(0, 3000, 40))
-    jobs = [cg.Job(i, s, s + 2000, int(rng.integers(1, 4)), bool(i % 3), int(rng.integers(1, 5))) for i, s in enumerate(times_s)]
+    jobs = [
+        cg.Job(i, s, s + 2000, int(rng.integers(1, 4)), bool(i % 3), int(rng.integers(1, 5)))
+        for i, s in enumerate(times_s)
+    ]
     return cg.Scenario("gangs", cg.JobList(jobs), cg.round_robin(5), free_types=free_types)
 
 
@@ -55,7 +58,9 @@ def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
         assert [slot for slot, _ in had] == own["place"][::2].tolist()
         prices = sum(run.scenario.gpus[gpu].price_usd_per_h for _, gpu in had)
         assert job["cost_usd"] == pytest.approx(job["service_s"] * prices / 3600)
-        assert free_types or all(run.scenario.gpus[gpu] == run.scenario.slots[slot] for slot, gpu in had)
+        assert free_types or all(
+            run.scenario.gpus[gpu] == run.scenario.slots[slot] for slot, gpu in had
+        )
     for slot, held_s in enumerate(run.slot_held_s):
         own = np.sort(claims[claims["place"] == slot], order=["from_s", "to_s"])
         assert (own["from_s"][1:] >= own["to_s"][:-1]).all()  # one at a time
@@ -90,7 +95,9 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
     run = cg.simulate(cg.day("hectic", jobs=60), "rh")
     timeline, jobs = run.timeline, run.jobs
     assert (timeline.noun, timeline.policy, timeline.sizes) == ("slot", "rh", (1.0,) * 5)
-    assert timeline.places == tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots))
+    assert timeline.places == tuple(
+        f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)
+    )
     assert timeline.claims is run.claims
     for name, column in (
         ("job", "job"),
@@ -116,7 +123,12 @@ def test_a_gantt_chart_draws_a_job_on_all_its_slots(wide):
     ax = cg.plots.gantt(run, ax=figure.add_subplot())
     executing, provisioning = (each for each in ax.collections if isinstance(each, PolyCollection))
     for bars in (executing, provisioning):
-        assert sorted(round(float(bar.vertices[:, 1].mean())) for bar in bars.get_paths()) == [0, 1, 2, 3]
+        assert sorted(round(float(bar.vertices[:, 1].mean())) for bar in bars.get_paths()) == [
+            0,
+            1,
+            2,
+            3,
+        ]
     ends_min = {bar.vertices[:, 0].max() for bar in executing.get_paths()}
     assert ends_min == {run.jobs["finish_s"][0] / 60}
     assert [text.get_text() for text in ax.texts] == ["J0"] * 4
@@ -139,7 +151,9 @@ def test_an_animation_shows_a_job_on_all_its_slots(wide):
     assert [text.get_text() for text in bottom.texts[::2]] == ["job 0"] * 4 + [""]
     filled = bottom.collections[0]
     assert [to_hex(colour) for colour in filled.get_facecolor()] == [EXECUTING] * 4
-    assert [tuple(path.get_extents().p0.round(2)) for path in filled.get_paths()] == [(slot + 0.05, -0.95) for slot in range(4)]
+    assert [tuple(path.get_extents().p0.round(2)) for path in filled.get_paths()] == [
+        (slot + 0.05, -0.95) for slot in range(4)
+    ]
     assert to_hex(moving._fig.get_facecolor()) == IDLE  # the fifth
 
 

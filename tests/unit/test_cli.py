@@ -23,12 +23,16 @@ def youngest_first(view):
     return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)
 """
 FIGURES = (
-    "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd utilisation_pct makespan_h".split()
-)
+    "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd"
+    " utilisation_pct makespan_h"
+).split()
 
 
 def test_the_summary_of_a_docstring_is_its_first_paragraph_in_one_line():
-    assert summary("""Waits, and\n    looks again.\n\n    Then more.\n    """) == "Waits, and looks again."
+    assert (
+        summary("""Waits, and\n    looks again.\n\n    Then more.\n    """)
+        == "Waits, and looks again."
+    )
     assert summary("Waits.") == "Waits."
     assert summary(None) == ""
 
@@ -48,7 +52,9 @@ def printed(capsys):
 
 def process(line, **options):
     """Run a command in a process of its own."""
-    return subprocess.run([*CGRSP, *line.split()], capture_output=True, text=True, check=False, timeout=60, **options)
+    return subprocess.run(
+        [*CGRSP, *line.split()], capture_output=True, text=True, check=False, timeout=60, **options
+    )
 
 
 def rows_of(text):
@@ -62,23 +68,34 @@ def test_compare_json_holds_the_means_of_compare_in_python(printed):
     found = json.loads(printed("compare --day quiet --policies fifo,rh --seeds 4 --format json"))
     study = cg.compare(cg.day("quiet"), ["fifo", "rh"], range(4))
     assert found["policies"] == {
-        policy: {name: {"mean": value.mean, "ci95": [value.low, value.high], "n": value.n} for name, value in row.items()}
+        policy: {
+            name: {"mean": value.mean, "ci95": [value.low, value.high], "n": value.n}
+            for name, value in row.items()
+        }
         for policy, row in study.means().items()
     }
     assert list(found["policies"]) == ["fifo", "rh"]
     assert set(found["policies"]["rh"]) >= set(FIGURES)
-    assert all(value["ci95"][0] <= value["mean"] <= value["ci95"][1] for value in found["policies"]["rh"].values())
+    assert all(
+        value["ci95"][0] <= value["mean"] <= value["ci95"][1]
+        for value in found["policies"]["rh"].values()
+    )
     assert (found["scenario"], found["seeds"]) == ("quiet", [0, 1, 2, 3])
     assert found["differences"]["from"] == "fifo"
     assert list(found["differences"]["policies"]) == ["rh"]
 
 
 def test_compare_csv_is_a_row_a_policy_and_seed(printed):
-    rows = rows_of(printed("compare --day quiet --policies fifo,spt --seeds 3 --first-seed 7 --format csv"))
+    rows = rows_of(
+        printed("compare --day quiet --policies fifo,spt --seeds 3 --first-seed 7 --format csv")
+    )
     expected = cg.compare(cg.day("quiet"), ["fifo", "spt"], range(7, 10)).rows
-    assert [(row["policy"], int(row["seed"])) for row in rows] == [(p, s) for p in ("fifo", "spt") for s in (7, 8, 9)]
+    assert [(row["policy"], int(row["seed"])) for row in rows] == [
+        (p, s) for p in ("fifo", "spt") for s in (7, 8, 9)
+    ]
     for row, same in zip(rows, expected, strict=True):
-        assert row == {name: str(value) for name, value in same.items()}  # in full: the text gives the same number again
+        # in full: the text gives the same number again
+        assert row == {name: str(value) for name, value in same.items()}
 
 
 def test_compare_prints_a_table_with_intervals_and_tests_against_the_first_policy(printed):
@@ -105,29 +122,52 @@ def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(pr
     line = f"compare --day quiet --tight-fraction 0 --policies fifo,spt --seeds {seeds}"
     text = printed(f"{line} --format json")
     assert "NaN" not in text
-    assert json.loads(text)["policies"]["fifo"]["tight_miss_pct"] == {"mean": None, "ci95": [None, None], "n": 0}
+    assert json.loads(text)["policies"]["fifo"]["tight_miss_pct"] == {
+        "mean": None,
+        "ci95": [None, None],
+        "n": 0,
+    }
     assert "nan" not in printed(line)
     assert math.isnan(float(rows_of(printed(f"{line} --format csv"))[0]["tight_miss_pct"]))
 
 
 def test_a_part_with_an_equals_sign_belongs_to_the_policy_before_it(printed):
-    found = json.loads(printed("compare --day quiet --policies rh:reserve=2,gate=0.9,fifo --seeds 2 --format json"))
+    found = json.loads(
+        printed("compare --day quiet --policies rh:reserve=2,gate=0.9,fifo --seeds 2 --format json")
+    )
     assert list(found["policies"]) == ["rh:reserve=2,gate=0.9", "fifo"]
-    found = json.loads(printed("compare --day quiet --policies fifo,rh:gate=0.9,cadr:critical_ratio=5 --seeds 2 --format json"))
+    found = json.loads(
+        printed(
+            "compare --day quiet --policies fifo,rh:gate=0.9,cadr:critical_ratio=5 --seeds"
+            " 2 --format json"
+        )
+    )
     assert list(found["policies"]) == ["fifo", "rh:gate=0.9", "cadr:critical_ratio=5"]
 
 
 def test_a_parameter_reaches_its_policy(printed):
-    waits = json.loads(printed("compare --day surge --jobs-per-day 60 --policies spt,spt:cost_weight=1 --seeds 2 --format json"))
-    costs = [waits["policies"][policy]["cost_usd"]["mean"] for policy in ("spt", "spt:cost_weight=1")]
+    waits = json.loads(
+        printed(
+            "compare --day surge --jobs-per-day 60 --policies spt,spt:cost_weight=1 --seeds"
+            " 2 --format json"
+        )
+    )
+    costs = [
+        waits["policies"][policy]["cost_usd"]["mean"] for policy in ("spt", "spt:cost_weight=1")
+    ]
     assert costs[0] != costs[1]
 
 
 def test_the_scenario_options_are_those_of_day(printed):
-    line = "--day surge --slots 3 --tight-fraction 0.5 --jobs-per-day 40 --rate 0.01 --free-types --clock printed"
+    line = (
+        "--day surge --slots 3 --tight-fraction 0.5 --jobs-per-day 40 --rate 0.01 --free-types"
+        " --clock printed"
+    )
     scenario = cg.day("surge", 3, 0.5, 40, 0.01, True, "printed")
     rows = rows_of(printed(f"run {line} --policy cadr --seed 3 --format csv"))
-    assert [float(row["finish_s"]) for row in rows] == cg.simulate(scenario, "cadr", 3).jobs["finish_s"].tolist()
+    assert [float(row["finish_s"]) for row in rows] == cg.simulate(scenario, "cadr", 3).jobs[
+        "finish_s"
+    ].tolist()
 
 
 def test_without_a_scenario_it_is_a_hectic_day(printed):
@@ -142,7 +182,8 @@ def test_run_prints_every_figure(printed):
     assert title == "quiet, edf, seed 5"
     figures = cg.simulate(cg.day("quiet"), "edf", 5).summary()
     assert [line.split() for line in lines] == [
-        [name, str(value) if isinstance(value, int) else f"{value:.2f}"] for name, value in figures.items()
+        [name, str(value) if isinstance(value, int) else f"{value:.2f}"]
+        for name, value in figures.items()
     ]
 
 
@@ -185,7 +226,10 @@ def test_run_takes_a_scenario_file(printed, tmp_path):
     assert found["scenario"] == "normal"
     assert found["summary"] == cg.simulate(scenario, "spt", 2).summary()
     study = json.loads(printed(f"compare {path} --policies spt --seeds 3 --format json"))
-    assert study["policies"]["spt"]["wait_min"]["mean"] == cg.compare(scenario, ["spt"], range(3)).means()["spt"]["wait_min"].mean
+    assert (
+        study["policies"]["spt"]["wait_min"]["mean"]
+        == cg.compare(scenario, ["spt"], range(3)).means()["spt"]["wait_min"].mean
+    )
 
 
 # ---- policies, version ----
@@ -261,7 +305,12 @@ def test_what_was_left_out_of_a_log_and_what_was_loaded_go_to_stderr(tmp_path):
 def test_a_function_in_a_file_is_a_policy(printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(YOUNGEST)
-    found = json.loads(printed("compare --day normal --policies fifo,my_rules.py:youngest_first --seeds 2 --format json"))
+    found = json.loads(
+        printed(
+            "compare --day normal --policies fifo,my_rules.py:youngest_first --seeds"
+            " 2 --format json"
+        )
+    )
     assert list(found["policies"]) == ["fifo", "my_rules.py:youngest_first"]
     first = printed("run --day normal --policy my_rules.py:youngest_first").splitlines()[0]
     assert first == "normal, my_rules.py:youngest_first, seed 0"
@@ -276,12 +325,17 @@ def test_a_file_of_policies_may_hold_dataclasses(printed, tmp_path, monkeypatch)
         "    def __call__(self, view):\n        return zip(view.queue[: self.most], view.idle)\n\n"
         "rule = Rule()\n"
     )
-    assert printed("run --day quiet --policy my_rules.py:rule --format csv") == printed("run --day quiet --format csv")
+    assert printed("run --day quiet --policy my_rules.py:rule --format csv") == printed(
+        "run --day quiet --format csv"
+    )
 
 
 def test_the_figures_are_the_same_with_two_workers(tmp_path):
     (tmp_path / "my_rules.py").write_text(YOUNGEST)
-    line = "compare --day normal --policies my_rules.py:youngest_first,random,rh:reserve=2 --seeds 5 --format csv"
+    line = (
+        "compare --day normal --policies my_rules.py:youngest_first,random,rh:reserve=2 --seeds"
+        " 5 --format csv"
+    )
     alone, together = process(line, cwd=tmp_path), process(f"{line} --workers 2", cwd=tmp_path)
     assert (together.returncode, together.stderr) == (0, "")
     assert len(rows_of(together.stdout)) == 15
@@ -291,18 +345,25 @@ def test_the_figures_are_the_same_with_two_workers(tmp_path):
 # ---- an early end ----
 
 
-@pytest.mark.parametrize("line", ["run --day hectic --events", "run --day surge --format csv", "policies"])
+@pytest.mark.parametrize(
+    "line", ["run --day hectic --events", "run --day surge --format csv", "policies"]
+)
 def test_a_reader_that_leaves_early_ends_the_command_quietly(line):
-    command = subprocess.Popen([*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = subprocess.Popen(
+        [*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     with command:
-        if line != "policies":  # a short text fits the pipe: there the reader leaves before the first line
+        # a short text fits the pipe: there the reader leaves before the first line
+        if line != "policies":
             assert command.stdout.readline()
         command.stdout.close()
         assert command.stderr.read() == ""
     assert command.returncode == 0
 
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups are those of POSIX")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="signals and process groups are those of POSIX"
+)
 # Each process that loads this leaves a file with its number.
 TELLING = """
 import os, pathlib
@@ -310,18 +371,28 @@ pathlib.Path(f"{os.getpid()}.loaded").touch()
 def rule(view):
     return zip(view.queue, view.idle)
 """
-# A single run of it takes longer than an interrupt may: the workers have to be ended in the middle of one.
-LONG = "compare --day surge --jobs-per-day 2000000 --policies my_rules.py:rule --seeds 9 --workers 2"
+# A single run of it takes longer than an interrupt may: the workers have to be ended in
+# the middle of one.
+LONG = (
+    "compare --day surge --jobs-per-day 2000000 --policies my_rules.py:rule --seeds 9 --workers 2"
+)
 
 
 def interrupted(folder, line, send, ready, after_s):
-    """A long command that is interrupted some time after it is ready: its status, what it printed, the seconds it took to end.
+    """A long command that is interrupted some time after it is ready: its status, what it printed,
+    the seconds it took to end.
 
-    Its children hold the same stderr: that this can be read to its end means that none of them is left.
+    Its children hold the same stderr: that this can be read to its end means that none
+    of them is left.
     """
     (folder / "my_rules.py").write_text(TELLING)
     command = subprocess.Popen(
-        [*CGRSP, *line.split()], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*CGRSP, *line.split()],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         until = time.monotonic() + 20
@@ -355,7 +426,9 @@ def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
 
 
 @posix
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc"
+)
 @pytest.mark.parametrize("after_s", [0.05, 0.2, 0.4])
 def test_an_interrupt_while_the_workers_start_is_one_line_too(tmp_path, after_s):
     def ready(pid):
@@ -391,7 +464,8 @@ def test_a_comparison_is_written_as_csv(study, tmp_path):
     study.to_csv(tmp_path / "study.csv")
     rows = rows_of((tmp_path / "study.csv").read_text())
     assert [{**row, "seed": int(row["seed"])} for row in rows] == [
-        {name: value if name in ("policy", "seed") else str(value) for name, value in row.items()} for row in study.rows
+        {name: value if name in ("policy", "seed") else str(value) for name, value in row.items()}
+        for row in study.rows
     ]
 
 
@@ -427,7 +501,10 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
 
 
 @posix
-@pytest.mark.parametrize("line", ["run --day hectic --jobs-per-day 100000", "compare --day hectic --policies fifo --seeds 100"])
+@pytest.mark.parametrize(
+    "line",
+    ["run --day hectic --jobs-per-day 100000", "compare --day hectic --policies fifo --seeds 100"],
+)
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
     import fcntl
     import pty
@@ -436,7 +513,9 @@ def test_a_terminal_sees_a_progress_bar_after_a_second(line):
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen([*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=theirs) as command:
+    with subprocess.Popen(
+        [*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=theirs
+    ) as command:
         os.close(theirs)
         seen = b""
         try:

@@ -29,7 +29,9 @@ def said(capsys, *arguments, status=0):
 def test_a_study_holds_the_figures_of_single_runs():
     study = compare(Setting(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
     jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
-    row = next(row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1)
+    row = next(
+        row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1
+    )
     assert row == {
         "policy": "hps:monotone=true",
         "seed": 1,
@@ -43,7 +45,9 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkey
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
     setting, names = Setting(Offered(jobs=40)), ["fifo", "easy"]
     expected = compare(setting, names, range(3)).rows
-    assert compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
+    assert (
+        compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
+    )
     chunks = sorted((tmp_path / "out" / "chunks").iterdir())
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
@@ -57,7 +61,9 @@ def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
 
     monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
     study = compare(Setting(Offered(jobs=20)), ["fifo", "leaves"], range(2))
-    assert [row["policy"] for row in study.failures if row["error"].endswith("raised SystemExit: 0")] == ["leaves"] * 2
+    assert [
+        row["policy"] for row in study.failures if row["error"].endswith("raised SystemExit: 0")
+    ] == ["leaves"] * 2
 
 
 def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
@@ -71,11 +77,15 @@ def test_compare_prints_the_same_forms_as_cgrsp_compare(capsys):
 
 def test_jobs_that_arrive_at_once_have_no_throughput_in_any_format(tmp_path, capsys):
     log = tmp_path / "once.swf"
-    log.write_text("".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2)))
+    log.write_text(
+        "".join(f"{job} 7 -1 60 8 -1 -1 8 60 -1 1 1 1 1 -1 -1 -1 -1\n" for job in range(2))
+    )
     assert re.search(r"^throughput_per_h +-$", said(capsys, "run", "--trace", log), re.MULTILINE)
     text = said(capsys, "run", "--trace", log, "--format", "json")
     assert json.loads(text, parse_constant=pytest.fail)["summary"]["throughput_per_h"] is None
-    found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail)
+    found = json.loads(
+        said(capsys, "compare", "--trace", log, "--format", "json"), parse_constant=pytest.fail
+    )
     assert found["policies"]["fifo"]["utilisation_pct"]["mean"] is None
 
 
@@ -86,7 +96,9 @@ def test_run_prints_figures_classes_and_jobs(capsys):
     assert "inference" in text
     found = json.loads(said(capsys, *options, "--format", "json"))
     jobs = generate(Mix(), 30, 0.9, Cluster((8, 8, 4, 4, 4, 4)), 2)
-    assert found["summary"] == metrics(simulate(jobs, Cluster((8, 8, 4, 4, 4, 4)), make_scheduler("sjf")))
+    assert found["summary"] == metrics(
+        simulate(jobs, Cluster((8, 8, 4, 4, 4, 4)), make_scheduler("sjf"))
+    )
     rows = said(capsys, *options, "--format", "csv").splitlines()
     assert rows[0] == "job,arrival_s,gpus,duration_s,estimate_s,start_s,finish_s,nodes"
     assert len(rows) == 31
@@ -97,7 +109,10 @@ def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
     assert "at least 1.10 if the widest jobs are the shortest" in text
     assert "imply 2.31 (fifo), 1.94 (hps), 2.00 (pbs), 2.01 (sbs) GPU-hours a job" in text
-    assert "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in text
+    assert (
+        "hps: if GPUs and duration are independent, 78.2 % of 64 GPUs allow at most 14.1 jobs"
+        " an hour, not 25.8"
+    ) in text
     hps = [line for line in text.splitlines() if line.startswith("hps ")]
     assert len(hps) == 2 and sum("*" in line for line in hps) == 1
     assert text.count("independent") == 2 + 4  # nothing is called impossible without the condition
@@ -105,18 +120,26 @@ def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
 
 
 def test_least_variance_is_that_of_such_waits():
-    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 / 1000 ^ 2 x (1800 - rest) ^ 2."""
+    """12 of 1000 waits of 1800 s, the others equal, around a mean of 757 s: 12 x 988 / 1000 ^ 2 x
+    (1800 - rest) ^ 2.
+    """
     rest_s = (757_000 - 12 * 1800) / 988
-    assert table.least_variance(table.PUBLISHED["hps"]) == pytest.approx(12 * 988 / 1e6 * (1800 - rest_s) ** 2)
+    assert table.least_variance(table.PUBLISHED["hps"]) == pytest.approx(
+        12 * 988 / 1e6 * (1800 - rest_s) ** 2
+    )
 
 
 @pytest.mark.parametrize(
-    ("dynamic", "static", "expected"), [(5.0, 1.0, "yes"), (1.0, 5.0, "no"), (3.0, 3.0, "open")], ids=["better", "worse", "same"]
+    ("dynamic", "static", "expected"),
+    [(5.0, 1.0, "yes"), (1.0, 5.0, "no"), (3.0, 3.0, "open")],
+    ids=["better", "worse", "same"],
 )
 def test_claims_are_decided_by_the_interval(dynamic, static, expected):
     class Made:
         def values(self, name, figure):
-            return [(dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)]
+            return [
+                (dynamic if name in table.DYNAMIC else static) + noise for noise in (0.0, 0.3, -0.1)
+            ]
 
     found = {(row["figure"], row["load"]): row for row in table.claims({0.5: Made(), 0.9: Made()})}
     assert found["throughput_per_h", 0.5]["mean_holds"] == expected
@@ -129,7 +152,20 @@ def test_claims_are_decided_by_the_interval(dynamic, static, expected):
 @pytest.mark.skipif(not PHILLY.is_file(), reason="the log is not here")
 def test_a_philly_log_runs_under_every_scheduler(capsys):
     found = json.loads(
-        said(capsys, "compare", "--trace", PHILLY, "--jobs", 300, "--format", "json", "--nodes", "20x8", "--seeds", 1)
+        said(
+            capsys,
+            "compare",
+            "--trace",
+            PHILLY,
+            "--jobs",
+            300,
+            "--format",
+            "json",
+            "--nodes",
+            "20x8",
+            "--seeds",
+            1,
+        )
     )
     assert all(row["throughput_per_h"]["mean"] > 0 for row in found["policies"].values())
 
@@ -141,15 +177,27 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         (("run", "--placement", "nope"), "unknown placement 'nope'"),
         (("run", "--nodes", "8"), "--nodes(='8') must be nodes x GPUs, such as 8x8 or 4x8,2x4"),
         (("run", "--nodes", "0x8"), "sizes(=()) must be at least one node"),
-        (("run", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
-        (("compare", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
-        (("sweep", "load=0.5,0.9", "--nodes", "2x4"), "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster"),
+        (
+            ("run", "--nodes", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
+        (
+            ("compare", "--nodes", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
+        (
+            ("sweep", "load=0.5,0.9", "--nodes", "2x4"),
+            "widest job of the mix(=32) must be at most 8 GPUs, those of the cluster",
+        ),
         (("sweep", "kill_at_limit=2"), "kill_at_limit(=2) must be true or false"),
         (("run", "--load", "0"), "load(=0.0) must be a number >= 1e-06"),
         (("run", "--jobs", "0"), "--jobs(=0) must be a whole number >= 1"),
         (("run", "--overestimate", "-1"), "overestimate(=-1.0) must be a number >= 0"),
         (("run", "--strict"), "--strict(=True) must be given with --trace"),
-        (("compare", "--schedulers", "fifo,fifo"), "policies(=['fifo', 'fifo']) must be names that differ"),
+        (
+            ("compare", "--schedulers", "fifo,fifo"),
+            "policies(=['fifo', 'fifo']) must be names that differ",
+        ),
         (("compare", "--schedulers", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
         (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
         (("run", "--trace", "none.trace"), "none.trace"),
@@ -166,10 +214,15 @@ def test_bad_input_is_one_line(capsys, arguments, message):
     assert "\n" not in error
 
 
-def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(tmp_path, capsys, caplog):
+def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refused_by_name(
+    tmp_path, capsys, caplog
+):
     log = tmp_path / "three.swf"
     log.write_text(
-        "".join(f"{job} 0 -1 {run} 8 -1 -1 8 7200 -1 1 -1 1 -1 -1 -1 -1 -1\n" for job, run in enumerate((60, 7000, 60)))
+        "".join(
+            f"{job} 0 -1 {run} 8 -1 -1 8 7200 -1 1 -1 1 -1 -1 -1 -1 -1\n"
+            for job, run in enumerate((60, 7000, 60))
+        )
     )
     found = json.loads(said(capsys, "compare", "--trace", log, "--format", "json"))
     assert list(found["policies"]) == ["fifo", "sjf", "shortest", "shortest-gpu", "hps", "easy"]
@@ -178,18 +231,28 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
         "three.swf does not tell what these schedulers look at; they are left out:"
         " pbs (needs iterations), sbs (needs iterations and family)"
     )
-    for name, needs in (("pbs", "the work of each job (iterations)"), ("las", "jobs of at least two users")):
+    for name, needs in (
+        ("pbs", "the work of each job (iterations)"),
+        ("las", "jobs of at least two users"),
+    ):
         for action in (("run", "--scheduler", name), ("compare", "--schedulers", f"fifo,{name}")):
             error = said(capsys, *action, "--trace", log, status=2)
-            assert error.endswith(f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell")
+            assert error.endswith(
+                f"cgrsp cluster: scheduler {name} needs {needs}, which three.swf does not tell"
+            )
 
 
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
     """Two of three ask for 50 s and run for 100; the third asks for more than it runs."""
     log = tmp_path / "three.swf"
     log.write_text(
-        "".join(f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n" for job, asked_s in ((1, 50), (2, 50), (3, 200)))
+        "".join(
+            f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
+            for job, asked_s in ((1, 50), (2, 50), (3, 200))
+        )
     )
     told = said(capsys, "run", "--trace", log, "--scheduler", "easy")
     assert "2 jobs run longer than their estimates: easy expects such a job to end at once" in told
-    assert "longer than their estimates" not in said(capsys, "run", "--jobs", "20", "--scheduler", "easy")
+    assert "longer than their estimates" not in said(
+        capsys, "run", "--jobs", "20", "--scheduler", "easy"
+    )

@@ -1,4 +1,6 @@
-"""The figures of GPU clusters: what is plotted is what the runs say, and the files are the same each time."""
+"""The figures of GPU clusters: what is plotted is what the runs say, and the files are the
+same each time.
+"""
 
 import csv
 import inspect
@@ -15,7 +17,20 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.cluster import findings
-from cgrsp_simpy.cluster.figure_data import AGED, COURSE, GANTT, GANTT_H, HPS, LOAD, METRICS, SPAN_S, UNITS, WAITS, WIDTHS, Runs
+from cgrsp_simpy.cluster.figure_data import (
+    AGED,
+    COURSE,
+    GANTT,
+    GANTT_H,
+    HPS,
+    LOAD,
+    METRICS,
+    SPAN_S,
+    UNITS,
+    WAITS,
+    WIDTHS,
+    Runs,
+)
 from cgrsp_simpy.cluster.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.cluster.hybrid import hps
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
@@ -35,7 +50,9 @@ SMALL = {"seeds": 2, "jobs": 60}
 
 
 def rows_of(folder, id):
-    return list(csv.DictReader((folder / f"cluster_{id}.csv").read_text(encoding="utf-8").splitlines()))
+    return list(
+        csv.DictReader((folder / f"cluster_{id}.csv").read_text(encoding="utf-8").splitlines())
+    )
 
 
 def plotted(folder, id):
@@ -52,7 +69,11 @@ def number(text):
 
 @cache
 def outcome(scheduler, seed=0, load=LOAD):
-    return simulate(generate(Mix(), SMALL["jobs"], load, PAPER_CLUSTER, seed), PAPER_CLUSTER, make_scheduler(scheduler))
+    return simulate(
+        generate(Mix(), SMALL["jobs"], load, PAPER_CLUSTER, seed),
+        PAPER_CLUSTER,
+        make_scheduler(scheduler),
+    )
 
 
 def drawn(id, rows):
@@ -83,8 +104,12 @@ def test_every_figure_is_drawn_with_an_index(folder):
 
 def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be(folder):
     index = (folder / "README.md").read_text(encoding="utf-8")
-    names = Counter(line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| "))
-    assert {name: names[name] for name in SCHEDULERS} == {name: 1 + (name in PUBLISHED) for name in SCHEDULERS}
+    names = Counter(
+        line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
+    )
+    assert {name: names[name] for name in SCHEDULERS} == {
+        name: 1 + (name in PUBLISHED) for name in SCHEDULERS
+    }
     assert "78.2 % of 64 GPUs allow at most 14.1 jobs an hour, not 25.8" in index
 
 
@@ -99,16 +124,21 @@ def test_the_metrics_are_the_means_of_the_runs(folder, name):
         values = np.array([each[metric] for each in found])
         assert float(row[metric]) == pytest.approx(values.mean())
         student_t = 12.7062  # of two seeds, 95 %
-        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(student_t * values.std(ddof=1) / 2**0.5, rel=1e-4)
+        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(
+            student_t * values.std(ddof=1) / 2**0.5, rel=1e-4
+        )
 
 
 def test_what_is_said_to_be_least_counts_those_that_intervals_do_not_tell_from_it():
     half = dict.fromkeys((f"{metric}_half_width_95" for metric in METRICS), 1.0)
     rows = [
-        {"scheduler": name, **dict.fromkeys(METRICS, value), **half} for name, value in (("fifo", 9), ("hps", 5), ("easy", 4))
+        {"scheduler": name, **dict.fromkeys(METRICS, value), **half}
+        for name, value in (("fifo", 9), ("hps", 5), ("easy", 4))
     ]
     told = findings.metrics(rows)
-    assert "Fewest jobs starve under easy, 4 ± 1 (the intervals of 1 others overlap with it);" in told
+    assert (
+        "Fewest jobs starve under easy, 4 ± 1 (the intervals of 1 others overlap with it);" in told
+    )
     assert "overlap" not in findings.metrics([{**row, **dict.fromkeys(half, 0.2)} for row in rows])
 
 
@@ -120,7 +150,11 @@ def test_bars_and_points_stand_where_the_rows_say_in_the_units_of_their_axes(fol
     ax = by_label["mean wait (h)"]
     at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
     assert at == pytest.approx([row["wait_s"] / 3600 for row in rows])
-    at = [line.get_xdata()[0] for line in by_label["wait variance (1000 min²)"].lines if line.get_marker() == "o"]
+    at = [
+        line.get_xdata()[0]
+        for line in by_label["wait variance (1000 min²)"].lines
+        if line.get_marker() == "o"
+    ]
     assert at == pytest.approx([row["wait_variance_min2"] / 1000 for row in rows])
 
 
@@ -142,7 +176,9 @@ def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
 
 
 def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
-    """GPU-seconds of the jobs are the area below the utilisation, seconds of waiting that below the queue (Little)."""
+    """GPU-seconds of the jobs are the area below the utilisation, seconds of waiting that below
+    the queue (Little).
+    """
     rows = plotted(folder, "course")
     for name in COURSE:
         own, run = [row for row in rows if row["scheduler"] == name], outcome(name)
@@ -163,12 +199,20 @@ def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
         blocks = {job: [row for row in own if row["job"] == job] for job in there}
         assert sum(map(len, blocks.values())) == len(own)
         for job, mine in blocks.items():
-            gpus = np.concatenate([np.arange(row["gpu"], row["gpu"] + row["gpus"]) for row in mine]).astype(int)
+            gpus = np.concatenate(
+                [np.arange(row["gpu"], row["gpu"] + row["gpus"]) for row in mine]
+            ).astype(int)
             assert Counter((gpus // 8).tolist()) == dict(run.places[job])  # nodes of 8 GPUs
             times_h = np.unique([(row["start_h"], row["finish_h"]) for row in mine], axis=0)
-            assert times_h * 3600 == pytest.approx(np.array([[run.start_s[job], run.finish_s[job]]]))
+            assert times_h * 3600 == pytest.approx(
+                np.array([[run.start_s[job], run.finish_s[job]]])
+            )
         for gpu in range(PAPER_CLUSTER.gpus):
-            spans = sorted((row["start_h"], row["finish_h"]) for row in own if row["gpu"] <= gpu < row["gpu"] + row["gpus"])
+            spans = sorted(
+                (row["start_h"], row["finish_h"])
+                for row in own
+                if row["gpu"] <= gpu < row["gpu"] + row["gpus"]
+            )
             assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
@@ -177,7 +221,9 @@ def test_blocks_have_the_colour_of_the_jobs_gpus(folder):
     ax = drawn("gantt", rows).axes[0]
     own = [row for row in rows if row["scheduler"] == GANTT[0]]
     for block, row in zip(ax.patches, own, strict=True):
-        colour = WIDTH_COLOURS[["1", "2", "4", "8"].index(f"{row['job_gpus']:g}") if row["job_gpus"] <= 8 else 4]
+        colour = WIDTH_COLOURS[
+            ["1", "2", "4", "8"].index(f"{row['job_gpus']:g}") if row["job_gpus"] <= 8 else 4
+        ]
         assert matplotlib.colors.to_hex(block.get_facecolor()) == colour
         assert (block.get_y(), block.get_height()) == (row["gpu"], row["gpus"])
 
@@ -190,7 +236,11 @@ def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_
     assert tuple(by_default[:3]) == HPS
     rows = plotted(folder, "aging")
     factor = {(row["form"], row["wait_s"]): row["aging"] for row in rows}
-    assert (factor["program", 300.0], factor["program", 900.0], factor["program", 1800.0]) == (1.0, 1.0, 2.0)
+    assert (factor["program", 300.0], factor["program", 900.0], factor["program", 1800.0]) == (
+        1.0,
+        1.0,
+        2.0,
+    )
     just_past = np.nextafter(300.0, np.inf)
     assert factor["program", just_past] == pytest.approx(1 / 3)
     assert factor["monotone", just_past] == pytest.approx(1.0)
@@ -201,9 +251,15 @@ def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_
 
 @pytest.mark.parametrize(("form", "text"), [("program", "hps"), ("monotone", "hps:monotone=true")])
 def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
-    """All jobs of the figure wait together, and there is room for all: the scheduler starts them by their scores."""
-    rows = [row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 30 == 0]
-    wait_s, gpus, time_s, score = (np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s", "score"))
+    """All jobs of the figure wait together, and there is room for all: the scheduler starts them
+    by their scores.
+    """
+    rows = [
+        row for row in plotted(folder, "aging") if row["form"] == form and row["wait_s"] % 30 == 0
+    ]
+    wait_s, gpus, time_s, score = (
+        np.array([row[name] for row in rows]) for name in ("wait_s", "gpus", "time_s", "score")
+    )
     rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
     jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
     by_arrival = score[np.argsort(-wait_s, kind="stable")]
@@ -220,12 +276,15 @@ def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
 
 def test_table_two_is_published_beside_reproduced_at_every_load(folder):
     rows = plotted(folder, "table2")
-    assert {(row["scheduler"], row["load"]) for row in rows} == {(name, load) for name in PUBLISHED for load in LOADS}
+    assert {(row["scheduler"], row["load"]) for row in rows} == {
+        (name, load) for name in PUBLISHED for load in LOADS
+    }
     for row in rows:
         assert {figure: row[f"published_{figure}"] for figure in UNITS} == {
             figure: PUBLISHED[row["scheduler"]].get(figure) for figure in UNITS
         }
-    for load in (0.4, LOAD):  # LOAD is that of the figures that show one load, whose runs are shared
+    # LOAD is that of the figures that show one load, whose runs are shared
+    for load in (0.4, LOAD):
         (row,) = (row for row in rows if (row["scheduler"], row["load"]) == ("pbs", load))
         values = [metrics(outcome("pbs", seed, load))["wait_s"] for seed in range(2)]
         assert row["wait_s"] == pytest.approx(np.mean(values))
@@ -248,17 +307,35 @@ def test_claims_are_coloured_by_whether_they_hold(folder):
     for place, figure in enumerate(CLAIMS):
         for ax, kind in ((canvas.axes[place], "mean"), (canvas.axes[len(CLAIMS) + place], "best")):
             own = [row for row in rows if row["figure"] == figure]
-            points = [line for line in ax.lines if line.get_marker() in "osX" and len(line.get_xdata()) == 1]
-            assert [line.get_color() for line in points] == [HOLDS[row[f"{kind}_holds"]][0] for row in own]
-            assert [line.get_ydata()[0] for line in points] == pytest.approx([row[kind] * UNITS[figure][1] for row in own])
+            points = [
+                line
+                for line in ax.lines
+                if line.get_marker() in "osX" and len(line.get_xdata()) == 1
+            ]
+            assert [line.get_color() for line in points] == [
+                HOLDS[row[f"{kind}_holds"]][0] for row in own
+            ]
+            assert [line.get_ydata()[0] for line in points] == pytest.approx(
+                [row[kind] * UNITS[figure][1] for row in own]
+            )
 
 
 def test_a_claim_is_dynamic_minus_static(folder):
-    (row,) = (row for row in plotted(folder, "claims") if (row["figure"], row["load"]) == ("starved", LOAD))
-    found = {name: [metrics(outcome(name, seed))["starved"] for seed in range(2)] for name in STATIC + DYNAMIC}
+    (row,) = (
+        row
+        for row in plotted(folder, "claims")
+        if (row["figure"], row["load"]) == ("starved", LOAD)
+    )
+    found = {
+        name: [metrics(outcome(name, seed))["starved"] for seed in range(2)]
+        for name in STATIC + DYNAMIC
+    }
     means = [np.mean([found[name] for name in group]) for group in (DYNAMIC, STATIC)]
     assert row["mean"] == pytest.approx(means[0] - means[1])
-    worst, best = np.max([found[name] for name in DYNAMIC], axis=0), np.min([found[name] for name in STATIC], axis=0)
+    worst, best = (
+        np.max([found[name] for name in DYNAMIC], axis=0),
+        np.min([found[name] for name in STATIC], axis=0),
+    )
     assert row["best"] == pytest.approx(np.mean(worst - best))
 
 

@@ -1,4 +1,6 @@
-"""Logs of clusters: which lines become which jobs, what is left out and counted, what is refused."""
+"""Logs of clusters: which lines become which jobs, what is left out and counted,
+what is refused.
+"""
 
 import gzip
 import logging
@@ -16,13 +18,21 @@ from cgrsp_simpy.logs import STEPS_PER_S, philly
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
-read_philly, read_openb, read_swf = (partial(read_jobs, format=name) for name in ("philly", "openb", "swf"))
+read_philly, read_openb, read_swf = (
+    partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
+)
 # Read, not carried: a folder beside the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-TRACE, PODS = DATA / "gavel_philly" / "ee9e8c.trace", DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv"
+TRACE, PODS = (
+    DATA / "gavel_philly" / "ee9e8c.trace",
+    DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv",
+)
 NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the folder of real data is absent")
-POD_HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+POD_HEAD = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+    "deletion_time,scheduled_time\n"
+)
 
 
 def gavel(job_type="ResNet-18 (batch size 128)", steps="2000", arrival="0.000000", gpus="1"):
@@ -34,7 +44,10 @@ def pod(gpus="1", milli="1000", qos="LS", created="0", deleted="100", scheduled=
 
 
 def batch(submit=0, run=60, allocated=1, requested=-1, limit=-1, status=1, user=3, application=2):
-    return f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user} 1 {application} -1 -1 -1 -1\n"
+    return (
+        f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user} 1"
+        f" {application} -1 -1 -1 -1\n"
+    )
 
 
 @pytest.fixture
@@ -57,9 +70,18 @@ def told(caplog, level):
 
 
 def test_steps_become_seconds_by_the_rate_of_the_type(file):
-    jobs = read_philly(file(gavel(steps="2000") + gavel("A3C", "440", "5", "4") + gavel("ResNet-18 (batch size 256)", "85", "7")))
+    jobs = read_philly(
+        file(
+            gavel(steps="2000")
+            + gavel("A3C", "440", "5", "4")
+            + gavel("ResNet-18 (batch size 256)", "85", "7")
+        )
+    )
     assert jobs.duration_s.tolist() == pytest.approx([2000 / 20, 440 / 4.4, 85 / 8.5])
-    assert jobs.iterations.tolist() == [2000, 440, 85] and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
+    assert (
+        jobs.iterations.tolist() == [2000, 440, 85]
+        and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
+    )
     assert jobs.arrival_s.tolist() == [0, 5, 7] and jobs.gpus.tolist() == [1, 4, 1]
     assert jobs.family.tolist() == [0, 1, 0]  # both ResNet-18, whatever the batch size
     assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
@@ -72,12 +94,17 @@ def test_rates_of_ones_own(file):
 
 
 def test_the_first_arrival_is_time_zero(file):
-    assert read_philly(file(gavel(arrival="50") + gavel(arrival="70.5"))).arrival_s.tolist() == [0, 20.5]
+    assert read_philly(file(gavel(arrival="50") + gavel(arrival="70.5"))).arrival_s.tolist() == [
+        0,
+        20.5,
+    ]
 
 
 @needs_data
 def test_real_philly_trace(caplog):
-    """2000 lines; 975 jobs of one GPU; a mean step count per type that a wrong column would not give."""
+    """2000 lines; 975 jobs of one GPU; a mean step count per type that a wrong column
+    would not give.
+    """
     with caplog.at_level(logging.INFO):
         jobs = read_philly(TRACE, strict=True)
     assert jobs.jobs == 2000 and np.sum(jobs.gpus == 1) == 975 and jobs.gpus.max() == 32
@@ -109,8 +136,13 @@ def test_pods_become_jobs(file):
         "8", qos="BE", created="20", scheduled="", deleted="70", cpu="1"
     )
     jobs = read_openb(file(POD_HEAD + rows))
-    assert jobs.arrival_s.tolist() == [0, 10] and jobs.duration_s.tolist() == [100, 50]  # 50 s: from creation, never scheduled
-    assert jobs.gpus.tolist() == [1, 8] and jobs.kind.tolist() == [0, 1] and jobs.family.tolist() == [0, 1]
+    # 50 s: from creation, never scheduled
+    assert jobs.arrival_s.tolist() == [0, 10] and jobs.duration_s.tolist() == [100, 50]
+    assert (
+        jobs.gpus.tolist() == [1, 8]
+        and jobs.kind.tolist() == [0, 1]
+        and jobs.family.tolist() == [0, 1]
+    )
     assert jobs.iterations is jobs.user is None
 
 
@@ -126,9 +158,15 @@ def test_a_share_of_a_gpu_takes_the_whole(file):
 
 def test_pods_that_cannot_run_are_counted(file, caplog):
     with caplog.at_level(logging.INFO):
-        jobs = read_openb(file(POD_HEAD + pod() + 2 * pod("0", "0") + pod(created="5", scheduled="7", deleted="7")))
+        jobs = read_openb(
+            file(
+                POD_HEAD + pod() + 2 * pod("0", "0") + pod(created="5", scheduled="7", deleted="7")
+            )
+        )
     assert jobs.jobs == 1
-    assert told(caplog, logging.INFO)[-2].endswith("log: rows left out: 2 of no GPU, 1 of run time 0")
+    assert told(caplog, logging.INFO)[-2].endswith(
+        "log: rows left out: 2 of no GPU, 1 of run time 0"
+    )
 
 
 @needs_data
@@ -136,7 +174,9 @@ def test_real_pods(caplog):
     """8152 pods, of which 1088 have no GPU; one of the others has no time; 44 have 8 GPUs."""
     with caplog.at_level(logging.INFO):
         jobs = read_openb(PODS, strict=True)
-    assert jobs.jobs == 8152 - 1088 - 1 and np.sum(jobs.gpus == 8) == 44 and np.sum(jobs.gpus > 8) == 0
+    assert (
+        jobs.jobs == 8152 - 1088 - 1 and np.sum(jobs.gpus == 8) == 44 and np.sum(jobs.gpus > 8) == 0
+    )
     assert told(caplog, logging.INFO)[0].endswith("rows left out: 1088 of no GPU, 1 of run time 0")
 
 
@@ -144,18 +184,39 @@ def test_real_pods(caplog):
 
 
 def test_lines_of_swf_become_jobs(file):
-    text = "; Version: 2.2\n\n" + batch(5, 60, 4, limit=90, user=7, application=1) + batch(6, 10, -1, requested=2, user=9)
+    text = (
+        "; Version: 2.2\n\n"
+        + batch(5, 60, 4, limit=90, user=7, application=1)
+        + batch(6, 10, -1, requested=2, user=9)
+    )
     jobs = read_swf(file(text))
-    assert jobs.arrival_s.tolist() == [0, 1] and jobs.duration_s.tolist() == [60, 10] and jobs.gpus.tolist() == [4, 2]
+    assert (
+        jobs.arrival_s.tolist() == [0, 1]
+        and jobs.duration_s.tolist() == [60, 10]
+        and jobs.gpus.tolist() == [4, 2]
+    )
     assert jobs.estimate_s.tolist() == [90, 10] and jobs.iterations is None
     assert jobs.user.tolist() == [0, 1] and jobs.family.tolist() == [0, 1] and set(jobs.kind) == {1}
 
 
 def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
-    unfit = [batch(status=2), batch(status=5, run=0), batch(run=0), batch(run=-1), batch(submit=-1), batch(allocated=0)]
+    unfit = [
+        batch(status=2),
+        batch(status=5, run=0),
+        batch(run=0),
+        batch(run=-1),
+        batch(submit=-1),
+        batch(allocated=0),
+    ]
     with caplog.at_level(logging.INFO):
-        assert read_swf(file(batch(status=0) + batch(status=5) + "".join(unfit)), strict=True).jobs == 2
-    reasons = "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no submit time, 1 of no processors"
+        assert (
+            read_swf(file(batch(status=0) + batch(status=5) + "".join(unfit)), strict=True).jobs
+            == 2
+        )
+    reasons = (
+        "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no submit time,"
+        " 1 of no processors"
+    )
     assert told(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
 
 
@@ -165,15 +226,28 @@ def test_real_swf(caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
     assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
-    with pytest.raises(InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"):
+    with pytest.raises(
+        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 \(skip_wide leaves"
+    ):
         read_swf(NASA)
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64
 
 
 def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limits_are_told(file):
     def told(runs):
-        jobs = read_swf(file("".join(batch(at, run, 8, limit=7200, user=at, application=at) for at, run in enumerate(runs))))
-        return {column: getattr(jobs, column).tolist() for column in jobs.columns if column != "duration_s"}
+        jobs = read_swf(
+            file(
+                "".join(
+                    batch(at, run, 8, limit=7200, user=at, application=at)
+                    for at, run in enumerate(runs)
+                )
+            )
+        )
+        return {
+            column: getattr(jobs, column).tolist()
+            for column in jobs.columns
+            if column != "duration_s"
+        }
 
     assert told((60, 7000, 60)) == told((7000, 60, 1))
 
@@ -190,11 +264,16 @@ def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limi
 )
 def test_families_and_users_that_are_not_told_are_none(file, marks, family, user):
     jobs = read_swf(file("".join(batch(application=one, user=other) for one, other in marks)))
-    assert [None if column is None else column.tolist() for column in (jobs.family, jobs.user)] == [family, user]
+    assert [None if column is None else column.tolist() for column in (jobs.family, jobs.user)] == [
+        family,
+        user,
+    ]
     assert jobs.chosen([0], "one").columns == jobs.columns
 
 
-LIMITED = batch(0, 100, 8, limit=100) + "".join(batch(1, run, 8, limit=7200) for run in (60, 7000, 60))
+LIMITED = batch(0, 100, 8, limit=100) + "".join(
+    batch(1, run, 8, limit=7200) for run in (60, 7000, 60)
+)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +286,9 @@ LIMITED = batch(0, 100, 8, limit=100) + "".join(batch(1, run, 8, limit=7200) for
     ],
 )
 def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, scheduler, needs):
-    """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known tells them apart."""
+    """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known
+    tells them apart.
+    """
     jobs = read_swf(file(LIMITED))
     message = rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not tell"
     with pytest.raises(InputError, match=message):
@@ -219,14 +300,25 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
     for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
-        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).start_s[:2].tolist() == [0, 100], name
+        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).start_s[:2].tolist() == [
+            0,
+            100,
+        ], name
 
 
 # ---- all readers ----
 
-READERS = {"philly": (read_philly, "", gavel), "openb": (read_openb, POD_HEAD, pod), "swf": (read_swf, "; Version: 2.2\n", batch)}
+READERS = {
+    "philly": (read_philly, "", gavel),
+    "openb": (read_openb, POD_HEAD, pod),
+    "swf": (read_swf, "; Version: 2.2\n", batch),
+}
 WIDE = {"philly": {"gpus": "65"}, "openb": {"gpus": "65"}, "swf": {"allocated": 65}}
-LATE = {"philly": {"arrival": "9"}, "openb": {"created": "9", "scheduled": "9"}, "swf": {"submit": 9}}
+LATE = {
+    "philly": {"arrival": "9"},
+    "openb": {"created": "9", "scheduled": "9"},
+    "swf": {"submit": 9},
+}
 
 
 @pytest.fixture(params=READERS)
@@ -237,18 +329,25 @@ def name(request):
 def test_a_gzipped_file_is_read_alike(name, file):
     read, head, row = READERS[name]
     text = head + row() + row()
-    assert read(file(gzip.compress(text.encode(), mtime=0))).duration_s.tolist() == read(file(text)).duration_s.tolist()
+    assert (
+        read(file(gzip.compress(text.encode(), mtime=0))).duration_s.tolist()
+        == read(file(text)).duration_s.tolist()
+    )
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(name, file):
     read, head, row = READERS[name]
-    assert read(file(("\ufeff" + head + row() + row()).replace("\n", "\r\n")), strict=True).jobs == 2
+    assert (
+        read(file(("\ufeff" + head + row() + row()).replace("\n", "\r\n")), strict=True).jobs == 2
+    )
 
 
 def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
     read, head, row = READERS[name]
     path = file(head + row() + row(**WIDE[name]))
-    with pytest.raises(InputError, match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 "):
+    with pytest.raises(
+        InputError, match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 "
+    ):
         read(path)
     with caplog.at_level(logging.INFO):
         assert read(path, skip_wide=True).jobs == 1
@@ -260,8 +359,13 @@ def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
     read, head, row = READERS[name]
     path = file(head + row(**LATE[name]) + row())
     assert read(path).arrival_s.tolist() == [0, 9]
-    assert f"out of order, first at line {2 + (head != '')} (sorted)" in told(caplog, logging.WARNING)[0]
-    with pytest.raises(InputError, match=r"out of order, first at line . \(refused, being strict\)"):
+    assert (
+        f"out of order, first at line {2 + (head != '')} (sorted)"
+        in told(caplog, logging.WARNING)[0]
+    )
+    with pytest.raises(
+        InputError, match=r"out of order, first at line . \(refused, being strict\)"
+    ):
         read(path, strict=True)
 
 
@@ -274,7 +378,11 @@ def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
         ("philly", {"arrival": "-5"}, r"arrival\(='-5'\)"),
         ("philly", {"gpus": "1.5"}, r"gpus\(='1.5'\) must be a whole number"),
         ("philly", {"gpus": "0"}, r"gpus\(='0'\) must be a whole number >= 1"),
-        ("philly", {"job_type": "Mamba"}, r"job_type\(='Mamba'\) must be one whose steps per second are given"),
+        (
+            "philly",
+            {"job_type": "Mamba"},
+            r"job_type\(='Mamba'\) must be one whose steps per second are given",
+        ),
         ("philly", {"gpus": "1\t2"}, r"8 fields, not 7"),
         ("openb", {"gpus": "x"}, r"num_gpu\(='x'\)"),
         ("openb", {"milli": "0"}, r"gpu_milli\(='0'\) must be a number > 0, at most 1000"),
@@ -282,7 +390,11 @@ def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
         ("openb", {"deleted": "inf"}, r"deletion_time\(='inf'\)"),
         ("openb", {"qos": "LS,LS"}, r"12 fields, not 11"),
         ("swf", {"run": "long"}, r"run time\(='long'\)"),
-        ("swf", {"submit": -2}, r"submit time\(='-2'\) must be a number >= 0 and at most 1e\+15, or -1 if missing"),
+        (
+            "swf",
+            {"submit": -2},
+            r"submit time\(='-2'\) must be a number >= 0 and at most 1e\+15, or -1 if missing",
+        ),
         ("swf", {"allocated": 1.5}, r"allocated processors\(='1.5'\) must be a whole number"),
         ("swf", {"application": "2 2"}, r"19 fields, not 18"),
     ],
@@ -308,9 +420,17 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
         ("openb", POD_HEAD + pod("0", "0"), r"left out: 1 of no GPU\)"),
         ("swf", "; Version: 2.2\n", "no usable job"),
         ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
-        ("openb", POD_HEAD.replace("num_gpu", "gpus"), r"line 1: no column num_gpu \(columns: 'name,"),
+        (
+            "openb",
+            POD_HEAD.replace("num_gpu", "gpus"),
+            r"line 1: no column num_gpu \(columns: 'name,",
+        ),
         ("openb", POD_HEAD + 'pod,"' + pod(), "line 2: not CSV"),
-        ("swf", "a b c\n", r"line 1: not a row of the format swf, the Standard Workload Format.* \(3 fields"),
+        (
+            "swf",
+            "a b c\n",
+            r"line 1: not a row of the format swf, the Standard Workload Format.* \(3 fields",
+        ),
         ("swf", gzip.compress(batch().encode(), mtime=0)[:-9], "damaged gzip file"),
     ],
 )

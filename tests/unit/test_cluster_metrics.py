@@ -26,12 +26,17 @@ def jobs_of(*rows, kind=None):
 
 @pytest.fixture
 def three():
-    """Two nodes of two GPUs. Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node, free at 100."""
+    """Two nodes of two GPUs.
+
+    Spread, jobs 1 and 2 take a GPU of each; job 3 comes at 10 and needs a whole node, free at 100.
+    """
     return simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, spread)
 
 
 def test_all_metrics_of_three_jobs_by_hand(three):
-    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; jobs arrive for 10 s, in which 2 of 4 GPUs are in use."""
+    """Waits 0, 0, 90; completions 100, 200, 160; slowdowns 1, 1, 2.5; jobs arrive for 10 s, in
+    which 2 of 4 GPUs are in use.
+    """
     assert metrics(three) == pytest.approx(
         {
             "throughput_per_h": 0.0,
@@ -72,9 +77,15 @@ def test_the_course_of_three_jobs_by_hand(three):
 
 
 def test_jobs_packed_on_one_node_leave_no_fragment():
-    packed = simulate(jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit)
+    packed = simulate(
+        jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit
+    )
     found = metrics(packed)
-    assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (0, 0, 0)
+    assert (found["wait_max_s"], found["fragmentation_pct"], found["node_fragmentation_pct"]) == (
+        0,
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,11 +107,16 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
 
 
 def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_the_last():
-    """Two GPUs, jobs from 100 s to 200 s. Complete by then are two; in use are 20 + 10 + 60 and, at the last, 0 GPU-seconds.
+    """Two GPUs, jobs from 100 s to 200 s.
 
-    The third runs from 140 to 640 and the fourth from 640 to 1200; what is after 200 does not count.
+    Complete by then are two; in use are 20 + 10 + 60 and, at the last, 0 GPU-seconds.
+
+    The third runs from 140 to 640 and the fourth from 640 to 1200; what is after 200
+    does not count.
     """
-    run = simulate(jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)), Cluster((2,)), fifo)
+    run = simulate(
+        jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)), Cluster((2,)), fifo
+    )
     assert run.finish_s.tolist() == [110, 120, 640, 1200]
     found = metrics(run)
     assert found["throughput_per_h"] == pytest.approx(2 / 100 * 3600)
@@ -120,13 +136,18 @@ def test_jobs_that_all_arrive_at_one_time_have_neither():
 def test_what_remains_when_the_last_job_has_come_does_not_change_throughput_and_utilisation():
     """Of the last job, the one that the drain waits for, neither length nor width counts."""
     rows = [(at, 2, 30) for at in range(0, 100, 10)]
-    short, long = (metrics(simulate(jobs_of(*rows, (100, 4, run)), Cluster((4,)), fifo)) for run in (1, 100_000))
+    short, long = (
+        metrics(simulate(jobs_of(*rows, (100, 4, run)), Cluster((4,)), fifo))
+        for run in (1, 100_000)
+    )
     assert short["makespan_s"] < long["makespan_s"]
     assert all(short[name] == long[name] for name in ("throughput_per_h", "utilisation_pct"))
 
 
 def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewer_gpus():
-    """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves wide jobs to the end."""
+    """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves
+    wide jobs to the end.
+    """
     study = compare(Setting(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
     difference = study.differences()["hps"]["throughput_per_h"]
     assert difference.low > 0
@@ -152,14 +173,21 @@ def test_a_horizon_that_is_none_is_refused(three):
 
 
 def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
-    """One node of 4. From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits and none is free."""
+    """One node of 4.
+
+    From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one waits
+    and none is free.
+    """
     found = metrics(simulate(jobs_of((0, 3, 100), (50, 4, 50), (100, 1, 10)), Cluster((4,)), fifo))
     assert found["fragmentation_pct"] == pytest.approx(50.0)
-    assert found["node_fragmentation_pct"] == 0.0  # one GPU is fewer than four, however it is placed
+    # one GPU is fewer than four, however it is placed
+    assert found["node_fragmentation_pct"] == 0.0
 
 
 def test_the_largest_waiting_job_counts():
-    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is useless, and one of 1 waits behind."""
+    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is useless, and one
+    of 1 waits behind.
+    """
     run = simulate(jobs_of((0, 3, 100), (10, 4, 50), (20, 1, 10)), Cluster((4,)), fifo)
     columns = course(run)
     assert columns["fragmentation"][columns["time_s"] == 20] == 1.0
@@ -184,7 +212,17 @@ def test_fragmentation_by_hand(free, sizes, gpus, share):
 def test_a_job_starves_that_waits_more_than_half_an_hour():
     jobs = jobs_of((0, 1, 60), (0, 1, 60), (0, 1, 60))
     start_s = np.array([0.0, 1800.0, 1860.0])
-    found = metrics(Outcome(jobs, Cluster((1,)), "by hand", start_s, start_s + 60, (((0, 1),),) * 3, np.zeros(3, bool)))
+    found = metrics(
+        Outcome(
+            jobs,
+            Cluster((1,)),
+            "by hand",
+            start_s,
+            start_s + 60,
+            (((0, 1),),) * 3,
+            np.zeros(3, bool),
+        )
+    )
     assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
 
 
@@ -195,8 +233,15 @@ def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():
 
 def test_waits_by_class():
     """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200 s."""
-    run = simulate(jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]), Cluster((16,)), fifo)
-    rows = [(row["by"], row["value"], row["jobs"], row["wait_s"], row["jct_s"], row["starved"]) for row in by_class(run)]
+    run = simulate(
+        jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]),
+        Cluster((16,)),
+        fifo,
+    )
+    rows = [
+        (row["by"], row["value"], row["jobs"], row["wait_s"], row["jct_s"], row["starved"])
+        for row in by_class(run)
+    ]
     assert rows == [
         ("kind", "inference", 2, 100, 175, 0),
         ("kind", "training", 2, 150, 225, 0),
@@ -210,13 +255,17 @@ def test_waits_by_class():
 WORKLOADS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 12), st.integers(1, 40)), min_size=1, max_size=25
 )  # arrival, GPUs, duration
-CLUSTERS = st.sampled_from([Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))])
+CLUSTERS = st.sampled_from(
+    [Cluster((4, 4, 4)), Cluster((8, 4)), Cluster((2, 6, 4)), Cluster((12,))]
+)
 
 
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
-    """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are the GPU-seconds."""
+    """Little's law: jobs in the queue over time are the waits of all jobs; likewise GPUs in use are
+    the GPU-seconds.
+    """
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     columns = course(run)
     length_s = np.diff(columns["time_s"])
@@ -240,8 +289,14 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
         largest = max(run.jobs.gpus[waits], default=0)
         assert columns["waiting"][index] == waits.sum()
         assert columns["busy"][index] == cluster.gpus - free.sum()
-        assert columns["fragmentation"][index] == (fragmentation(free, np.array(cluster.sizes), largest) if largest else 0)
-        blocked = largest > 0 and free.sum() >= largest and nodes.room(nodes.packed(free.tolist()), largest) is None
+        assert columns["fragmentation"][index] == (
+            fragmentation(free, np.array(cluster.sizes), largest) if largest else 0
+        )
+        blocked = (
+            largest > 0
+            and free.sum() >= largest
+            and nodes.room(nodes.packed(free.tolist()), largest) is None
+        )
         assert columns["unplaced"][index] == blocked
 
 
@@ -255,7 +310,13 @@ def test_metrics_are_within_their_bounds(rows, cluster):
         for name, value in found.items()
         if name != "utilisation_pct" or run.jobs.arrival_s[-1] > run.jobs.arrival_s[0]
     }
-    for name in known.keys() & {"utilisation_pct", "starved_pct", "success_pct", "fragmentation_pct", "node_fragmentation_pct"}:
+    for name in known.keys() & {
+        "utilisation_pct",
+        "starved_pct",
+        "success_pct",
+        "fragmentation_pct",
+        "node_fragmentation_pct",
+    }:
         assert 0 <= found[name] <= 100 + 1e-9, name
     assert 1 / len(rows) - 1e-9 <= found["jain"] <= 1 + 1e-9
     assert found["wait_min_s"] <= found["wait_p50_s"] <= found["wait_p95_s"] <= found["wait_max_s"]

@@ -1,4 +1,6 @@
-"""The paper's mix of jobs: its shares, what it says of the jobs per hour, and the laws that are ours."""
+"""The paper's mix of jobs: its shares, what it says of the jobs per hour, and the laws
+that are ours.
+"""
 
 from dataclasses import replace
 
@@ -10,7 +12,14 @@ from scipy.optimize import linprog
 from scipy.stats import kstest
 
 from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster
-from cgrsp_simpy.cluster.mix import Mix, generate, least_gpu_hours, least_of_any_law, mean_gpu_hours, most_jobs_per_hour
+from cgrsp_simpy.cluster.mix import (
+    Mix,
+    generate,
+    least_gpu_hours,
+    least_of_any_law,
+    mean_gpu_hours,
+    most_jobs_per_hour,
+)
 from cgrsp_simpy.cluster.table import PUBLISHED, gpu_hours
 from cgrsp_simpy.model.checks import InputError
 
@@ -29,16 +38,25 @@ def agrees(found, share, n=MANY):
 
 
 def test_the_mean_job_of_the_paper_has_at_least_3_56_gpu_hours():
-    """(0.35 + 2 x 0.25 + 4 x 0.20 + 8 x 0.15 + 16 x 0.05) x (0.35 x 0.5 + 0.20 x 2 + 0.05 x 8) h = 3.65 x 0.975."""
+    """(0.35 + 2 x 0.25 + 4 x 0.20 + 8 x 0.15 + 16 x 0.05) x (0.35 x 0.5 + 0.20 x 2 + 0.05 x 8)
+    h = 3.65 x 0.975.
+    """
     assert least_gpu_hours(Mix()) == pytest.approx(3.65 * 0.975)
 
 
 def test_the_mean_job_of_the_paper_can_have_1_10_gpu_hours_if_the_widest_jobs_are_the_shortest():
-    """From the longest: 5 % 8 h and 20 % 2 h on 1 GPU, 10 % half an hour on 1 and 25 % on 2; the others, wider, are short."""
-    assert least_of_any_law(Mix()) == pytest.approx(0.05 * 8 + 0.20 * 2 + 0.10 * 0.5 + 0.25 * 0.5 * 2)
+    """From the longest: 5 % 8 h and 20 % 2 h on 1 GPU, 10 % half an hour on 1 and 25 % on 2;
+    the others, wider, are short.
+    """
+    assert least_of_any_law(Mix()) == pytest.approx(
+        0.05 * 8 + 0.20 * 2 + 0.10 * 0.5 + 0.25 * 0.5 * 2
+    )
 
 
-@given(st.lists(st.integers(0, 9), min_size=4, max_size=4), st.lists(st.integers(0, 9), min_size=5, max_size=5))
+@given(
+    st.lists(st.integers(0, 9), min_size=4, max_size=4),
+    st.lists(st.integers(0, 9), min_size=5, max_size=5),
+)
 def test_no_law_with_these_shares_has_fewer_gpu_hours(durations, gpus):
     """The least over all joint laws is a transport problem, solved here as a linear program."""
     assume(sum(durations) and sum(gpus))
@@ -46,7 +64,9 @@ def test_no_law_with_these_shares_has_fewer_gpu_hours(durations, gpus):
     mix = Mix(duration_shares=tuple(shares[0]), gpu_shares=tuple(shares[1]))
     hours = np.outer([0, 0.5, 2, 8], [1, 2, 4, 8, 16])
     rows, columns = np.indices(hours.shape)
-    marginals = [np.ravel(rows == row) for row in range(4)] + [np.ravel(columns == column) for column in range(5)]
+    marginals = [np.ravel(rows == row) for row in range(4)] + [
+        np.ravel(columns == column) for column in range(5)
+    ]
     best = linprog(hours.ravel(), A_eq=np.array(marginals, float), b_eq=np.concatenate(shares))
     assert least_of_any_law(mix) == pytest.approx(best.fun, abs=1e-7)
     assert least_of_any_law(mix) <= least_gpu_hours(mix) + 1e-12
@@ -54,12 +74,21 @@ def test_no_law_with_these_shares_has_fewer_gpu_hours(durations, gpus):
 
 def test_the_printed_pairs_imply_less_than_independence_allows_and_more_than_the_least_of_any_law():
     """Utilisation x 64 GPUs over jobs per hour: 1.94 (hps) to 2.31 (fifo) GPU-hours a job."""
-    implied = {name: gpu_hours(row) for name, row in PUBLISHED.items() if {"throughput_per_h", "utilisation_pct"} <= set(row)}
+    implied = {
+        name: gpu_hours(row)
+        for name, row in PUBLISHED.items()
+        if {"throughput_per_h", "utilisation_pct"} <= set(row)
+    }
     assert set(implied) == {"fifo", "hps", "pbs", "sbs"}
     assert implied["hps"] == min(implied.values()) == pytest.approx(0.782 * 64 / 25.8)
     assert implied["fifo"] == max(implied.values()) == pytest.approx(0.452 * 64 / 12.5)
     assert [f"{min(implied.values()):.2f}", f"{max(implied.values()):.2f}"] == ["1.94", "2.31"]
-    assert least_of_any_law(Mix()) < min(implied.values()) < max(implied.values()) < least_gpu_hours(Mix())
+    assert (
+        least_of_any_law(Mix())
+        < min(implied.values())
+        < max(implied.values())
+        < least_gpu_hours(Mix())
+    )
 
 
 def test_the_papers_throughput_is_beyond_what_its_mix_allows_if_gpus_and_duration_are_independent():
@@ -71,7 +100,14 @@ def test_the_papers_throughput_is_beyond_what_its_mix_allows_if_gpus_and_duratio
 
 def test_mean_gpu_hours_by_hand():
     """A mix of one class each: 2 or 4 GPUs, log-uniform from 1 to e hours: mean 3 x (e - 1)."""
-    one = Mix(gpus=((2, 4),), gpu_shares=(1.0,), limits_s=(), duration_shares=(1.0,), shortest_s=3600, longest_s=3600 * np.e)
+    one = Mix(
+        gpus=((2, 4),),
+        gpu_shares=(1.0,),
+        limits_s=(),
+        duration_shares=(1.0,),
+        shortest_s=3600,
+        longest_s=3600 * np.e,
+    )
     assert mean_gpu_hours(one) == pytest.approx(3 * (np.e - 1))
 
 
@@ -80,9 +116,15 @@ def test_mean_gpu_hours_is_the_mean_of_the_sample(many):
     assert abs(hours.mean() - mean_gpu_hours(Mix())) < 4 * hours.std() / np.sqrt(MANY)
 
 
-@given(st.lists(st.integers(1, 50), min_size=4, max_size=4), st.lists(st.integers(1, 50), min_size=5, max_size=5))
+@given(
+    st.lists(st.integers(1, 50), min_size=4, max_size=4),
+    st.lists(st.integers(1, 50), min_size=5, max_size=5),
+)
 def test_the_mean_job_has_at_least_the_least_gpu_hours(durations, gpus):
-    shares = tuple(each / sum(durations) for each in durations), tuple(each / sum(gpus) for each in gpus)
+    shares = (
+        tuple(each / sum(durations) for each in durations),
+        tuple(each / sum(gpus) for each in gpus),
+    )
     mix = Mix(duration_shares=shares[0], gpu_shares=shares[1])
     assert 0 <= least_gpu_hours(mix) < mean_gpu_hours(mix)
 
@@ -90,11 +132,23 @@ def test_the_mean_job_has_at_least_the_least_gpu_hours(durations, gpus):
 def test_shares_are_those_of_the_paper(many):
     for kind, share in enumerate((0.5, 0.3, 0.2)):
         assert agrees(np.mean(many.kind == kind), share), KINDS[kind]
-    for low, high, share in ((1, 1, 0.35), (2, 2, 0.25), (4, 4, 0.20), (8, 8, 0.15), (16, 32, 0.05)):
+    for low, high, share in (
+        (1, 1, 0.35),
+        (2, 2, 0.25),
+        (4, 4, 0.20),
+        (8, 8, 0.15),
+        (16, 32, 0.05),
+    ):
         assert agrees(np.mean((many.gpus >= low) & (many.gpus <= high)), share), low
-    for low, high, share in ((0, 1800, 0.40), (1800, 7200, 0.35), (7200, 28800, 0.20), (28800, 86400, 0.05)):
+    for low, high, share in (
+        (0, 1800, 0.40),
+        (1800, 7200, 0.35),
+        (7200, 28800, 0.20),
+        (28800, 86400, 0.05),
+    ):
         assert agrees(np.mean((many.duration_s >= low) & (many.duration_s < high)), share), low
-    assert not agrees(np.mean(many.gpus == 1), 0.33)  # the test would see shares that are off by 2 %
+    # the test would see shares that are off by 2 %
+    assert not agrees(np.mean(many.gpus == 1), 0.33)
 
 
 def test_widest_jobs_have_16_24_or_32_gpus_equally_often(many):
@@ -133,7 +187,10 @@ def test_load_and_cluster_change_nothing_but_the_scale_of_the_arrivals():
     [
         ({"kind_shares": (0.2, 0.2, 0.6)}, {"kind", "family", "iterations"}),
         ({"gpu_shares": (0.2, 0.2, 0.2, 0.2, 0.2)}, {"arrival_s", "gpus", "iterations"}),
-        ({"duration_shares": (0.1, 0.2, 0.3, 0.4)}, {"arrival_s", "duration_s", "estimate_s", "iterations"}),
+        (
+            {"duration_shares": (0.1, 0.2, 0.3, 0.4)},
+            {"arrival_s", "duration_s", "estimate_s", "iterations"},
+        ),
         ({"overestimate": 2.0}, {"estimate_s"}),
         ({"families": 9}, {"family", "iterations"}),
         ({"users": 7}, {"user"}),
@@ -141,15 +198,29 @@ def test_load_and_cluster_change_nothing_but_the_scale_of_the_arrivals():
 )
 def test_each_quantity_has_its_own_stream(change, columns):
     """What depends on a share changes with it; nothing else does."""
-    jobs, other = (generate(mix, 200, 0.7, PAPER_CLUSTER, seed=5) for mix in (Mix(), replace(Mix(), **change)))
-    assert {name for name in COLUMNS if (getattr(jobs, name) != getattr(other, name)).any()} == columns
+    jobs, other = (
+        generate(mix, 200, 0.7, PAPER_CLUSTER, seed=5) for mix in (Mix(), replace(Mix(), **change))
+    )
+    assert {
+        name for name in COLUMNS if (getattr(jobs, name) != getattr(other, name)).any()
+    } == columns
 
 
 def test_no_two_quantities_are_of_one_stream():
-    """Streams that were the same would show as correlations; of independent columns these are within 4 / sqrt(n) of 0."""
+    """Streams that were the same would show as correlations; of independent columns these are
+    within 4 / sqrt(n) of 0.
+    """
     jobs = generate(Mix(overestimate=1.0), MANY, 0.7, PAPER_CLUSTER, seed=7)
     gaps_s, error = np.diff(jobs.arrival_s, prepend=0.0), jobs.estimate_s / jobs.duration_s
-    columns = gaps_s, jobs.gpus, np.log(jobs.duration_s), error, jobs.kind, jobs.family % 5, jobs.user
+    columns = (
+        gaps_s,
+        jobs.gpus,
+        np.log(jobs.duration_s),
+        error,
+        jobs.kind,
+        jobs.family % 5,
+        jobs.user,
+    )
     assert np.abs(np.corrcoef(columns) - np.eye(len(columns))).max() < 4 / np.sqrt(MANY)
 
 
@@ -160,11 +231,16 @@ def test_fewer_jobs_are_the_first_of_more():
 
 def test_the_seed_decides():
     first, same, other = (generate(Mix(), 30, 0.7, PAPER_CLUSTER, seed) for seed in (1, 1, 2))
-    assert (first.duration_s == same.duration_s).all() and (first.duration_s != other.duration_s).all()
+    assert (first.duration_s == same.duration_s).all() and (
+        first.duration_s != other.duration_s
+    ).all()
 
 
 def test_estimates_are_exact_or_uniform_from_one_to_one_plus_overestimate():
-    assert (generate(Mix(), 100, 0.7, PAPER_CLUSTER).estimate_s == generate(Mix(), 100, 0.7, PAPER_CLUSTER).duration_s).all()
+    assert (
+        generate(Mix(), 100, 0.7, PAPER_CLUSTER).estimate_s
+        == generate(Mix(), 100, 0.7, PAPER_CLUSTER).duration_s
+    ).all()
     jobs = generate(Mix(overestimate=4.0), 2000, 0.7, PAPER_CLUSTER)
     assert kstest((jobs.estimate_s / jobs.duration_s - 1) / 4, "uniform").pvalue > 1e-3
 
@@ -201,7 +277,10 @@ def test_wide_jobs_are_less_efficient_than_narrow_ones_of_their_family(many):
         (lambda: Mix(gpu_shares=(0.5, 0.5)), r"gpu_shares.* 5 shares"),
         (lambda: Mix(gpus=((1,), ()), gpu_shares=(0.5, 0.5)), r"at least one width"),
         (lambda: Mix(gpus=((0,),), gpu_shares=(1.0,)), r"a whole number >= 1"),
-        (lambda: Mix(limits_s=(7200.0, 1800.0, 28800.0)), r"limits_s, longest_s\(=1800.0\) must be a number > 7200"),
+        (
+            lambda: Mix(limits_s=(7200.0, 1800.0, 28800.0)),
+            r"limits_s, longest_s\(=1800.0\) must be a number > 7200",
+        ),
         (lambda: Mix(longest_s=3600.0), r"longest_s\(=3600.0\) must be a number > 28800"),
         (lambda: Mix(shortest_s=0.0), r"shortest_s\(=0.0\) must be a number > 0"),
         (lambda: Mix(overestimate=-0.1), r"overestimate\(=-0.1\) must be a number >= 0"),
@@ -210,7 +289,10 @@ def test_wide_jobs_are_less_efficient_than_narrow_ones_of_their_family(many):
         (lambda: generate(Mix(), 0, 0.7, PAPER_CLUSTER), r"jobs\(=0\)"),
         (lambda: generate(Mix(), 10, 0.0, PAPER_CLUSTER), r"load\(=0.0\)"),
         (lambda: generate(Mix(), 10, 0.7, PAPER_CLUSTER, -1), r"seed\(=-1\)"),
-        (lambda: generate(Mix(), 10, 0.7, Cluster((8, 8))), r"widest job of the mix\(=32\) must be at most 16 GPUs"),
+        (
+            lambda: generate(Mix(), 10, 0.7, Cluster((8, 8))),
+            r"widest job of the mix\(=32\) must be at most 16 GPUs",
+        ),
         (lambda: most_jobs_per_hour(Mix(), PAPER_CLUSTER, 0.0), r"utilisation\(=0.0\)"),
     ],
 )

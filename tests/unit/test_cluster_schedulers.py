@@ -1,4 +1,6 @@
-"""The cluster's schedulers, each against small cases worked out by hand; and the four failures of the adaptive one."""
+"""The cluster's schedulers, each against small cases worked out by hand; and the four failures of
+the adaptive one.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ ONE_NODE, TWO_NODES = Cluster((8,)), Cluster((8, 8))
 
 
 def jobs_of(*rows, **columns):
-    """Rows of arrival, GPUs, duration; estimates are exact, iterations 1, families and users 0, where not given."""
+    """Rows of arrival, GPUs, duration; estimates are exact, iterations 1, families and users 0,
+    where not given.
+    """
     arrival_s, gpus, duration_s = np.array(rows, dtype=float).T
     rest = {"estimate_s": duration_s, "iterations": np.ones(len(rows))} | {
         name: np.zeros(len(rows)) for name in ("kind", "family", "user")
@@ -82,14 +86,18 @@ def test_only_strict_fifo_lets_the_first_hold_up_the_others():
 
 
 def test_least_attained_service_puts_the_user_first_who_has_received_least():
-    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user 1's job still runs at 20 s."""
+    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user 1's job
+    still runs at 20 s.
+    """
     jobs = jobs_of((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2])
     assert starts("las", jobs) == [0, 10, 35, 30, 25]
     assert starts("fifo", jobs) == [0, 10, 25, 30, 35]
 
 
 def test_least_attained_service_counts_what_ended_while_nobody_waited():
-    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4 GPU-seconds, not 8 x 20; user 1 40."""
+    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4 GPU-seconds, not 8
+    x 20; user 1 40.
+    """
     jobs = jobs_of((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5), user=[0, 1, 1, 0])
     assert starts("las", jobs) == [0, 6, 25, 20]
 
@@ -103,7 +111,10 @@ def test_least_attained_service_counts_running_jobs_from_their_start():
 @pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])
 def test_equal_jobs_go_by_arrival(scheduler):
     jobs = jobs_of(*((0, 1 + job % 2, 60) for job in range(100)))
-    assert started(scheduler, view_of(jobs, Cluster((150,)))) == [*range(0, 100, 2), *range(1, 100, 2)]
+    assert started(scheduler, view_of(jobs, Cluster((150,)))) == [
+        *range(0, 100, 2),
+        *range(1, 100, 2),
+    ]
 
 
 # ---- HPS ----
@@ -147,12 +158,16 @@ def test_a_job_falls_behind_by_waiting_unless_aging_is_monotone():
 
 
 def crowd(jobs):
-    """Each job arrives a second after the one before it and is a second shorter: old jobs are the long ones."""
+    """Each job arrives a second after the one before it and is a second shorter: old jobs are
+    the long ones.
+    """
     return jobs_of(*((second, 1, 500 - second) for second in range(jobs)))
 
 
 def test_scores_are_of_the_queue():
-    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and count 8 as left."""
+    """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do not fit and
+    count 8 as left.
+    """
     view = view_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
     expected = [[0, 400 / 600, 1], [1, 0.5, 0], [0, (72 - 4) / (72 - 4), (72 - 6) / (72 - 4)]]
     assert scores_of_queue(view) == pytest.approx(np.array(expected))
@@ -160,12 +175,18 @@ def test_scores_are_of_the_queue():
 
 def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
     views = [view_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
-    found = [started(f"adaptive:fairness=0.4,efficiency={weight}", m) for weight, m in zip((0.39, 0.41), views)]
+    found = [
+        started(f"adaptive:fairness=0.4,efficiency={weight}", m)
+        for weight, m in zip((0.39, 0.41), views)
+    ]
     assert found == [list(range(10)), list(range(10))[::-1]]
 
 
 def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
-    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [1, 0]
+    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[0].tolist() == [
+        1,
+        0,
+    ]
 
 
 def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
@@ -175,19 +196,31 @@ def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_m
 
 
 def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
-    few, more = (started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6))
+    few, more = (
+        started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30)) for jobs in (5, 6)
+    )
     assert (few, more) == (list(range(5)), list(range(6))[::-1])  # fairness counts twice up to 5
-    many, beyond = (started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30)) for n in (20, 21))
-    assert (many, beyond) == (list(range(20)), list(range(21))[::-1])  # efficiency counts twice beyond 20
+    many, beyond = (
+        started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30))
+        for n in (20, 21)
+    )
+    # efficiency counts twice beyond 20
+    assert (many, beyond) == (list(range(20)), list(range(21))[::-1])
 
 
 def test_maintenance_which_of_two_jobs_goes_first_depends_on_a_third_but_not_under_hps():
-    """The old long job against the new short one; a third one is much longer, so that the two seem equally efficient."""
+    """The old long job against the new short one; a third one is much longer, so that the two seem
+    equally efficient.
+    """
     jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
-    two, three = (view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    two, three = (
+        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+    )
     assert started("adaptive:short_queue=0", two) == [1, 0]
     assert started("adaptive:short_queue=0", three) == [0, 1, 2]
-    two, three = (view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs))
+    two, three = (
+        view_of(chosen, Cluster((64,)), 60) for chosen in (jobs.chosen([0, 1], "two"), jobs)
+    )
     assert started("hps", two) == [1, 0]
     assert started("hps", three) == [1, 0, 2]
 
@@ -205,10 +238,12 @@ RULES = jobs_of((0, 4, 2000), (0, 2, 9000), (0, 1, 8000), (0, 4, 1000), iteratio
         ("pbs:threshold=0.5,small_gpus=4", RULES, 3),
         ("pbs", RULES.chosen([1, 2, 3], "none above 0.1"), 1),
         ("pbs:mode=text", RULES, 0),
-        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[109, 50]), 1),  # 9 % above the next is not enough
+        # 9 % above the next is not enough
+        ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[109, 50]), 1),
         ("pbs:mode=text", jobs_of((0, 1, 100), (0, 1, 50), iterations=[110, 50]), 0),
         ("pbs:mode=text", jobs_of((0, 1, 9), iterations=[1]), 0),  # there is no next
-        ("pbs", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 1),  # the fewest GPUs of those below an hour
+        # the fewest GPUs of those below an hour
+        ("pbs", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 1),
         ("pbs:medium_s=600", jobs_of((0, 8, 500), (0, 4, 3599), (0, 3, 3600)), 0),
         ("pbs", jobs_of((0, 8, 5000), (0, 4, 4000), (0, 3, 6000)), 1),  # the shortest
     ],
@@ -228,7 +263,8 @@ PAIRS = jobs_of((0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400
     ("scheduler", "free", "expected"),
     [
         ("pbs", [8, 0], [1, 0]),
-        ("pbs:pairs=true", [8, 0], [0, 2]),  # the only two whose times are within 20 % of the longer
+        # the only two whose times are within 20 % of the longer
+        ("pbs:pairs=true", [8, 0], [0, 2]),
         ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),  # 4400/680; 4200/660 and 600/780 are less
         ("pbs:pairs=true", [7, 4], [1, 0]),  # no node has room for a pair: by efficiency
         ("pbs:pairs=true", [8, 7], [0, 2, 1]),  # and so when a pair has started
@@ -241,7 +277,14 @@ def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, ex
 # ---- SBS ----
 
 FAMILIES = jobs_of(  # three alike of family 1 among others
-    *((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, HOUR / 4), (0, 1, 2 * HOUR), (0, 1, 2 * HOUR), (0, 1, HOUR)),
+    *(
+        (0, 1, HOUR),
+        (0, 1, 2 * HOUR),
+        (0, 1, HOUR / 4),
+        (0, 1, 2 * HOUR),
+        (0, 1, 2 * HOUR),
+        (0, 1, HOUR),
+    ),
     family=[0, 1, 2, 1, 1, 0],
 )
 
@@ -257,14 +300,25 @@ FAMILIES = jobs_of(  # three alike of family 1 among others
         ("sbs:time_unit_s=1", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 2),
         ("sbs", jobs_of(*((0, 1, second) for second in (102, 101, 100))), 0),
         ("sbs", jobs_of(*((0, gpus, HOUR) for gpus in (3, 2, 1))), 2),  # the GPUs vary as much
-        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),  # the best three in a row, not 1 to 5
-        ("sbs", jobs_of(*((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]), 1),
-        ("sbs", jobs_of(*((0, 1, HOUR),) * 5, iterations=[1, 3, 1, 1, 3]), 1),  # 8/4 is more than 5/3 and 9/5
-        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 3, 1, 1, 1, 3]), 1),  # 9/5 is more than 5/3 and 6/4
+        # the best three in a row, not 1 to 5
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 1, 5, 6, 5, 1]), 2),
+        (
+            "sbs",
+            jobs_of(
+                *((0, 1, HOUR * (1 + (n == 5))) for n in range(6)), iterations=[1, 1, 1, 9, 1, 1]
+            ),
+            1,
+        ),
+        # 8/4 is more than 5/3 and 9/5
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 5, iterations=[1, 3, 1, 1, 3]), 1),
+        # 9/5 is more than 5/3 and 6/4
+        ("sbs", jobs_of(*((0, 1, HOUR),) * 6, iterations=[1, 3, 1, 1, 1, 3]), 1),
         (  # 6.6/(3 x 2 h) x 0.82 is less than 3/(3 x 1 h) x 1
             "sbs",
             jobs_of(
-                *((0, 1, hours * HOUR) for hours in (1, 1, 2, 1, 1, 1)), family=[0] * 3 + [1] * 3, iterations=[2.2] * 3 + [1] * 3
+                *((0, 1, hours * HOUR) for hours in (1, 1, 2, 1, 1, 1)),
+                family=[0] * 3 + [1] * 3,
+                iterations=[2.2] * 3 + [1] * 3,
             ),
             3,
         ),
@@ -276,16 +330,23 @@ def test_sbs_starts_the_first_job_of_the_best_batch(scheduler, jobs, expected):
 
 def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
     """By GPU-hours 1.5, 1.4, 1.1, over 3, 2, 1.5; then 1 and 1.5, over 2 and 4."""
-    jobs = jobs_of((0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2])
+    jobs = jobs_of(
+        (0, 8, HOUR), (0, 4, HOUR), (0, 2, HOUR), family=[0, 1, 2], iterations=[12, 5.6, 2.2]
+    )
     assert started("sbs", view_of(jobs, TWO_NODES)) == [2, 1, 0]
-    assert started("sbs", view_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))) == [1, 0]
+    assert started(
+        "sbs", view_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))
+    ) == [1, 0]
 
 
 # ---- backfilling ----
 
 
 def test_easy_fills_gaps_without_delaying_the_head():
-    """8 GPUs; 6 run to 10 s and the head needs 8. What ends by 10 s may use the other 2, what is longer may not."""
+    """8 GPUs; 6 run to 10 s and the head needs 8.
+
+    What ends by 10 s may use the other 2, what is longer may not.
+    """
     jobs = jobs_of((0, 6, 10), (1, 8, 10), (2, 2, 9), (2, 2, 8), (3, 1, 1))
     assert starts("easy", jobs) == [0, 10, 20, 2, 20]
     assert starts("fifo", jobs) == [0, 10, 20, 20, 20]
@@ -293,13 +354,17 @@ def test_easy_fills_gaps_without_delaying_the_head():
 
 
 def test_easy_lets_long_jobs_start_on_nodes_that_the_head_does_not_need():
-    """The head takes the node that is free at 10 s; on the other there are 4 GPUs to spare for as long as one likes."""
+    """The head takes the node that is free at 10 s; on the other there are 4 GPUs to spare for as
+    long as one likes.
+    """
     jobs = jobs_of((0, 8, 10), (0, 4, 50), (1, 8, 10), (2, 4, 99), (2, 1, 99))
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 2, 20]
 
 
 def test_easy_looks_at_nodes_and_not_at_the_sum_of_gpus():
-    """At 10 s there are 10 GPUs free, but if the 2-GPU job takes 2 of the first node's, no node has 8."""
+    """At 10 s there are 10 GPUs free, but if the 2-GPU job takes 2 of the first node's,
+    no node has 8.
+    """
     jobs = jobs_of((0, 6, 10), (0, 4, 50), (0, 4, 50), (1, 8, 10), (2, 2, 20))
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 0, 10, 20]
 
@@ -310,7 +375,10 @@ def test_easy_counts_what_it_has_backfilled_already():
 
 
 def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
-    """The head waits for the first node. A long job would go there, and is refused; after a short one has, the next may go."""
+    """The head waits for the first node.
+
+    A long job would go there, and is refused; after a short one has, the next may go.
+    """
     jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50))
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 20, 2, 2]
 
@@ -333,7 +401,9 @@ def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
 
 
 def test_conservative_reserves_for_every_job_in_the_queue():
-    """A long job on 4 GPUs starts beside the head under EASY, and the third is the later for it: not so here."""
+    """A long job on 4 GPUs starts beside the head under EASY, and the third is the later for
+    it: not so here.
+    """
     jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 6, 10), (1, 2, 25), (1, 2, 9))
     assert starts("easy", jobs) == [0, 10, 20, 1, 1]
     assert starts("conservative", jobs) == [0, 10, 20, 1, 1]
@@ -343,7 +413,10 @@ def test_conservative_reserves_for_every_job_in_the_queue():
 
 
 def test_a_reserved_job_starts_on_its_node_and_not_where_it_would_be_put_by_what_is_free_now():
-    """2 GPUs are left on the head's node and 3 on the other. EASY places the long job by best fit, and makes it wait."""
+    """2 GPUs are left on the head's node and 3 on the other.
+
+    EASY places the long job by best fit, and makes it wait.
+    """
     jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50))
     assert starts("conservative", jobs, TWO_NODES) == [0, 0, 10, 2]
     assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 10]
@@ -356,7 +429,9 @@ def test_reservations_move_up_when_a_job_ends_early_and_none_moves_back():
 
 
 def test_a_job_that_overruns_is_expected_to_run_as_long_again():
-    """6 GPUs, 5 s by its estimate. At 6 s it is expected at 12 s, when the second would start: only what ends by then may go.
+    """6 GPUs, 5 s by its estimate.
+
+    At 6 s it is expected at 12 s, when the second would start: only what ends by then may go.
 
     At 12 s it is expected at 24 s, and there is time for 7 s.
     """
@@ -372,7 +447,10 @@ def test_jobs_that_should_have_started_while_nothing_happened_do_not_start_on_ea
 
 @pytest.mark.parametrize("name", ["conservative", "las"])
 def test_schedulers_that_remember_are_fresh_for_every_run(name):
-    scheduler, jobs = make_scheduler(name), jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1])
+    scheduler, jobs = (
+        make_scheduler(name),
+        jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1]),
+    )
     assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).start_s for _ in range(2)))
 
 
@@ -454,9 +532,11 @@ def test_a_wrong_text_says_what_is_allowed(text, message):
 @pytest.mark.parametrize("monotone", ["false", "true"])
 @pytest.mark.parametrize("hours", [4, 12])
 def test_aging_does_not_bound_a_wait(hours, monotone):
-    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at most 2 x 0.33 x 0.33 against 0.86 x 0.5.
+    """A job of 8 GPUs and 2 h waits as long as half nodes of 10 min keep coming: at most 2 x 0.33 x
+    0.33 against 0.86 x 0.5.
 
-    The paper says that aging keeps jobs from starving (Section V.A); its boost is at most 2, whatever the wait.
+    The paper says that aging keeps jobs from starving (Section V.A); its boost is at most 2,
+    whatever the wait.
     """
     small = [(minute * 60, 4, 600) for minute in range(0, 60 * hours, 5)]
     jobs = jobs_of(*small, (1, 8, 7200))

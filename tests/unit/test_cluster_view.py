@@ -1,4 +1,6 @@
-"""What a scheduler of a cluster sees and what it may answer; limits that kill; claims, timeline and listing of a run."""
+"""What a scheduler of a cluster sees and what it may answer; limits that kill; claims, timeline and
+listing of a run.
+"""
 
 import gc
 import subprocess
@@ -30,7 +32,16 @@ def jobs_of(*rows, estimate_s=None):
     """Rows of arrival, GPUs, duration; estimates are exact where not given."""
     arrival_s, gpus, duration_s = np.array(rows, dtype=float).T
     none = np.zeros(len(rows))
-    return Jobs(arrival_s, gpus, duration_s, duration_s if estimate_s is None else estimate_s, none + 1, none, none, none)
+    return Jobs(
+        arrival_s,
+        gpus,
+        duration_s,
+        duration_s if estimate_s is None else estimate_s,
+        none + 1,
+        none,
+        none,
+        none,
+    )
 
 
 def widest_first(view):
@@ -44,11 +55,15 @@ def widest_first(view):
 
 
 def reached(start):
-    """All objects that can be reached from one, but for code, and all that is only reached through code."""
+    """All objects that can be reached from one, but for code, and all that is only
+    reached through code.
+    """
     found, front = {}, [start]
     while front:
         each = front.pop()
-        if id(each) not in found and not isinstance(each, type | types.ModuleType | types.FunctionType | types.CodeType):
+        if id(each) not in found and not isinstance(
+            each, type | types.ModuleType | types.FunctionType | types.CodeType
+        ):
             found[id(each)] = each
             front += gc.get_referents(each)
             if isinstance(each, np.ndarray) and each.base is not None:
@@ -57,17 +72,29 @@ def reached(start):
 
 
 def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_a_view():
-    """Five jobs on a pool of four GPUs; every duration and every arrival is a number that occurs once."""
-    rows = [(0.125, 4, 10.5), (1.25, 2, 20.75), (2.375, 2, 30.875), (12.0625, 1, 40.5625), (100.03125, 1, 50.0625)]
+    """Five jobs on a pool of four GPUs; every duration and every arrival is a number
+    that occurs once.
+    """
+    rows = [
+        (0.125, 4, 10.5),
+        (1.25, 2, 20.75),
+        (2.375, 2, 30.875),
+        (12.0625, 1, 40.5625),
+        (100.03125, 1, 50.0625),
+    ]
     jobs = jobs_of(*rows, estimate_s=[60.0, 61.0, 62.0, 63.0, 64.0])
     looks = []
 
     def look(view):
         _ = view.jobs, view.queue, view.head, view.fitting(), view.idle()
         every = reached(view)
-        assert not [each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)]
+        assert not [
+            each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)
+        ]
         numbers = {each for each in every if isinstance(each, float)}
-        numbers |= {number for each in every if isinstance(each, np.ndarray) for number in each.tolist()}
+        numbers |= {
+            number for each in every if isinstance(each, np.ndarray) for number in each.tolist()
+        }
         for job, (arrival_s, _, duration_s) in enumerate(rows):
             assert (arrival_s in numbers) == (arrival_s <= view.now_s)
             ended = job < len(view.gpus) and view.jobs.run_s[job] == duration_s
@@ -106,27 +133,63 @@ def test_columns_that_jobs_lack_are_none():
 
 ANSWERS = {
     "a job that runs": (lambda view: [(0, ((1, 1),))], 1.0, "assigned job 0, which is not waiting"),
-    "a job that has not arrived": (lambda view: [(2, ((0, 1),))], 0.0, "assigned job 2, which is not waiting"),
-    "a job that there is not": (lambda view: [(-1, ((0, 1),))], 0.0, "assigned job -1, which is not waiting"),
+    "a job that has not arrived": (
+        lambda view: [(2, ((0, 1),))],
+        0.0,
+        "assigned job 2, which is not waiting",
+    ),
+    "a job that there is not": (
+        lambda view: [(-1, ((0, 1),))],
+        0.0,
+        "assigned job -1, which is not waiting",
+    ),
     "no job": (lambda view: [("first", ((0, 1),))], 0.0, "assigned 'first', which is not a job"),
-    "no pair": (lambda view: [0], 0.0, "answered 0, which is neither a pair (job, places) nor a Wake"),
-    "twice": (lambda view: [(0, ((0, 2),)), (0, ((1, 2),))], 0.0, "assigned job 0, which is not waiting"),
-    "an overfull node": (lambda view: [(1, ((0, 4),))], 1.0, "sent job 1 to node 0, which has 2 GPUs free; it needs 4"),
+    "no pair": (
+        lambda view: [0],
+        0.0,
+        "answered 0, which is neither a pair (job, places) nor a Wake",
+    ),
+    "twice": (
+        lambda view: [(0, ((0, 2),)), (0, ((1, 2),))],
+        0.0,
+        "assigned job 0, which is not waiting",
+    ),
+    "an overfull node": (
+        lambda view: [(1, ((0, 4),))],
+        1.0,
+        "sent job 1 to node 0, which has 2 GPUs free; it needs 4",
+    ),
     "a node that there is not": (
         lambda view: [(1, ((2, 4),))],
         1.0,
         "sent job 1 to node 2, which is none of the 2 of the cluster",
     ),
-    "a negative node": (lambda view: [(1, ((-1, 4),))], 1.0, "sent job 1 to node -1, which is none of the 2 of the cluster"),
+    "a negative node": (
+        lambda view: [(1, ((-1, 4),))],
+        1.0,
+        "sent job 1 to node -1, which is none of the 2 of the cluster",
+    ),
     "too few GPUs": (lambda view: [(1, ((1, 3),))], 1.0, "sent job 1 to 3 GPUs; it needs 4"),
     "a negative number": (
         lambda view: [(1, ((1, 5), (0, -1)))],
         1.0,
         "sent job 1 to node 0 for -1 GPUs; that must be at least one",
     ),
-    "half a GPU": (lambda view: [(1, ((1, 3.5),))], 1.0, "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)"),
-    "no place": (lambda view: [(1, None)], 1.0, "sent job 1 to None, which is not pairs (node, GPUs)"),
-    "a slip": (lambda view: [(view.queue[7], ())], 0.0, "raised IndexError: list index out of range"),
+    "half a GPU": (
+        lambda view: [(1, ((1, 3.5),))],
+        1.0,
+        "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)",
+    ),
+    "no place": (
+        lambda view: [(1, None)],
+        1.0,
+        "sent job 1 to None, which is not pairs (node, GPUs)",
+    ),
+    "a slip": (
+        lambda view: [(view.queue[7], ())],
+        0.0,
+        "raised IndexError: list index out of range",
+    ),
 }
 
 
@@ -143,7 +206,10 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(wrong
 
 
 def test_a_scheduler_that_starts_nobody_is_told_who_waits():
-    with pytest.raises(PolicyError, match=r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes idle"):
+    with pytest.raises(
+        PolicyError,
+        match=r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes idle",
+    ):
         simulate(jobs_of((0, 2, 5)), TWO_NODES, lambda view: None)
 
 
@@ -154,7 +220,10 @@ def test_pairs_may_come_in_a_list_or_one_by_one():
     def listed(view):
         return [(job, ((0, 1),)) for job in view.queue[: view.idle()[0]]]
 
-    found = [simulate(jobs, Cluster((8,)), scheduler).start_s for scheduler in (listed, make_scheduler("fifo"))]
+    found = [
+        simulate(jobs, Cluster((8,)), scheduler).start_s
+        for scheduler in (listed, make_scheduler("fifo"))
+    ]
     assert np.array_equal(*found)
     assert (found[0] > jobs.arrival_s).sum() > 20
 
@@ -182,7 +251,9 @@ def own(tmp_path):
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
-    study = compare(Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers)
+    study = compare(
+        Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers
+    )
     by_name = defaultdict(list)
     for row in study.rows:
         by_name[row["policy"]].append(row["wait_s"])
@@ -191,11 +262,18 @@ def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
 
 
 def test_a_function_without_a_name_runs_in_other_processes_as_well():
-    found = compare(Setting(Offered(jobs=20)), [widest_first, lambda view: widest_first(view)], range(2), executor=2)
+    found = compare(
+        Setting(Offered(jobs=20)),
+        [widest_first, lambda view: widest_first(view)],
+        range(2),
+        executor=2,
+    )
     assert found.values("<lambda>", "wait_s") == found.values("widest_first", "wait_s")
 
 
-@pytest.mark.parametrize("action", [("run", "--scheduler"), ("compare", "--seeds", "2", "--schedulers")])
+@pytest.mark.parametrize(
+    "action", [("run", "--scheduler"), ("compare", "--seeds", "2", "--schedulers")]
+)
 def test_own_schedulers_on_the_command_line(own, action, capsys):
     assert main(["cluster", *action, own, "--jobs", "20"]) == 0
     assert own in capsys.readouterr().out
@@ -204,7 +282,19 @@ def test_own_schedulers_on_the_command_line(own, action, capsys):
 
 
 def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
-    assert main(["cluster", "run", "--scheduler", own.replace("widest_first", "overfull"), "--jobs", "20"]) != 0
+    assert (
+        main(
+            [
+                "cluster",
+                "run",
+                "--scheduler",
+                own.replace("widest_first", "overfull"),
+                "--jobs",
+                "20",
+            ]
+        )
+        != 0
+    )
     error = capsys.readouterr().err.strip()
     assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
     assert "\n" not in error
@@ -248,11 +338,16 @@ def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, 
 def test_a_sweep_varies_the_mix_and_the_cluster():
     """Each point holds the figures of the setting that is meant."""
     found = sweep(
-        {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]}, ["easy"], range(2), Setting()
+        {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]},
+        ["easy"],
+        range(2),
+        Setting(),
     )
     assert len(found.studies) == 4
     meant = Setting(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
-    expected = [{"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)]
+    expected = [
+        {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)
+    ]
     assert found.at(load=1.0, cluster=Cluster((4,) * 16)).rows == expected
 
 
@@ -261,7 +356,9 @@ def test_a_sweep_varies_a_switch_of_a_scheduler():
     found = sweep({"hps:monotone": [False, True]}, ["hps"], range(2), setting)
     for monotone in (False, True):
         meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
-        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(meant.policies[0], "wait_s")
+        assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(
+            meant.policies[0], "wait_s"
+        )
     assert len({tuple(study.values("hps", "wait_s")) for study in found.studies}) == 2
 
 
@@ -270,8 +367,9 @@ def test_a_sweep_varies_a_switch_of_a_scheduler():
 
 def test_the_names_are_there_and_load_nothing_heavy():
     code = (
-        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__ if not hasattr(cluster, name)],"
-        " {'matplotlib', 'pandas', 'scipy.stats'} & set(sys.modules))"
+        "import sys; from cgrsp_simpy import cluster; print([name for name in cluster.__all__"
+        " if not hasattr(cluster, name)], {'matplotlib', 'pandas', 'scipy.stats'} &"
+        " set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "set()"]
@@ -282,7 +380,9 @@ def test_the_names_are_there_and_load_nothing_heavy():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_starts_later(seed):
-    """Also while no GPU is idle; estimates are up to three times too long, so that reservations move."""
+    """Also while no GPU is idle; estimates are up to three times too long, so that
+    reservations move.
+    """
     cluster, scheduler, promised, while_full = Cluster((8,) * 4), Conservative(), {}, []
 
     def promising(view):
@@ -297,7 +397,9 @@ def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_st
     promising.hears_all = scheduler.hears_all
     jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
     run = simulate(jobs, cluster, promising)
-    assert np.array_equal(run.start_s, simulate(jobs, cluster, make_scheduler("conservative")).start_s)
+    assert np.array_equal(
+        run.start_s, simulate(jobs, cluster, make_scheduler("conservative")).start_s
+    )
     when_s, start_s = np.array([promised[job] for job in range(200)]).T
     assert np.array_equal(when_s, jobs.arrival_s)
     assert (run.start_s <= start_s).all() and (run.start_s < start_s).any()
@@ -322,7 +424,10 @@ def test_a_job_past_its_limit_is_ended_at_it():
 def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     rng = np.random.default_rng(1)
     jobs = generate(Mix(), 150, 1.1, PAPER_CLUSTER, 3)
-    columns = {each: getattr(jobs, each) for each in ("arrival_s", "gpus", "iterations", "kind", "family", "user")}
+    columns = {
+        each: getattr(jobs, each)
+        for each in ("arrival_s", "gpus", "iterations", "kind", "family", "user")
+    }
     limit_s = jobs.duration_s * rng.choice([0.5, 1.0, 2.0], jobs.jobs)
     long = Jobs(**columns, duration_s=jobs.duration_s, estimate_s=limit_s)
     cut = Jobs(**columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s)
@@ -336,12 +441,18 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     log = tmp_path / "three.swf"
     log.write_text(
-        "".join(f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n" for job, asked_s in ((1, 50), (2, 50), (3, 200)))
+        "".join(
+            f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
+            for job, asked_s in ((1, 50), (2, 50), (3, 200))
+        )
     )
     assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--nodes", "1x8"]) == 0
     told = capsys.readouterr().out
     figures = dict(line.split() for line in told.split("\n\n")[0].splitlines()[1:])
-    assert (figures["killed"], figures["makespan_s"]) == ("2.00", "200.00") and "longer than their estimates" not in told
+    assert (figures["killed"], figures["makespan_s"]) == (
+        "2.00",
+        "200.00",
+    ) and "longer than their estimates" not in told
     rows = compare(Setting(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
     assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
 
@@ -355,7 +466,9 @@ def test_claims_are_the_work_and_never_more_than_a_node_has(name):
     jobs = generate(Mix(), 150, 1.0, cluster, 1)
     run = simulate(jobs, cluster, make_scheduler(name))
     claims = run.claims
-    assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(jobs.gpu_seconds)
+    assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(
+        jobs.gpu_seconds
+    )
     assert (np.diff(claims["from_s"]) >= 0).all()
     for node, size in enumerate(cluster.sizes):
         own = claims[claims["place"] == node]

@@ -1,4 +1,6 @@
-"""A name has one colour in every figure of every module, and names that are drawn together are told apart by everybody."""
+"""A name has one colour in every figure of every module, and names that are drawn together are told
+apart by everybody.
+"""
 
 import csv
 import itertools
@@ -24,25 +26,56 @@ from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, line_of, loo
 from cgrsp_simpy.waiting import panels as waiting_panels
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
 
-MODULES = {"policies": cg.POLICIES, "cluster": CLUSTER, "hgsp": HGSP, "dag": DAG, "waiting": WAITING}
+MODULES = {
+    "policies": cg.POLICIES,
+    "cluster": CLUSTER,
+    "hgsp": HGSP,
+    "dag": DAG,
+    "waiting": WAITING,
+}
 FIGURES = Path(__file__).parents[2] / "figures"
 
-# On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions on Visualization and Computer Graphics
-# 15(6), 1291-1298, Table 1.
+# On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions on
+# Visualization and Computer Graphics 15(6), 1291-1298, Table 1.
 SEEN = {
     "normal": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
 }
-XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
 
 
 def lab(colour, seen):
     """CIE L*a*b* of an sRGB colour (D65), as it is seen."""
     rgb = np.array(to_rgb(colour))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    x, y, z = np.cbrt(XYZ @ np.clip(SEEN[seen] @ linear, 0, 1) / XYZ.sum(axis=1))  # the linear part near black is of no matter
+    # the linear part near black is of no matter
+    x, y, z = np.cbrt(XYZ @ np.clip(SEEN[seen] @ linear, 0, 1) / XYZ.sum(axis=1))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
@@ -64,7 +97,9 @@ def test_every_name_has_a_look_and_no_two_of_a_module_share_colour_or_marker(mod
 @pytest.mark.parametrize("module", MODULES)
 def test_any_two_names_of_a_module_are_told_apart(module, seen):
     pairs = itertools.combinations(MODULES[module], 2)
-    assert [pair for pair in pairs if not told_apart(*(LOOKS[name].colour for name in pair), seen)] == []
+    assert [
+        pair for pair in pairs if not told_apart(*(LOOKS[name].colour for name in pair), seen)
+    ] == []
 
 
 @pytest.mark.parametrize("seen", SEEN)
@@ -96,10 +131,15 @@ def check(axes, names):
 
 def study_of(names, scale=1.0):
     means = {
-        name: {metric: Mean(value, value - 0.1, value + 0.1, 9) for metric in ("miss_pct", "tardiness_min")}
+        name: {
+            metric: Mean(value, value - 0.1, value + 0.1, 9)
+            for metric in ("miss_pct", "tardiness_min")
+        }
         for name, value in zip(names, scale * np.arange(1.0, 1 + len(names)))
     }
-    return SimpleNamespace(title="made up", policies=list(names), seeds=range(9), means=lambda: means)
+    return SimpleNamespace(
+        title="made up", policies=list(names), seeds=range(9), means=lambda: means
+    )
 
 
 def blank():
@@ -114,7 +154,9 @@ def blank():
     [
         lambda names, ax: plots.policy_bars(study_of(names), "miss_pct", ax=ax),
         lambda names, ax: plots.pareto(study_of(names), ax=ax),
-        lambda names, ax: plots.sweep_lines([({"slots": x}, study_of(names, x)) for x in (1, 2)], "miss_pct", ax=ax),
+        lambda names, ax: plots.sweep_lines(
+            [({"slots": x}, study_of(names, x)) for x in (1, 2)], "miss_pct", ax=ax
+        ),
     ],
     ids=["policy_bars", "pareto", "sweep_lines"],
 )
@@ -140,7 +182,9 @@ def value(text):
 def rows_of(name):
     """The rows of a figure that is kept, without what is empty in them."""
     with (FIGURES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [{key: value(text) for key, text in row.items() if text} for row in csv.DictReader(file)]
+        return [
+            {key: value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -164,21 +208,33 @@ def test_the_figures_of_modules_draw_each_name_in_its_colour(draw, name, names):
     ("draw", "name", "column"),
     [
         (dag_panels.convergence, "dag/dag_convergence", "scheduler"),
-        (waiting_panels.curves("servers", "s", waiting_panels.Panel("wait_s", "w")), "waiting/waiting_figure_6", "line"),
+        (
+            waiting_panels.curves("servers", "s", waiting_panels.Panel("wait_s", "w")),
+            "waiting/waiting_figure_6",
+            "line",
+        ),
     ],
     ids=["dag convergence", "waiting curves"],
 )
 def test_legends_of_modules_have_each_name_in_its_colour(draw, name, column):
     canvas, rows = blank(), rows_of(name)
     draw(canvas, rows, "note")
-    found = {line.get_label(): to_hex(line.get_color()) for legend in canvas.legends for line in legend.get_lines()}
+    found = {
+        line.get_label(): to_hex(line.get_color())
+        for legend in canvas.legends
+        for line in legend.get_lines()
+    }
     assert found == {name: LOOKS[name].colour.lower() for name in {row[column] for row in rows}}
 
 
 def test_critical_differences_are_drawn_in_the_colours_of_the_names():
     canvas, rows = blank(), rows_of("dag/dag_ranks")
     dag_panels.ranks(canvas, rows, "note")
-    found = {float(line.get_xdata()[0]): to_hex(line.get_color()) for line in canvas.axes[0].lines if len(line.get_xdata()) == 3}
+    found = {
+        float(line.get_xdata()[0]): to_hex(line.get_color())
+        for line in canvas.axes[0].lines
+        if len(line.get_xdata()) == 3
+    }
     assert found == {row["rank"]: LOOKS[row["scheduler"]].colour.lower() for row in rows}
 
 

@@ -19,7 +19,8 @@ from cgrsp_simpy.studies.compare import compare
 PEGASUS = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
 GRAPH = ("--graph", "er:n=30", "--gpus", "4")
 SMALL = (*GRAPH, "--evaluations", "40")
-FIGURES = ("makespan_s", "bound_s", "over_bound", "evaluations")  # the same each time; seconds are not
+# the same each time; seconds are not
+FIGURES = ("makespan_s", "bound_s", "over_bound", "evaluations")
 
 
 def said(capsys, *arguments, status=0):
@@ -29,47 +30,87 @@ def said(capsys, *arguments, status=0):
 
 
 def test_solve_measures_every_scheduler_by_simulation(capsys):
-    answer = json.loads(said(capsys, "solve", *SMALL, "--scheduler", ",".join(SCHEDULERS), "--format", "json"))
+    answer = json.loads(
+        said(capsys, "solve", *SMALL, "--scheduler", ",".join(SCHEDULERS), "--format", "json")
+    )
     problem = Setting("er:n=30", Servers(4)).draw()
     for row in answer["schedulers"]:
         found = find(problem, row["scheduler"], Budget(40))
         assert row["makespan_s"] == simulate(problem, found.plan).makespan_s == found.makespan_s
-        assert row["over_bound"] == pytest.approx(row["makespan_s"] / row["bound_s"]) and row["over_bound"] >= 1 - 1e-9
+        assert (
+            row["over_bound"] == pytest.approx(row["makespan_s"] / row["bound_s"])
+            and row["over_bound"] >= 1 - 1e-9
+        )
         assert row["evaluations"] == (40 if row["scheduler"] in SEARCHES else 1)
 
 
 def test_solve_tells_where_and_when_each_node_runs(capsys):
-    rows = list(csv.DictReader(said(capsys, "solve", *GRAPH, "--scheduler", "heft", "--format", "csv").splitlines()))
+    rows = list(
+        csv.DictReader(
+            said(capsys, "solve", *GRAPH, "--scheduler", "heft", "--format", "csv").splitlines()
+        )
+    )
     problem = Setting("er:n=30", Servers(4)).draw()
     schedule = simulate(problem, find(problem, "heft", Budget(1)).plan)
     assert [float(row["finish_s"]) for row in rows] == schedule.finish_s.tolist()
     assert [int(row["gpu"]) for row in rows] == schedule.plan.gpu.tolist()
     told = said(capsys, "solve", *GRAPH, "--scheduler", "heft,work")
-    assert f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges, 30 units; no plan ends before" in told
+    assert (
+        f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges, 30 units;"
+        " no plan ends before"
+    ) in told
 
 
 def test_a_search_in_seconds_ends_in_time(capsys):
-    answer = said(capsys, "solve", "--graph", "er:n=30", "--scheduler", "rtgs,worl-rtgs", "--budget", "0.4", "--format", "json")
+    answer = said(
+        capsys,
+        "solve",
+        "--graph",
+        "er:n=30",
+        "--scheduler",
+        "rtgs,worl-rtgs",
+        "--budget",
+        "0.4",
+        "--format",
+        "json",
+    )
     for row in json.loads(answer)["schedulers"]:
         assert 0.4 <= row["seconds"] < 4 and row["evaluations"] > 10
 
 
 @pytest.mark.parametrize("workers", [None, 2])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
-    setting, names = Setting("er:n=20", Servers(3), budget=Budget(20)), ["heft", "rtgs", "ddqn:updates=2"]
+    setting, names = (
+        Setting("er:n=20", Servers(3), budget=Budget(20)),
+        ["heft", "rtgs", "ddqn:updates=2"],
+    )
     first = compare(setting, names, range(3), workers, out=tmp_path / "kept")
     again = compare(setting, names, range(3), out=tmp_path / "kept")
     assert again.rows == first.rows  # with the seconds: nothing was run again
     anew = compare(setting, names, range(3))
-    assert [[row[name] for name in FIGURES] for row in anew.rows] == [[row[name] for name in FIGURES] for row in first.rows]
+    assert [[row[name] for name in FIGURES] for row in anew.rows] == [
+        [row[name] for name in FIGURES] for row in first.rows
+    ]
     with pytest.raises(InputError, match="results"):
         compare(setting.varied(budget=30), names, range(3), out=tmp_path / "kept")
 
 
 def test_compare_prints_means_tests_and_ranks(capsys):
-    told = said(capsys, "compare", *SMALL, "--seeds", "3", "--schedulers", "heft,round-robin,rtgs:b=0.5,paced=true")
+    told = said(
+        capsys,
+        "compare",
+        *SMALL,
+        "--seeds",
+        "3",
+        "--schedulers",
+        "heft,round-robin,rtgs:b=0.5,paced=true",
+    )
     assert "er:n=30 on 4 GPUs, free, exclusive, 40 evaluations a search: mean of 3 seeds" in told
-    assert "rtgs:b=0.5,paced=true" in told and "Friedman chi-square" in told and "(Nemenyi, 5 %)" in told
+    assert (
+        "rtgs:b=0.5,paced=true" in told
+        and "Friedman chi-square" in told
+        and "(Nemenyi, 5 %)" in told
+    )
     ranks = [float(line.split()[1]) for line in told.splitlines()[-3:]]
     assert ranks == sorted(ranks) and sum(ranks) == pytest.approx(1 + 2 + 3, abs=0.02)
 
@@ -84,12 +125,28 @@ def test_correlate_answers_in_three_forms(capsys):
 
 
 @pytest.mark.skipif(not PEGASUS.is_dir(), reason="the logs are not here")
-@pytest.mark.parametrize("log", ["epigenomics-chameleon-hep-1seq-100k-001.json", "montage-chameleon-dss-05d-001.json"])
+@pytest.mark.parametrize(
+    "log", ["epigenomics-chameleon-hep-1seq-100k-001.json", "montage-chameleon-dss-05d-001.json"]
+)
 @pytest.mark.parametrize("reading", ["exclusive", "shared"])
 def test_real_workflows_under_every_scheduler(capsys, log, reading):
     names = ",".join(SCHEDULERS)
-    arguments = ("--graph", PEGASUS / log, "--gpus", 4, "--evaluations", 20, "--reading", reading, "--format", "json")
-    rows = {row["scheduler"]: row for row in json.loads(said(capsys, "solve", *arguments, "--scheduler", names))["schedulers"]}
+    arguments = (
+        "--graph",
+        PEGASUS / log,
+        "--gpus",
+        4,
+        "--evaluations",
+        20,
+        "--reading",
+        reading,
+        "--format",
+        "json",
+    )
+    rows = {
+        row["scheduler"]: row
+        for row in json.loads(said(capsys, "solve", *arguments, "--scheduler", names))["schedulers"]
+    }
     assert all(row["over_bound"] >= 1 - 1e-9 for row in rows.values())
     assert rows["heft"]["makespan_s"] < rows["random"]["makespan_s"]
 
@@ -111,11 +168,23 @@ BAD = [
     (("solve", "--evaluations", "0"), "evaluations(=0) must be a whole number >= 1"),
     (("solve", "--format", "csv"), "one, with --format csv: a row a node"),
     (("solve", "--memory", "0.001", "--graph", "er:n=9"), "MB; the largest GPU has 1 MB"),
-    (("compare", "--schedulers", "heft,heft"), "policies(=['heft', 'heft']) must be names that differ"),
-    (("solve", "--graph", "flow.json:j_17"), "graph(='flow.json:j_17') must be without a job: a file in WfFormat is one graph"),
-    (("solve", "--scheduler", "heft,cpop", "--evaluations", "9"), "--evaluations goes with a search: annealing, random-search"),
+    (
+        ("compare", "--schedulers", "heft,heft"),
+        "policies(=['heft', 'heft']) must be names that differ",
+    ),
+    (
+        ("solve", "--graph", "flow.json:j_17"),
+        "graph(='flow.json:j_17') must be without a job: a file in WfFormat is one graph",
+    ),
+    (
+        ("solve", "--scheduler", "heft,cpop", "--evaluations", "9"),
+        "--evaluations goes with a search: annealing, random-search",
+    ),
     (("run", "--budget", "1"), "--budget goes with a search: annealing, random-search"),
-    (("compare", "--schedulers", "work,own.py:f", "--evaluations", "9"), "--evaluations goes with a search"),
+    (
+        ("compare", "--schedulers", "work,own.py:f", "--evaluations", "9"),
+        "--evaluations goes with a search",
+    ),
     (("sweep", "speed=1,2"), "unknown parameter 'speed'"),
     (("sweep", "platform=lab.toml"), "platform(='lab.toml') must be Servers or a Platform"),
     (("compare", "--seeds", "0"), "--seeds(=0) must be a whole number >= 1"),
@@ -124,15 +193,29 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+@pytest.mark.parametrize(
+    ("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD]
+)
 def test_bad_input_is_one_line(capsys, arguments, message):
     told = said(capsys, *arguments, status=2)
     assert message in told and "\n" not in told and told.startswith("cgrsp dag: ")
 
 
 def test_a_connection_that_is_needed_and_not_there_is_named(capsys):
-    """Round robin puts nodes on either server in turn; on one server no connection between servers is needed."""
-    arguments = ("solve", "--graph", "er:n=30,degree=3", "--per-server", "2", "--inter", "0", "--scheduler", "round-robin")
+    """Round robin puts nodes on either server in turn; on one server no connection between
+    servers is needed.
+    """
+    arguments = (
+        "solve",
+        "--graph",
+        "er:n=30,degree=3",
+        "--per-server",
+        "2",
+        "--inter",
+        "0",
+        "--scheduler",
+        "round-robin",
+    )
     told = said(capsys, *arguments, "--gpus", "4", status=2)
     assert "sends data to" in told and "between which there is no bandwidth" in told
     assert "round-robin" in said(capsys, *arguments, "--gpus", "2")

@@ -25,7 +25,11 @@ def drawn(tmp_path_factory):
     """All figures, small."""
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "SIZES", {"small": (30, "small"), "medium": (40, "medium"), "large": (50, "large")})
+        patch.setattr(
+            data,
+            "SIZES",
+            {"small": (30, "small"), "medium": (40, "medium"), "large": (50, "large")},
+        )
         patch.setattr(
             data,
             "SENSITIVITY",
@@ -62,7 +66,10 @@ def test_a_schedule_as_rows():
     graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
     problem = Problem(graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform())
     rows = schedule_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
-    assert [(row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"]) for row in rows] == [
+    assert [
+        (row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"])
+        for row in rows
+    ] == [
         ("node", "a", 0, 0, 0.0, 2.0),
         ("node", "b", 1, 1, 2.5, 6.5),
         ("transfer", "a to b", 0, 1, 2.0, 2.5),
@@ -76,13 +83,17 @@ def test_bests_over_evaluations_fall_and_end_with_the_result(runs):
         assert course == sorted(course, reverse=True)
     heft = np.array(runs.compared.values("heft", "makespan_s"))
     rtgs = np.array(runs.compared.values("rtgs", "makespan_s")) / heft
-    assert [row["over_heft"] for row in rows if row["scheduler"] == "rtgs"][-1] == pytest.approx(np.median(rtgs))
+    assert [row["over_heft"] for row in rows if row["scheduler"] == "rtgs"][-1] == pytest.approx(
+        np.median(rtgs)
+    )
 
 
 def test_ranks_and_losses_are_those_of_the_study(runs):
     ranks = {row["scheduler"]: row["rank"] for row in data.ranks(runs)}
     assert sum(ranks.values()) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2)
-    full, without = (np.array(runs.compared.values(name, "makespan_s")) for name in ("worl-rtgs", "woa"))
+    full, without = (
+        np.array(runs.compared.values(name, "makespan_s")) for name in ("worl-rtgs", "woa")
+    )
     loss = {row["variant"]: row["increase_pct"] for row in data.ablation(runs)}
     assert loss["without RL"] == pytest.approx(np.mean(100 * (without / full - 1)))
     assert loss["full"] == 0
@@ -94,12 +105,16 @@ def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
     over = over_heft(data.order(runs))
     heft_s = np.array(runs.compared.values("heft", "makespan_s"))
     for name in ("random-search", "woa", "rtgs", "worl-rtgs"):  # annealing starts elsewhere here
-        assert over[name, "graph"] == pytest.approx(np.array(runs.compared.values(name, "makespan_s")) / heft_s)
+        assert over[name, "graph"] == pytest.approx(
+            np.array(runs.compared.values(name, "makespan_s")) / heft_s
+        )
     for seed in range(3):
         problem = runs.setting.draw(seed)
         placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
         for order, plan in placed.items():
-            assert over["heft", order][seed] == pytest.approx(simulate(problem, plan).makespan_s / heft_s[seed])
+            assert over["heft", order][seed] == pytest.approx(
+                simulate(problem, plan).makespan_s / heft_s[seed]
+            )
     assert len(over) == 2 * (1 + len(data.ORDERED))
 
 
@@ -112,7 +127,9 @@ def test_each_scheduler_has_a_look_of_its_own():
 def test_relative_makespans_have_mean_1_on_each_graph(drawn):
     rows = [row for row in rows_of(drawn[0], "sensitivity") if row["parameter"] == "b"]
     for seed in {row["seed"] for row in rows}:
-        assert np.mean([float(row["relative"]) for row in rows if row["seed"] == seed]) == pytest.approx(1.0)
+        assert np.mean(
+            [float(row["relative"]) for row in rows if row["seed"] == seed]
+        ) == pytest.approx(1.0)
 
 
 def test_levels_of_the_small_graph_follow_its_edges(drawn):
@@ -122,14 +139,21 @@ def test_levels_of_the_small_graph_follow_its_edges(drawn):
 
 
 def test_the_same_files_each_time(tmp_path):
-    one, other = (draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other"))
+    one, other = (
+        draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other")
+    )
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
     assert not (tmp_path / "one" / "README.md").exists()  # an index is of all
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [({"graphs": 1}, "graphs"), ({"nodes": 3}, "nodes"), ({"style": "poster"}, "style"), ({"evaluations": 0}, "evaluations")],
+    [
+        ({"graphs": 1}, "graphs"),
+        ({"nodes": 3}, "nodes"),
+        ({"style": "poster"}, "style"),
+        ({"evaluations": 0}, "evaluations"),
+    ],
 )
 def test_bad_input_is_refused_and_nothing_written(tmp_path, given, message):
     with pytest.raises(InputError, match=message):

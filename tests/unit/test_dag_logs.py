@@ -45,22 +45,46 @@ def item(name, size, link="input"):
 
 
 def task(name, parents=(), files=(), seconds=1.0, **more):
-    return {"name": name, "parents": list(parents), "files": list(files), "runtimeInSeconds": seconds, **more}
+    return {
+        "name": name,
+        "parents": list(parents),
+        "files": list(files),
+        "runtimeInSeconds": seconds,
+        **more,
+    }
 
 
 def workflow(*tasks, version="1.4"):
     return {"schemaVersion": version, "workflow": {"tasks": list(tasks)}}
 
 
-SPLIT = task("split", files=[item("raw", 9e9), item("left", 2e9, "output"), item("right", 3e9, "output")], seconds=4)
-JOIN = task("join", ["split"], [item("left", 2e9), item("right", 3e9), item("raw", 9e9)], 7.5, memoryInBytes=1_500_001)
+SPLIT = task(
+    "split",
+    files=[item("raw", 9e9), item("left", 2e9, "output"), item("right", 3e9, "output")],
+    seconds=4,
+)
+JOIN = task(
+    "join",
+    ["split"],
+    [item("left", 2e9), item("right", 3e9), item("raw", 9e9)],
+    7.5,
+    memoryInBytes=1_500_001,
+)
 
 
 def test_tasks_become_nodes_and_shared_files_data(file):
-    """Worked by hand: 2 + 3 gigabytes from split to join; raw is written by nobody, so that it is on no edge."""
+    """Worked by hand: 2 + 3 gigabytes from split to join; raw is written by nobody, so that
+    it is on no edge.
+    """
     graph = read_wfformat(file(workflow(SPLIT, JOIN)))
-    assert graph.names == ("split", "join") and graph.work_tflop.tolist() == [4, 7.5] and graph.memory_mb.tolist() == [0, 2]
-    assert graph.edges.tolist() == [[0, 1]] and graph.data_gb.tolist() == [5] and graph.name == "log"
+    assert (
+        graph.names == ("split", "join")
+        and graph.work_tflop.tolist() == [4, 7.5]
+        and graph.memory_mb.tolist() == [0, 2]
+    )
+    assert (
+        graph.edges.tolist() == [[0, 1]] and graph.data_gb.tolist() == [5] and graph.name == "log"
+    )
 
 
 def test_a_parent_without_shared_files_sends_nothing(file):
@@ -70,12 +94,17 @@ def test_a_parent_without_shared_files_sends_nothing(file):
 
 def test_a_file_goes_along_each_edge_to_its_readers_only(file):
     write = task("write", files=[item("x", 1e9, "output"), item("y", 2e9, "output")])
-    readers = [task("one", ["write"], [item("x", 1e9)]), task("both", ["write"], [item("x", 1e9), item("y", 2e9)])]
+    readers = [
+        task("one", ["write"], [item("x", 1e9)]),
+        task("both", ["write"], [item("x", 1e9), item("y", 2e9)]),
+    ]
     assert read_wfformat(file(workflow(write, *readers))).data_gb.tolist() == [1, 3]
 
 
 def test_an_edge_is_one_whether_parent_or_child_or_both_tell_it(file):
-    graph = read_wfformat(file(workflow(task("a", children=["b", "c"]), task("b", ["a", "a"]), task("c"))))
+    graph = read_wfformat(
+        file(workflow(task("a", children=["b", "c"]), task("b", ["a", "a"]), task("c")))
+    )
     assert sorted(edges_of(graph)) == [("a", "b"), ("a", "c")]
 
 
@@ -84,19 +113,41 @@ def test_the_later_layout_gives_the_same_graph(file, version):
     """Since 1.5 tasks are told by id; runtimes and sizes of files stand apart."""
     specification = {
         "tasks": [
-            {"name": "program", "id": "split", "parents": [], "inputFiles": ["raw"], "outputFiles": ["left", "right"]},
-            {"name": "program", "id": "join", "parents": ["split"], "inputFiles": ["left", "right", "raw"]},
+            {
+                "name": "program",
+                "id": "split",
+                "parents": [],
+                "inputFiles": ["raw"],
+                "outputFiles": ["left", "right"],
+            },
+            {
+                "name": "program",
+                "id": "join",
+                "parents": ["split"],
+                "inputFiles": ["left", "right", "raw"],
+            },
         ],
-        "files": [{"id": name, "sizeInBytes": size} for name, size in (("raw", 9e9), ("left", 2e9), ("right", 3e9))],
+        "files": [
+            {"id": name, "sizeInBytes": size}
+            for name, size in (("raw", 9e9), ("left", 2e9), ("right", 3e9))
+        ],
     }
-    run = [{"id": "join", "runtimeInSeconds": 7.5, "memoryInBytes": 1_500_001}, {"id": "split", "runtimeInSeconds": 4}]
-    found = {"schemaVersion": version, "workflow": {"specification": specification, "execution": {"tasks": run}}}
+    run = [
+        {"id": "join", "runtimeInSeconds": 7.5, "memoryInBytes": 1_500_001},
+        {"id": "split", "runtimeInSeconds": 4},
+    ]
+    found = {
+        "schemaVersion": version,
+        "workflow": {"specification": specification, "execution": {"tasks": run}},
+    }
     later, earlier = read_wfformat(file(found)), read_wfformat(file(workflow(SPLIT, JOIN)))
     assert later.names == earlier.names and later.edges.tolist() == earlier.edges.tolist()
     for column in ("work_tflop", "memory_mb", "data_gb"):
         assert getattr(later, column).tolist() == getattr(earlier, column).tolist()
     specification["tasks"][1]["inputFiles"].append("none")
-    with pytest.raises(InputError, match=r"sizeInBytes of file none of task join\(=None\) must be a number >= 0"):
+    with pytest.raises(
+        InputError, match=r"sizeInBytes of file none of task join\(=None\) must be a number >= 0"
+    ):
         read_wfformat(file(found))
 
 
@@ -113,13 +164,21 @@ def test_real_workflows(name, nodes, edges, seconds, data_gb, caplog):
     with caplog.at_level(logging.INFO):
         graph = read_wfformat(DATA / f"{name}.json")
     assert (graph.nodes, len(graph.edges), graph.name) == (nodes, edges, name)
-    assert graph.work_tflop.sum() == pytest.approx(seconds, abs=1e-6) and graph.data_gb.sum() == pytest.approx(data_gb)
-    assert np.all(graph.data_gb > 0) and not graph.memory_mb.any()  # every parent writes what its child reads
-    assert told(caplog, logging.INFO) == [f"{DATA / name}.json: {nodes} nodes and {edges} edges read"]
+    assert graph.work_tflop.sum() == pytest.approx(
+        seconds, abs=1e-6
+    ) and graph.data_gb.sum() == pytest.approx(data_gb)
+    # every parent writes what its child reads
+    assert np.all(graph.data_gb > 0) and not graph.memory_mb.any()
+    assert told(caplog, logging.INFO) == [
+        f"{DATA / name}.json: {nodes} nodes and {edges} edges read"
+    ]
 
 
 BAD_WORKFLOWS = [
-    ('{"schemaVersion": "1.4",\n "workflow": }', r"line 2, column 14: not JSON \(Expecting value\)"),
+    (
+        '{"schemaVersion": "1.4",\n "workflow": }',
+        r"line 2, column 14: not JSON \(Expecting value\)",
+    ),
     ("", "the file is empty"),
     (" \n", r"line 2, column 1: not JSON \(Expecting value\)"),
     (b"\xff\xfe\xfa", "not a text file in UTF-8"),
@@ -128,24 +187,48 @@ BAD_WORKFLOWS = [
     ({"tasks": []}, r"not WfFormat: schemaVersion of the file\(=None\) must be a string"),
     (workflow(task("a"), version="1.3"), r"schemaVersion\(='1.3'\) must be 1.4 or 1.5 or 1.6"),
     ({"schemaVersion": "1.4"}, r"not WfFormat: workflow of the file\(=None\) must be an object"),
-    ({"schemaVersion": "1.4", "workflow": {"tasks": {}}}, r"not WfFormat: tasks of workflow\(={}\) must be an array"),
-    ({"schemaVersion": "1.5", "workflow": {"specification": {}}}, r"execution of workflow\(=None\) must be an object"),
+    (
+        {"schemaVersion": "1.4", "workflow": {"tasks": {}}},
+        r"not WfFormat: tasks of workflow\(={}\) must be an array",
+    ),
+    (
+        {"schemaVersion": "1.5", "workflow": {"specification": {}}},
+        r"execution of workflow\(=None\) must be an object",
+    ),
     (workflow("a"), r"not WfFormat: name of a task\(=None\) must be a string"),
     (workflow(), r"nodes of the graph\(=0\) must be at least one"),
     (workflow(task("a"), task("a")), r"names of tasks\(=1\) must be 2, one a task"),
     (workflow(task("a", ["z"])), "parents of task a: there is no task 'z'"),
     (workflow(task("a", [["a"]])), r"parents of task a: there is no task \['a'\]"),
     (workflow(task("a", children=["z"])), "children of task a: there is no task 'z'"),
-    (workflow(task("a", ["b"]), task("b", ["a"])), "the graph has a cycle: (a to b to a|b to a to b)"),
+    (
+        workflow(task("a", ["b"]), task("b", ["a"])),
+        "the graph has a cycle: (a to b to a|b to a to b)",
+    ),
     (workflow(task("a", ["a"])), "the graph has a cycle: a to a"),
     (workflow({"name": "a"}), r"runtimeInSeconds of task a\(=None\) must be a number >= 0"),
-    (workflow(task("a", seconds=float("nan"))), r"runtimeInSeconds of task a\(=nan\) must be a number >= 0"),
+    (
+        workflow(task("a", seconds=float("nan"))),
+        r"runtimeInSeconds of task a\(=nan\) must be a number >= 0",
+    ),
     (workflow(task("a", seconds=-1)), r"runtimeInSeconds of task a\(=-1.0\) must be a number >= 0"),
-    (workflow(task("a", seconds=10**400)), r"runtimeInSeconds of task a\(=inf\) must be a number >= 0"),
-    (workflow(task("a", memoryInBytes="x")), r"memoryInBytes of task a\(='x'\) must be a number >= 0"),
-    (workflow(task("a", files=[item("x", -5)])), r"sizeInBytes of file x of task a\(=-5.0\) must be a number >= 0"),
+    (
+        workflow(task("a", seconds=10**400)),
+        r"runtimeInSeconds of task a\(=inf\) must be a number >= 0",
+    ),
+    (
+        workflow(task("a", memoryInBytes="x")),
+        r"memoryInBytes of task a\(='x'\) must be a number >= 0",
+    ),
+    (
+        workflow(task("a", files=[item("x", -5)])),
+        r"sizeInBytes of file x of task a\(=-5.0\) must be a number >= 0",
+    ),
     (workflow(task("a", files=[item("x", 5, "in")])), "unknown link of file x of task a 'in'"),
-    (workflow(task("a", files=["x"])), r"not WfFormat: name of a file of task a\(=None\) must be a string"),
+    (
+        workflow(task("a", files=["x"])),
+        r"not WfFormat: name of a file of task a\(=None\) must be a string",
+    ),
 ]
 
 
@@ -178,13 +261,27 @@ def test_names_tell_what_waits_for_what(file):
     """The example of the trace's own description, its tasks out of order."""
     text = line("M5_3_4") + line("M1", "10", "15") + line("M2_1") + line("M3_1") + line("R4_2")
     graph = read_alibaba(file(text), "j_1")
-    assert set(edges_of(graph)) == {("M1", "M2_1"), ("M1", "M3_1"), ("R4_2", "M5_3_4"), ("M3_1", "M5_3_4"), ("M2_1", "R4_2")}
-    assert graph.work_tflop.tolist() == [10, 5, 10, 10, 10]  # seconds, whatever the number of instances
+    assert set(edges_of(graph)) == {
+        ("M1", "M2_1"),
+        ("M1", "M3_1"),
+        ("R4_2", "M5_3_4"),
+        ("M3_1", "M5_3_4"),
+        ("M2_1", "R4_2"),
+    }
+    # seconds, whatever the number of instances
+    assert graph.work_tflop.tolist() == [10, 5, 10, 10, 10]
     assert not graph.data_gb.any() and not graph.memory_mb.any() and graph.name == "j_1"
 
 
 def test_every_job_is_a_graph_by_its_name(file, caplog):
-    text = line("M1", job="j_2") + line("M1") + line("J2_1", job="j_2") + "\n" + line("task_Nzg3ODAw==") + line("MergeTask")
+    text = (
+        line("M1", job="j_2")
+        + line("M1")
+        + line("J2_1", job="j_2")
+        + "\n"
+        + line("task_Nzg3ODAw==")
+        + line("MergeTask")
+    )
     with caplog.at_level(logging.INFO):
         graphs = read_alibaba(path := file(text), strict=True)
     assert {name: (graph.names, edges_of(graph)) for name, graph in graphs.items()} == {
@@ -200,13 +297,28 @@ def test_a_need_that_is_named_twice_is_one_edge(file):
 
 FAULTS = {
     "truncated": (line("M1", job="j_2")[:-12] + "\n", "line 2: 6 fields, not 9"),
-    "no number": (line("M1", "ten", job="j_2"), r"line 2: start_time\(='ten'\) must be a number > 0"),
+    "no number": (
+        line("M1", "ten", job="j_2"),
+        r"line 2: start_time\(='ten'\) must be a number > 0",
+    ),
     "NaN": (line("M1", "nan", job="j_2"), r"line 2: start_time\(='nan'\) must be a number > 0"),
-    "negative work": (line("M1", "30", "20", "j_2"), r"line 2: end_time\(='20'\) must be at least start_time"),
-    "outside the trace": (line("M1", "30", "0", "j_2"), r"line 2: end_time\(='0'\) must be a number > 0"),
-    "odd name": (line("M1_Stg2", job="j_2"), r"line 2: task_name\(='M1_Stg2'\) must be like M5_3_4, or without a number"),
+    "negative work": (
+        line("M1", "30", "20", "j_2"),
+        r"line 2: end_time\(='20'\) must be at least start_time",
+    ),
+    "outside the trace": (
+        line("M1", "30", "0", "j_2"),
+        r"line 2: end_time\(='0'\) must be a number > 0",
+    ),
+    "odd name": (
+        line("M1_Stg2", job="j_2"),
+        r"line 2: task_name\(='M1_Stg2'\) must be like M5_3_4, or without a number",
+    ),
     "unknown parent": (line("M1_7", job="j_2"), "line 2: job j_2: task M1_7: there is no task 7"),
-    "same number": (line("M1", job="j_2") + line("R1", job="j_2"), "line 2: job j_2: tasks M1 and R1 have the same number"),
+    "same number": (
+        line("M1", job="j_2") + line("R1", job="j_2"),
+        "line 2: job j_2: tasks M1 and R1 have the same number",
+    ),
     "cycle": (
         line("M1_2", job="j_2") + line("M2_1", job="j_2"),
         "line 2: job j_2: the graph has a cycle: (M1_2 to M2_1 to M1_2|M2_1 to M1_2 to M2_1)",
@@ -225,7 +337,9 @@ def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplo
     for options in ({"strict": True}, {"job": "j_2"}):
         with pytest.raises(InputError, match=message) as refused:
             read_alibaba(path, **options)
-        assert re.match(rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ", str(refused.value))
+        assert re.match(
+            rf"{re.escape(str(path))}: (1 (fault|bad row): )?line 2: ", str(refused.value)
+        )
         assert "\n" not in str(refused.value)
     assert read_alibaba(path, "j_1").nodes == 1  # what is wrong with others does not matter
 
@@ -233,7 +347,9 @@ def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplo
 def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
     path = file(line("M1") + line("M1", job="j_12") + "M2,1,j_1")
     assert list(read_alibaba(path)) == ["j_1", "j_12"]
-    with pytest.raises(InputError, match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)"):
+    with pytest.raises(
+        InputError, match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)"
+    ):
         read_alibaba(path, strict=True)
 
 

@@ -1,4 +1,6 @@
-"""The network, its optimiser, and the agent that learns with them: gradients, goals and deviations."""
+"""The network, its optimiser, and the agent that learns with them: gradients, goals
+and deviations.
+"""
 
 import numpy as np
 import pytest
@@ -16,33 +18,46 @@ from cgrsp_simpy.model.checks import InputError
 
 def twelve() -> Problem:
     """12 nodes without edges, of work 5 to 16, on 3 equal GPUs."""
-    return Problem(Graph(np.arange(5.0, 17.0), np.zeros(12), np.empty((0, 2)), np.empty(0)), Servers(3, tflops=(1.0,)).platform())
+    return Problem(
+        Graph(np.arange(5.0, 17.0), np.zeros(12), np.empty((0, 2)), np.empty(0)),
+        Servers(3, tflops=(1.0,)).platform(),
+    )
 
 
 def test_the_network_is_matrices_with_relu_between():
     network = Network((2, 2, 1), np.random.default_rng(0))
     (first, first_bias), (last, last_bias) = network.layers
     first[:], first_bias[:], last[:], last_bias[:] = [[1, -1], [2, 1]], [0, -1], [[3], [5]], [7]
-    assert network(np.array([[1.0, 1.0], [1.0, 4.0]])).tolist() == [[3 * 3 + 5 * 0 + 7], [3 * 9 + 5 * 2 + 7]]
+    assert network(np.array([[1.0, 1.0], [1.0, 4.0]])).tolist() == [
+        [3 * 3 + 5 * 0 + 7],
+        [3 * 9 + 5 * 2 + 7],
+    ]
 
 
 def test_what_is_worked_out_ahead_gives_the_same():
     network = Network((7, 5, 4, 3), np.random.default_rng(1))
     network.flat += 0.1
     inputs = np.random.default_rng(2).normal(size=(6, 7))
-    assert network(inputs[:, :3], network.ahead(inputs[:, 3:])) == pytest.approx(network(inputs), abs=1e-12)
+    assert network(inputs[:, :3], network.ahead(inputs[:, 3:])) == pytest.approx(
+        network(inputs), abs=1e-12
+    )
 
 
 def test_first_weights_have_the_variance_of_he():
     weights, biases = Network((400, 300, 2), np.random.default_rng(3)).layers[0]
-    assert weights.var() == pytest.approx(2 / 400, rel=4 * np.sqrt(2 / weights.size))  # 4 standard errors
+    # 4 standard errors
+    assert weights.var() == pytest.approx(2 / 400, rel=4 * np.sqrt(2 / weights.size))
     assert not biases.any()
 
 
 def test_the_gradient_is_that_of_differences():
     network, random = Network((4, 6, 5, 3), np.random.default_rng(4)), np.random.default_rng(5)
     network.flat += 0.05
-    inputs, chosen, goal = random.normal(size=(8, 4)), random.integers(0, 3, 8), random.normal(size=8)
+    inputs, chosen, goal = (
+        random.normal(size=(8, 4)),
+        random.integers(0, 3, 8),
+        random.normal(size=8),
+    )
 
     def loss() -> float:
         return float(np.mean((goal - network(inputs)[np.arange(8), chosen]) ** 2))
@@ -58,7 +73,8 @@ def test_the_gradient_is_that_of_differences():
 
 
 def test_two_steps_of_adam_by_hand():
-    # gradients 3, then 1: means 0.3 and 0.37 of 0.1 and 0.19; squares 0.009 and 0.009991 of 0.001 and 0.001999
+    # gradients 3, then 1: means 0.3 and 0.37 of 0.1 and 0.19; squares 0.009 and 0.009991 of
+    # 0.001 and 0.001999
     flat = np.array([5.0])
     adam = Adam(flat, learning_rate=0.1)
     adam.step(np.array([3.0]))
@@ -80,8 +96,12 @@ def test_adam_reaches_the_least_squares_of_a_line():
 
 
 def test_double_q_takes_the_action_of_one_network_and_the_worth_of_the_other():
-    online, target = np.array([[1.0, 5.0], [2.0, 0.0], [9.0, 1.0]]), np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]])
-    goal = double_q(np.array([-1.0, -2.0, -3.0]), np.array([0.5, 0.5, 0.0]), online, target)  # the third ends an episode
+    online, target = (
+        np.array([[1.0, 5.0], [2.0, 0.0], [9.0, 1.0]]),
+        np.array([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]]),
+    )
+    # the third ends an episode
+    goal = double_q(np.array([-1.0, -2.0, -3.0]), np.array([0.5, 0.5, 0.0]), online, target)
     assert goal.tolist() == [-1 + 10, -2 + 15, -3]
 
 
@@ -103,14 +123,19 @@ def test_the_deviation_is_the_distance_from_the_hopes():
     problem = Problem(graph, Servers(3, tflops=(1.0, 2.0)).platform())
     agent, hopes = Agent(Turns(problem)), np.random.default_rng(1).uniform(10, 80, (2, 12))
     plans = agent.explore(hopes)
-    assert agent.deviations == pytest.approx(np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).tolist())
+    assert agent.deviations == pytest.approx(
+        np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).tolist()
+    )
 
 
 @pytest.mark.parametrize("paced", [False, True])
 def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
-    # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4| / 2; then -|3 - 4| / 2
+    # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4| / 2;
+    # then -|3 - 4| / 2
     seen = []
-    monkeypatch.setattr("cgrsp_simpy.dag.learning.double_q", lambda *given: seen.append(given) or double_q(*given))
+    monkeypatch.setattr(
+        "cgrsp_simpy.dag.learning.double_q", lambda *given: seen.append(given) or double_q(*given)
+    )
     platform = Servers(2, tflops=(1.0,), memory_gb=1.0).platform()
     platform.memory_mb[1] = 10
     turns = Turns(Problem(Graph([2, 2], [500, 500], [(0, 1)], [0]), platform), paced)
@@ -132,7 +157,9 @@ def test_the_agent_learns_to_meet_even_hopes_if_loads_are_paced():
     for _ in range(300):
         agent.explore(hopes)
         agent.learn()
-    by_chance = np.abs(hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))).sum(axis=1)
+    by_chance = np.abs(
+        hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))
+    ).sum(axis=1)
     assert np.mean(agent.deviations[-50:]) < 0.5 * by_chance.mean()
     assert np.mean(agent.deviations[-50:]) < 0.5 * np.mean(agent.deviations[:20])
 
@@ -143,19 +170,28 @@ def test_the_agent_learns_to_put_all_on_one_gpu_if_that_is_hoped_for():
     for _ in range(60):
         agent.explore(hopes)
         agent.learn()
-    by_chance = np.abs(hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))).sum(axis=1)
+    by_chance = np.abs(
+        hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))
+    ).sum(axis=1)
     assert np.abs(hopes - node_loads_s(problem, agent.plan(hopes))).sum() < 0.5 * by_chance.mean()
 
 
 def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan():
-    # 8 nodes of 1 s hope for 4 s on 2 GPUs. 4 and 4: twice 3 + 2 + 1 + 0. 8 and 0: 3 + 2 + 1 + 0 + 1 + 2 + 3 + 4; only the last
-    # node's own second is between them. That is why such hopes are met by paced loads alone.
+    # 8 nodes of 1 s hope for 4 s on 2 GPUs. 4 and 4: twice 3 + 2 + 1 + 0. 8 and 0:
+    # 3 + 2 + 1 + 0 + 1 + 2 + 3 + 4; only the last node's own second is between them. That is why
+    # such hopes are met by paced loads alone.
     graph = Graph(np.ones(8), np.zeros(8), np.empty((0, 2)), np.empty(0))
-    printed, paced = (Turns(Problem(graph, Servers(2, tflops=(1.0,)).platform()), paced) for paced in (False, True))
+    printed, paced = (
+        Turns(Problem(graph, Servers(2, tflops=(1.0,)).platform()), paced)
+        for paced in (False, True)
+    )
     hopes = np.full((1, 8), 4.0)
     assert np.bincount(greedy(printed, hopes)[0]).tolist() == [7, 1]
     assert np.bincount(greedy(paced, hopes)[0]).tolist() == [4, 4]
-    even, uneven = (sum(abs(4 - load) for number in plan for load in range(1, number + 1)) for plan in ((4, 4), (8, 0)))
+    even, uneven = (
+        sum(abs(4 - load) for number in plan for load in range(1, number + 1))
+        for plan in ((4, 4), (8, 0))
+    )
     assert (even, uneven) == (12, 16)
 
 

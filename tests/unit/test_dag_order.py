@@ -20,7 +20,9 @@ from cgrsp_simpy.model.streams import stream
 
 
 def two_chains() -> Problem:
-    """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by rank, the row comes first."""
+    """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by rank, the
+    row comes first.
+    """
     graph = Graph(np.ones(6), np.zeros(6), [(3, 4), (4, 5)], [0, 0])
     return Problem(graph, Servers(2, tflops=(1.0,)).platform())
 
@@ -36,11 +38,17 @@ def test_the_two_orders():
 @pytest.mark.parametrize("reading", ["exclusive", "shared"])
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
     problem = Setting("er:n=24,degree=2", Servers(3), reading=reading).draw(4)
-    by_rank, as_it_is = (find(problem, f"{name}:order={order}", Budget(12), 1) for order in ("rank", "graph"))
-    assert by_rank.plan.order.tolist() == run_order(problem, "rank").tolist() and as_it_is.plan.order is None
+    by_rank, as_it_is = (
+        find(problem, f"{name}:order={order}", Budget(12), 1) for order in ("rank", "graph")
+    )
+    assert (
+        by_rank.plan.order.tolist() == run_order(problem, "rank").tolist()
+        and as_it_is.plan.order is None
+    )
     for found in (by_rank, as_it_is):
         assert found.makespan_s == simulate(problem, found.plan).makespan_s
-    if name != "annealing":  # which runs its plans in the order of HEFT's plan unless told otherwise
+    # which runs its plans in the order of HEFT's plan unless told otherwise
+    if name != "annealing":
         assert find(problem, name, Budget(12), 1).makespan_s == as_it_is.makespan_s
 
 
@@ -48,7 +56,9 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
 def test_in_either_order_the_first_plan_is_the_same_one(name):
     """Only what is found on the way may differ."""
     problem = Setting("er:n=40", Servers(4)).draw(2)
-    one, other = (find(problem, f"{name}:order={order}", Budget(1), 3) for order in ("rank", "graph"))
+    one, other = (
+        find(problem, f"{name}:order={order}", Budget(1), 3) for order in ("rank", "graph")
+    )
     assert one.plan.gpu.tolist() == other.plan.gpu.tolist()
 
 
@@ -57,12 +67,16 @@ def test_random_search_finds_the_best_of_as_many_random_plans(order):
     problem = Setting("er:n=30", Servers(4)).draw(1)
     found = find(problem, f"random-search:order={order}", Budget(50), 7)
     generator = stream(7, "random search")
-    plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[:, problem.graph.unit]
+    plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[
+        :, problem.graph.unit
+    ]
     expected = makespans(problem, plans, run_order(problem, order))
     assert found.makespan_s == expected.min() and found.evaluations == 50
     assert found.plan.gpu.tolist() == plans[expected.argmin()].tolist()
     assert [(at, makespan_s) for at, _, makespan_s in found.history] == [
-        (at + 1, value) for at, value in enumerate(expected) if value < expected[:at].min(initial=np.inf)
+        (at + 1, value)
+        for at, value in enumerate(expected)
+        if value < expected[:at].min(initial=np.inf)
     ]
 
 
@@ -76,9 +90,15 @@ def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(nam
 
 def test_annealing_begins_with_hefts_plan_unless_told_otherwise():
     problem = Setting("er:n=40", Servers(4)).draw(0)
-    assert find(problem, "annealing", Budget(1)).makespan_s == carried_out(problem, heft(problem)).makespan_s
+    assert (
+        find(problem, "annealing", Budget(1)).makespan_s
+        == carried_out(problem, heft(problem)).makespan_s
+    )
     drawn = find(problem, "annealing:start=random,order=graph", Budget(1), 5).plan
-    assert drawn.gpu.tolist() == random_units(problem, 1, stream(5, "dag annealing"))[0, problem.graph.unit].tolist()
+    assert (
+        drawn.gpu.tolist()
+        == random_units(problem, 1, stream(5, "dag annealing"))[0, problem.graph.unit].tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,13 +119,20 @@ def test_another_order_or_start_is_named(text, message):
 
 
 @pytest.mark.parametrize("inter_gb_per_s", [25.0, 1.0])
-def test_in_hefts_order_no_placement_of_a_pipeline_of_four_stages_ends_a_millisecond_before_hefts(inter_gb_per_s):
-    """And in the graph's order one ends in about half the time: README, and scenarios/pipeline_on_two_servers.py."""
+def test_in_hefts_order_no_placement_of_a_pipeline_of_four_stages_ends_a_millisecond_before_hefts(
+    inter_gb_per_s,
+):
+    """And in the graph's order one ends in about half the time: README, and
+    scenarios/pipeline_on_two_servers.py.
+    """
     graph = training_graph(layers=8, stages=4, micro_batches=8)
-    problem = Problem(graph, Servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s).platform())
+    problem = Problem(
+        graph, Servers(4, 2, tflops=(19.5,), inter_gb_per_s=inter_gb_per_s).platform()
+    )
     placements = np.array(list(product(range(4), repeat=4)))[:, graph.unit]
     by_heft, by_rank, in_graph = (
-        makespans(problem, placements, order).min() for order in (heft(problem).order, run_order(problem, "rank"), None)
+        makespans(problem, placements, order).min()
+        for order in (heft(problem).order, run_order(problem, "rank"), None)
     )
     assert by_heft == pytest.approx(carried_out(problem, heft(problem)).makespan_s, abs=1e-3)
     assert by_rank == pytest.approx(by_heft, abs=1e-3)

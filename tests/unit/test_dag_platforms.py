@@ -1,4 +1,6 @@
-"""Platforms from files: speeds, memory, links with bandwidth and latency; a worked example; what is wrong with a file."""
+"""Platforms from files: speeds, memory, links with bandwidth and latency; a worked example; what is
+wrong with a file.
+"""
 
 import csv
 import io
@@ -76,7 +78,9 @@ def lab(request, tmp_path):
 
 
 def example(path, reading="exclusive"):
-    """Node x sends 2 GB to y, 1 GB to z, and nothing to w, which waits for it all the same; y sends 1 GB to v."""
+    """Node x sends 2 GB to y, 1 GB to z, and nothing to w, which waits for it all the same; y
+    sends 1 GB to v.
+    """
     edges, data_gb = [(0, 1), (0, 2), (0, 3), (1, 4)], [2, 1, 0, 1]
     graph = Graph([4, 6, 8, 1, 4], [3, 2, 5, 0, 1], edges, data_gb, names=("x", "y", "z", "w", "v"))
     return Problem(graph, read_platform(path), reading)
@@ -93,7 +97,8 @@ def test_a_file_tells_of_gpus_and_links(lab):
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_latency_by_hand(lab, reading):
-    """Node x on a until 2; y on b from 2 + 0.25 + 2/2, z on c from 2 + 0.5 + 1/1, v there from 9.25 + 1 + 1/4.
+    """Node x on a until 2; y on b from 2 + 0.25 + 2/2, z on c from 2 + 0.5 + 1/1, v there from
+    9.25 + 1 + 1/4.
 
     Node w has no data from x: no transfer, so no latency.
     """
@@ -136,23 +141,48 @@ def test_hefts_ranks_have_the_mean_latency(lab):
 
 def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(tmp_path):
     path = tmp_path / "rack.toml"
-    path.write_text("[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 8\ncount = 2\n[[gpu]]\nserver = 1\ntflops = 3\nmemory_gb = 8\n")
+    path.write_text(
+        "[[gpu]]\n"
+        "server = 0\n"
+        "tflops = 1\n"
+        "memory_gb = 8\n"
+        "count = 2\n"
+        "[[gpu]]\n"
+        "server = 1\n"
+        "tflops = 3\n"
+        "memory_gb = 8\n"
+    )
     found = read_platform(path)
-    assert found.tflops.tolist() == [1, 1, 3] and found.names == () and not found.bandwidth_gb_per_s.any()
+    assert (
+        found.tflops.tolist() == [1, 1, 3]
+        and found.names == ()
+        and not found.bandwidth_gb_per_s.any()
+    )
 
 
 def test_the_file_in_the_readme_is_one(tmp_path):
     path = tmp_path / "lab.toml"
-    path.write_text(README.read_text(encoding="utf-8").split("```toml\n[[gpu]]", 1)[1].split("```")[0].join(["[[gpu]]", ""]))
+    path.write_text(
+        README.read_text(encoding="utf-8")
+        .split("```toml\n[[gpu]]", 1)[1]
+        .split("```")[0]
+        .join(["[[gpu]]", ""])
+    )
     found = read_platform(path)
     assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [300, 300, 300, 300, 25]
     assert found.latency_s[4].tolist() == [1e-5, 1e-5, 1e-5, 1e-5, 0]
 
 
 def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
-    for platform, own in ((Servers(3), Servers(3).platform()), (read_platform(lab), read_platform(lab))):
+    for platform, own in (
+        (Servers(3), Servers(3).platform()),
+        (read_platform(lab), read_platform(lab)),
+    ):
         found = Setting("star:n=3", platform, "busy").draw(5).platform
-        assert found.tflops.tolist() == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
+        assert (
+            found.tflops.tolist()
+            == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
+        )
         assert found.latency_s.tolist() == own.latency_s.tolist()
 
 
@@ -166,10 +196,14 @@ def test_the_command_takes_a_file(capsys, lab):
     setting = Setting("star:n=5", read_platform(lab))
     assert [float(row["finish_s"]) for row in rows] == setting.run("heft").finish_s.tolist()
     assert main(["dag", "solve", *arguments, "--scheduler", "heft", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free, exclusive"
+    assert (
+        json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free, exclusive"
+    )
 
 
-@pytest.mark.parametrize("option", ["--gpus 3", "--per-server 2", "--tflops 1", "--memory 8", "--intra 1", "--inter 1"])
+@pytest.mark.parametrize(
+    "option", ["--gpus 3", "--per-server 2", "--tflops 1", "--memory 8", "--intra 1", "--inter 1"]
+)
 def test_an_option_of_servers_beside_a_file_is_an_error(capsys, lab, option):
     assert main(["dag", "compare", "--platform", str(lab), *option.split()]) == 2
     assert f"{option.split()[0]} goes without --platform" in capsys.readouterr().err
@@ -188,15 +222,30 @@ BAD = {
         (GPU.replace("tflops = 1", "tflops = 0"), "[[gpu]] 1: tflops(=0) must be a number > 0"),
         (GPU.replace("tflops = 1", "tflops = '1'"), "[[gpu]] 1: tflops(='1') must be a number > 0"),
         (GPU.replace("tflops = 1", "tflops = inf"), "[[gpu]] 1: tflops(=inf) must be a number > 0"),
-        (GPU.replace("memory_gb = 1", "memory_gb = 0"), "[[gpu]] 1: memory_gb(=0) must be a number >= 0.001"),
-        (GPU.replace("server = 0", "server = true"), "[[gpu]] 1: server(=True) must be a name or a whole number"),
+        (
+            GPU.replace("memory_gb = 1", "memory_gb = 0"),
+            "[[gpu]] 1: memory_gb(=0) must be a number >= 0.001",
+        ),
+        (
+            GPU.replace("server = 0", "server = true"),
+            "[[gpu]] 1: server(=True) must be a name or a whole number",
+        ),
         (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
         (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a text"),
         (GPU + "name = '0'\n", "name(='0') must be another than those of the servers"),
-        (GPU + "[[link]]\none_end = 0\nother_end = 1\ngb_per_s = 1\n", "unknown end of the link in [[link]] 1 '1' (allowed: 0)"),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 1\ngb_per_s = 1\n",
+            "unknown end of the link in [[link]] 1 '1' (allowed: 0)",
+        ),
         (GPU + "[[link]]\none_end = 0\ngb_per_s = 1\n", "[[link]] 1 lacks other_end"),
-        (GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 0\n", "[[link]] 1: gb_per_s(=0) must be a number > 0"),
-        (GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 1\nlatency_s = -1\n", "latency_s(=-1) must be a number >= 0"),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 0\n",
+            "[[link]] 1: gb_per_s(=0) must be a number > 0",
+        ),
+        (
+            GPU + "[[link]]\none_end = 0\nother_end = 0\ngb_per_s = 1\nlatency_s = -1\n",
+            "latency_s(=-1) must be a number >= 0",
+        ),
     ],
     ".csv": [
         ("", "GPUs(=0) must be at least one"),
@@ -204,14 +253,25 @@ BAD = {
         ("server,server\n0,1\n", "the header(='server,server') must be columns that differ"),
         ("server,tflops,memory_gb\n0,fast,1\n", "line 2: tflops(='fast') must be a number > 0"),
         ("server,tflops,memory_gb\n0,1,1\n0,1\n", "line 3 lacks memory_gb"),
-        ("server,tflops,memory_gb\n0,1,1,5\n", "line 2(=['5']) must be a row of no more fields than the header"),
-        ("server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,5,1\n", "unknown end of the link in line 3 '5'"),
-        ("server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1,0,0,1\n", "unknown key in line 2 'server'"),
+        (
+            "server,tflops,memory_gb\n0,1,1,5\n",
+            "line 2(=['5']) must be a row of no more fields than the header",
+        ),
+        (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,5,1\n",
+            "unknown end of the link in line 3 '5'",
+        ),
+        (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1,0,0,1\n",
+            "unknown key in line 2 'server'",
+        ),
     ],
 }
 
 
-@pytest.mark.parametrize(("ending", "text", "message"), [(ending, *row) for ending, rows in BAD.items() for row in rows])
+@pytest.mark.parametrize(
+    ("ending", "text", "message"), [(ending, *row) for ending, rows in BAD.items() for row in rows]
+)
 def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, message):
     path = tmp_path / f"bad{ending}"
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,6 @@
-"""One run of a graph: its events in the module's words, claims and timeline, policies of one's own, and the command."""
+"""One run of a graph: its events in the module's words, claims and timeline, policies of one's own,
+and the command.
+"""
 
 import csv
 import io
@@ -26,7 +28,9 @@ from cgrsp_simpy.model.policy import PolicyError
 def fork(reading="exclusive", unit=(), memory=(10, 4), bandwidth=1.0):
     """Node a sends 2 GB to b and 1 GB to c; GPU 1 is twice as fast as GPU 0."""
     graph = Graph([4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c"))
-    return Problem(graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]]), reading)
+    return Problem(
+        graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]]), reading
+    )
 
 
 def events_of(problem, scheduler):
@@ -34,7 +38,11 @@ def events_of(problem, scheduler):
     run = Simulation(problem, scheduler, told.append)
     run.env.run()
     run.close()
-    return [(event.time_s, event.kind, event.job, event.slots) for event in told if event.kind != "decide"]
+    return [
+        (event.time_s, event.kind, event.job, event.slots)
+        for event in told
+        if event.kind != "decide"
+    ]
 
 
 def soonest(view):
@@ -56,8 +64,10 @@ def test_the_events_of_a_plan():
 def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_their_way():
     problem = fork()  # c needs 5 MB, which GPU 1 has not
     assert events_of(problem, soonest) == [
-        (0, "submit", 0, ()), (0, "dispatch", 0, (1,)), (0, "start", 0, (1,)), (2, "finish", 0, (1,)),
-        (2, "submit", 1, ()), (2, "submit", 2, ()), (2, "dispatch", 1, (1,)), (2, "dispatch", 2, (0,)),
+        (0, "submit", 0, ()), (0, "dispatch", 0, (1,)), (0, "start", 0, (1,)),
+        (2, "finish", 0, (1,)),
+        (2, "submit", 1, ()), (2, "submit", 2, ()), (2, "dispatch", 1, (1,)),
+        (2, "dispatch", 2, (0,)),
         (2, "start", 1, (1,)), (3, "data", 2, ()), (3, "start", 2, (0,)),
         (5, "finish", 1, (1,)), (11, "finish", 2, (0,)),
     ]  # fmt: skip
@@ -69,7 +79,11 @@ def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_the
         (1, 1, 1.0, "executing", 2.0, 5.0),
         (2, 0, 1.0, "executing", 3.0, 11.0),
     ]
-    assert schedule.timeline.visits[["ready_s", "granted_s", "end_s"]].tolist() == [(0, 0, 2), (2, 2, 5), (2, 2, 11)]
+    assert schedule.timeline.visits[["ready_s", "granted_s", "end_s"]].tolist() == [
+        (0, 0, 2),
+        (2, 2, 5),
+        (2, 2, 11),
+    ]
 
 
 def test_a_listing_speaks_of_nodes_data_and_memory():
@@ -82,19 +96,34 @@ def test_a_listing_speaks_of_nodes_data_and_memory():
     walk = list(steps(lambda listener: Simulation(fork(), soonest, listener)))
     held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
     assert "GPUs: 2… 1…" in str(held) and (3.0, "data", 2) not in held.future
-    assert (3.0, "data", 2) in next(step for step in walk if step.event.kind == "start" and step.event.job == 1).future
+    assert (3.0, "data", 2) in next(
+        step for step in walk if step.event.kind == "start" and step.event.job == 1
+    ).future
 
 
 def test_a_policy_sees_only_nodes_that_are_ready():
     seen = []
 
     def policy(view):
-        seen.append((view.now_s, [node.name for node in view.nodes], view.free, [view.node(number) for number in (0, 1, 2)]))
+        seen.append(
+            (
+                view.now_s,
+                [node.name for node in view.nodes],
+                view.free,
+                [view.node(number) for number in (0, 1, 2)],
+            )
+        )
         return soonest(view)
 
     simulate(fork("shared"), policy)
-    assert [(now_s, names, free) for now_s, names, free, _ in seen] == [(0, ["a"], (10, 4)), (2, ["b", "c"], (10, 4))]
-    assert [[node and node.name for node in known] for *_, known in seen] == [["a", None, None], [None, "b", "c"]]
+    assert [(now_s, names, free) for now_s, names, free, _ in seen] == [
+        (0, ["a"], (10, 4)),
+        (2, ["b", "c"], (10, 4)),
+    ]
+    assert [[node and node.name for node in known] for *_, known in seen] == [
+        ["a", None, None],
+        [None, "b", "c"],
+    ]
     (b, c) = seen[1][3][1:]
     assert b.data == ((1, 2.0),) and c.time_s == (8.0, 4.0) and c.memory_mb == 5
 
@@ -104,14 +133,25 @@ def test_a_policy_sees_only_nodes_that_are_ready():
 
 @st.composite
 def problems(draw):
-    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole numbers, so that much falls together."""
+    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole numbers, so
+    that much falls together.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < 0.3, 1))
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
-    graph = Graph(rng.integers(0, 5, nodes), rng.integers(0, 13, nodes), pairs, rng.integers(0, 4, len(pairs)), unit)
+    graph = Graph(
+        rng.integers(0, 5, nodes),
+        rng.integers(0, 13, nodes),
+        pairs,
+        rng.integers(0, 4, len(pairs)),
+        unit,
+    )
     memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
-    bandwidth, latency_s = rng.choice([1.0, 2.0, np.inf], (gpus, gpus)), rng.choice([0.0, 1.0], (gpus, gpus))
+    bandwidth, latency_s = (
+        rng.choice([1.0, 2.0, np.inf], (gpus, gpus)),
+        rng.choice([0.0, 1.0], (gpus, gpus)),
+    )
     platform = Platform(rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s)
     return Problem(graph, platform, draw(st.sampled_from(READINGS)))
 
@@ -127,7 +167,8 @@ def never_overbooked(schedule):
 @settings(max_examples=150)
 def test_a_policy_s_run_breaks_no_rule(problem):
     schedule, graph = simulate(problem, soonest), problem.graph
-    schedule.plan.check(problem)  # units, memory, and an order in which data come before those that need them
+    # units, memory, and an order in which data come before those that need them
+    schedule.plan.check(problem)
     never_overbooked(schedule)
     moved_s = np.zeros(graph.nodes)
     before, after = graph.edges.T
@@ -135,8 +176,12 @@ def test_a_policy_s_run_breaks_no_rule(problem):
     np.maximum.at(moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after]))
     assert schedule.start_s.tolist() == (schedule.granted_s + moved_s).tolist()
     assert (schedule.granted_s[after] >= schedule.finish_s[before]).all()
-    assert schedule.finish_s.tolist() == (schedule.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
-    if problem.reading == "exclusive":  # who need not hold a GPU for its data ends no later, in the same order
+    assert (
+        schedule.finish_s.tolist()
+        == (schedule.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
+    )
+    # who need not hold a GPU for its data ends no later, in the same order
+    if problem.reading == "exclusive":
         assert carried_out(problem, schedule.plan).makespan_s <= schedule.makespan_s
 
 
@@ -154,7 +199,10 @@ def test_claims_are_those_that_the_engine_has_noted(problem, planned):
         computed = carried_out(problem, schedule.plan)
         assert computed.claims.tolist() == schedule.claims.tolist()
         for column in ("job", "ready_s", "granted_s", "end_s"):
-            assert computed.timeline.visits[column].tolist() == schedule.timeline.visits[column].tolist()
+            assert (
+                computed.timeline.visits[column].tolist()
+                == schedule.timeline.visits[column].tolist()
+            )
 
 
 # ---- wrong answers ----
@@ -169,21 +217,35 @@ def all_to(gpu):
 
 
 def by_name(**gpus):
-    return lambda view: [(node, gpus[node.name]) for node in view.nodes if view.fits(node, gpus[node.name])]
+    return lambda view: [
+        (node, gpus[node.name]) for node in view.nodes if view.fits(node, gpus[node.name])
+    ]
 
 
 WRONG = {
     "sent job 0 to GPU 7; there are 0 to 1": (fork(), first(7)),
     "sent job 0 to GPU '1'; there are 0 to 1": (fork(), first("1")),
-    "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (fork(), by_name(a=0, b=0, c=1)),
+    "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (
+        fork(),
+        by_name(a=0, b=0, c=1),
+    ),
     "sent job 1 to GPU 0; its unit is on GPU 1": (fork(unit=(0, 0, 1)), by_name(a=1, b=0, c=0)),
-    "sent job 2 to GPU 1, to which its data have no connection": (fork(bandwidth=0, memory=(9, 9)), by_name(a=0, b=0, c=1)),
+    "sent job 2 to GPU 1, to which its data have no connection": (
+        fork(bandwidth=0, memory=(9, 9)),
+        by_name(a=0, b=0, c=1),
+    ),
     "sent job 2 to GPU 0, which is busy or given away already": (fork(), all_to(0)),
-    "sent job 2 to GPU 0, which has 4 MB free; it needs 5": (fork("shared", memory=(6, 6)), all_to(0)),
+    "sent job 2 to GPU 0, which has 4 MB free; it needs 5": (
+        fork("shared", memory=(6, 6)),
+        all_to(0),
+    ),
     "answered 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
     "raised IndexError": (fork(), lambda view: [(view.nodes[3], 0)]),
-    r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (fork(), lambda view: None),
+    r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
+        fork(),
+        lambda view: None,
+    ),
 }
 
 
@@ -196,7 +258,12 @@ def test_a_wrong_answer_is_one_line(words):
 # ---- the command ----
 
 RUN = "dag run --graph er:n=12,degree=2 --gpus 3 --inter 1 --intra 2".split()
-OWN = "def soonest(view):\n    for node in view.nodes:\n        for gpu in view.rooms(node)[:1]:\n            yield node, gpu\n"
+OWN = (
+    "def soonest(view):\n"
+    "    for node in view.nodes:\n"
+    "        for gpu in view.rooms(node)[:1]:\n"
+    "            yield node, gpu\n"
+)
 
 
 def said(capsys, *more):
@@ -217,7 +284,10 @@ def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path
     stepped = without_wall_time(said(capsys, "--step"))
     assert [line for line in stepped if not line.startswith(" " * 12)] == without_wall_time(listed)
     said(capsys, "--gantt", tmp_path / "run.svg", "--animate", tmp_path / "run.html")
-    assert "TFLOP/s" in (tmp_path / "run.svg").read_text() and (tmp_path / "run.html").stat().st_size > 10_000
+    assert (
+        "TFLOP/s" in (tmp_path / "run.svg").read_text()
+        and (tmp_path / "run.html").stat().st_size > 10_000
+    )
 
 
 def test_the_command_runs_the_plan_of_a_scheduler(capsys):
@@ -225,13 +295,19 @@ def test_the_command_runs_the_plan_of_a_scheduler(capsys):
     found = json.loads(said(capsys, "--scheduler", "cpop", "--format", "json"))
     assert found["scheduler"] == "cpop" and len(rows) == 12
     figures = found["summary"]
-    assert figures["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= figures["bound_s"]
+    assert (
+        figures["makespan_s"] == max(float(row["finish_s"]) for row in rows) >= figures["bound_s"]
+    )
 
 
 def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
-    rows = list(csv.DictReader(io.StringIO(said(capsys, "--scheduler", f"{path}:soonest", "--format", "csv"))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(said(capsys, "--scheduler", f"{path}:soonest", "--format", "csv"))
+        )
+    )
     problem = Setting("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
 
     def same(view):
@@ -240,4 +316,6 @@ def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     assert [float(row["start_s"]) for row in rows] == simulate(problem, same).start_s.tolist()
     path.write_text(OWN.replace("yield node, gpu", "yield node, 9"), encoding="utf-8")
     assert main([*RUN, "--scheduler", f"{path}:soonest"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith("sent job 5 to GPU 9; there are 0 to 2")
+    assert (
+        capsys.readouterr().err.splitlines()[-1].endswith("sent job 5 to GPU 9; there are 0 to 2")
+    )

@@ -47,7 +47,9 @@ def test_a_policy_with_memory_is_fresh_for_every_run():
     assert policy.put == 0 and first.start_s.tolist() == again.start_s.tolist()
     study = cg.compare(SMALL, ["heft", policy], range(3))
     assert study.policies == ["heft", "in turn"]
-    assert study.values("in turn", "makespan_s") == [cg.simulate(SMALL, InTurn(), seed).makespan_s for seed in range(3)]
+    assert study.values("in turn", "makespan_s") == [
+        cg.simulate(SMALL, InTurn(), seed).makespan_s for seed in range(3)
+    ]
 
 
 def test_schedulers_of_a_comparison_are_names_that_there_are():
@@ -104,12 +106,16 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
     study = cg.compare(SMALL, ["heft", "round-robin", "random"], range(6))
     table = np.array([study.values(name, "makespan_s") for name in study.policies])
     below, equal = (table[:, None] > table).sum(axis=1), (table[:, None] == table).sum(axis=1)
-    assert ranks(study).mean.tolist() == pytest.approx((below + (equal + 1) / 2).mean(axis=1).tolist())
+    assert ranks(study).mean.tolist() == pytest.approx(
+        (below + (equal + 1) / 2).mean(axis=1).tolist()
+    )
     assert cg.dag.ranks is ranks and "Friedman chi-square" in ranks_told(study)
 
 
 def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
-    """Ten times the same makespans are one block, not ten: a test of them would show what is not there."""
+    """Ten times the same makespans are one block, not ten: a test of them would show
+    what is not there.
+    """
     graph = SMALL.draw(0).graph
     setting = cg.dag.Setting(graph, cg.dag.Servers(3))
     study = cg.compare(setting, ["heft", "round-robin", "work"], range(10))
@@ -135,6 +141,23 @@ def test_the_runs_of_the_figures_have_their_budgets():
     ],
 )
 def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys, options, schedulers, seeds):
-    """One makespan repeated has no interval, and a test of its differences would show what is not there."""
-    assert main(["dag", "compare", *options.split(), "--schedulers", schedulers, "--seeds", "4", "--format", "json"]) == 0
+    """One makespan repeated has no interval, and a test of its differences would show
+    what is not there.
+    """
+    assert (
+        main(
+            [
+                "dag",
+                "compare",
+                *options.split(),
+                "--schedulers",
+                schedulers,
+                "--seeds",
+                "4",
+                "--format",
+                "json",
+            ]
+        )
+        == 0
+    )
     assert len(json.loads(capsys.readouterr().out)["seeds"]) == seeds

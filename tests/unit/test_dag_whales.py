@@ -28,11 +28,19 @@ def four(unit=()) -> Problem:
 
 
 def layered(nodes: int = 30, gpus: int = 4) -> Problem:
-    """A random graph whose nodes share units by threes, some of which do not fit on one GPU in two."""
+    """A random graph whose nodes share units by threes, some of which do not fit on
+    one GPU in two.
+    """
     random = np.random.default_rng(3)
     edges = np.argwhere(np.triu(random.random((nodes, nodes)) < 0.1, 1))
     memory_mb = np.where(np.arange(nodes) % 5 == 0, 900, 100)
-    graph = Graph(random.uniform(1, 9, nodes), memory_mb, edges, random.uniform(0, 1, len(edges)), unit=np.arange(nodes) // 3)
+    graph = Graph(
+        random.uniform(1, 9, nodes),
+        memory_mb,
+        edges,
+        random.uniform(0, 1, len(edges)),
+        unit=np.arange(nodes) // 3,
+    )
     platform = Servers(gpus, per_server=2, memory_gb=1.0).platform()
     platform.memory_mb[::2] = 500
     return Problem(graph, platform)
@@ -40,7 +48,10 @@ def layered(nodes: int = 30, gpus: int = 4) -> Problem:
 
 def test_loads_are_of_all_nodes_on_the_gpu():
     """4 + 2 on the first GPU, (2 + 6) / 2 on the second; then all on the second."""
-    assert node_loads_s(four(), np.array([[0, 1, 1, 0], [1, 1, 1, 1]])).tolist() == [[6, 4, 4, 6], [7, 7, 7, 7]]
+    assert node_loads_s(four(), np.array([[0, 1, 1, 0], [1, 1, 1, 1]])).tolist() == [
+        [6, 4, 4, 6],
+        [7, 7, 7, 7],
+    ]
 
 
 def test_hopes_lie_a_factor_of_the_distance_to_either_side_of_the_target():
@@ -56,8 +67,11 @@ def test_greedy_by_hand():
 
 
 def test_greedy_places_a_unit_with_its_first_node():
-    # nodes 1 and 3 take 4 s or 2 s together: |3 - 8| or |3 - 2| after node 0; then |5 - 10| or |5 - 5|
-    assert greedy(Turns(four(unit=(0, 1, 2, 1))), np.array([[6.0, 3.0, 5.0]])).tolist() == [[0, 1, 1]]
+    # nodes 1 and 3 take 4 s or 2 s together: |3 - 8| or |3 - 2| after node 0; then |5 - 10|
+    # or |5 - 5|
+    assert greedy(Turns(four(unit=(0, 1, 2, 1))), np.array([[6.0, 3.0, 5.0]])).tolist() == [
+        [0, 1, 1]
+    ]
 
 
 def test_greedy_leaves_out_gpus_without_the_memory():
@@ -67,12 +81,14 @@ def test_greedy_leaves_out_gpus_without_the_memory():
     assert greedy(Turns(problem), np.array([[2.0, 3.0]])).tolist() == [
         [1, 0]
     ]  # 2 s, where the other would take the 3 s hoped for
-    assert greedy(Turns(problem), np.array([[4.0, 1.0]])).tolist() == [[0, 0]]  # 6 s, where the other would take 1 s
+    # 6 s, where the other would take 1 s
+    assert greedy(Turns(problem), np.array([[4.0, 1.0]])).tolist() == [[0, 0]]
 
 
 def test_greedy_fills_a_gpu_beyond_its_hope_unless_loads_are_paced():
-    # four of 1 s hope for 2 s: 1, 2 and 3 s are as near as 1 s on the other GPU, or nearer, and the first of equals is taken;
-    # paced, the second node expects 4 s on the first GPU and 2 s on the other
+    # four of 1 s hope for 2 s: 1, 2 and 3 s are as near as 1 s on the other GPU, or nearer,
+    # and the first of equals is taken; paced, the second node expects 4 s on the first GPU and
+    # 2 s on the other
     graph = Graph(np.ones(4), np.zeros(4), np.empty((0, 2)), np.empty(0))
     problem = Problem(graph, Servers(2, tflops=(1.0,)).platform())
     assert greedy(Turns(problem), np.full((1, 4), 2.0)).tolist() == [[0, 0, 0, 1]]
@@ -81,7 +97,9 @@ def test_greedy_fills_a_gpu_beyond_its_hope_unless_loads_are_paced():
 
 def test_plans_are_built_side_by_side_as_one_by_one():
     turns, wanted = Turns(layered()), np.random.default_rng(1).uniform(-5, 60, (6, 10))
-    assert greedy(turns, wanted).tolist() == [greedy(turns, row[None])[0].tolist() for row in wanted]
+    assert greedy(turns, wanted).tolist() == [
+        greedy(turns, row[None])[0].tolist() for row in wanted
+    ]
 
 
 def test_a_lies_between_minus_a_and_a_and_half_of_the_whales_spiral():
@@ -92,11 +110,16 @@ def test_a_lies_between_minus_a_and_a_and_half_of_the_whales_spiral():
     assert -1.4 <= around.min() < -1.39 and 1.39 < around.max() <= 1.4
     turning = factor[spiral[:, 0]]
     assert (turning[:, 0] != turning[:, 1]).all()  # one for each node
-    assert -np.exp(0.52) < turning.min() < -1 and 2.6 < turning.max() <= np.e  # least near l = 1/2, greatest at l = 1
+    # least near l = 1/2, greatest at l = 1
+    assert -np.exp(0.52) < turning.min() < -1 and 2.6 < turning.max() <= np.e
 
 
 def test_whales_by_number_spiral_around_the_target_and_stay_among_the_gpus():
-    target, current, factor = np.array([[3, 3, 3]]), np.array([[1.0, 4.5, 0.0]]), np.array([[-0.5, 2.0, -1.5]])
+    target, current, factor = (
+        np.array([[3, 3, 3]]),
+        np.array([[1.0, 4.5, 0.0]]),
+        np.array([[-0.5, 2.0, -1.5]]),
+    )
     moved = by_number(6, np.random.default_rng(0), target, current, factor, np.array([[True]]))
     assert moved.tolist() == [[3 - 0.5 * 2, 5, 0]]  # 3 + 2 x 1.5 and 3 - 1.5 x 3 are clipped
 
@@ -104,7 +127,8 @@ def test_whales_by_number_spiral_around_the_target_and_stay_among_the_gpus():
 def test_whales_by_number_circle_at_a_times_c_x_target_minus_current():
     target, current, a = np.full((1, 4000), 2.0), np.full((1, 4000), 1.0), np.full((1, 4000), 0.5)
     moved = by_number(9, np.random.default_rng(0), target, current, a, np.array([[False]]))
-    assert 2.0 <= moved.min() < 2.01 and 3.49 < moved.max() <= 3.5  # |C 2 - 1| from 0 to 3, as C is from 0 to 2
+    # |C 2 - 1| from 0 to 3, as C is from 0 to 2
+    assert 2.0 <= moved.min() < 2.01 and 3.49 < moved.max() <= 3.5
     assert moved.mean() == pytest.approx(2 + 0.5 * 1.25, abs=0.03)  # the mean of |4 u - 1| is 5/4
 
 
@@ -129,15 +153,34 @@ def test_a_falls_over_the_iterations_and_anew_with_what_is_left(seen_a):
 
 @pytest.mark.parametrize(
     ("factor", "spiral", "leads"),
-    [(0.9, False, True), (-0.9, False, True), (1.0, False, False), (-1.5, False, False), (2.0, True, True)],
+    [
+        (0.9, False, True),
+        (-0.9, False, True),
+        (1.0, False, False),
+        (-1.5, False, False),
+        (2.0, True, True),
+    ],
 )
-def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(monkeypatch, factor, spiral, leads):
+def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
+    monkeypatch, factor, spiral, leads
+):
     seen = []
-    monkeypatch.setattr(module, "factors", lambda a, b, shape, _: (np.full(shape, factor), np.full((shape[0], 1), spiral)))
-    monkeypatch.setattr(module, "by_number", lambda gpus, _, target, current, *rest: seen.append((target, current)) or current)
-    best = woa(layered(), Budget(evaluations=120), whales=6).plan.gpu[::3]  # the whales stay where they are, and so the leader
+    monkeypatch.setattr(
+        module,
+        "factors",
+        lambda a, b, shape, _: (np.full(shape, factor), np.full((shape[0], 1), spiral)),
+    )
+    monkeypatch.setattr(
+        module,
+        "by_number",
+        lambda gpus, _, target, current, *rest: seen.append((target, current)) or current,
+    )
+    # the whales stay where they are, and so the leader
+    best = woa(layered(), Budget(evaluations=120), whales=6).plan.gpu[::3]
     assert all((target == best).all() == leads for target, _ in seen)
-    followed = {int((current == row).all(axis=1).argmax()) for target, current in seen for row in target}
+    followed = {
+        int((current == row).all(axis=1).argmax()) for target, current in seen for row in target
+    }
     assert len(followed) == (1 if leads else 6)
 
 
@@ -164,7 +207,8 @@ def test_a_search_ends_when_its_seconds_are_over():
 def test_plans_respect_units_and_memory(search):
     problem = layered()
     found = search(problem, Budget(evaluations=40), seed=4)
-    assert carried_out(problem, found.plan).makespan_s == pytest.approx(found.makespan_s)  # checks the plan, too
+    # checks the plan, too
+    assert carried_out(problem, found.plan).makespan_s == pytest.approx(found.makespan_s)
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -178,7 +222,9 @@ def test_the_same_seed_gives_the_same_plan(search):
 @pytest.mark.parametrize("search", SEARCHES[:4])
 def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
     problem = layered()
-    by_chance = makespans(problem, random_units(problem, 300, np.random.default_rng(0))[:, problem.graph.unit]).mean()
+    by_chance = makespans(
+        problem, random_units(problem, 300, np.random.default_rng(0))[:, problem.graph.unit]
+    ).mean()
     for given in [{}] if search is woa else [{"paced": False}, {"paced": True}]:
         assert search(problem, Budget(evaluations=60), **given).makespan_s < by_chance
 

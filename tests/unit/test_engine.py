@@ -1,4 +1,6 @@
-"""The engine: whole event logs of tiny models, what happens within one instant, and what a policy sees and may do."""
+"""The engine: whole event logs of tiny models, what happens within one instant, and what a policy
+sees and may do.
+"""
 
 import math
 from collections.abc import Collection, Mapping
@@ -31,7 +33,15 @@ def jobs(*submit_s, **same):
 def scenario(listed, slots, delay_s=AT_ONCE, **other):
     """Jobs with certain times on slots of the types above."""
     market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=delay_s, high_cap=1.0)
-    return cg.Scenario("tiny", cg.JobList(listed), slots, (A, B), market=market, service=cg.Service("lognormal", (0, 0)), **other)
+    return cg.Scenario(
+        "tiny",
+        cg.JobList(listed),
+        slots,
+        (A, B),
+        market=market,
+        service=cg.Service("lognormal", (0, 0)),
+        **other,
+    )
 
 
 def log_of(model, policy="fifo"):
@@ -42,11 +52,15 @@ def log_of(model, policy="fifo"):
 
 
 def watched(inner=None):
-    """A policy (first come, first served, if not given) and the list of what it sees: time, waiting jobs, idle slots."""
+    """A policy (first come, first served, if not given) and the list of what it sees: time, waiting
+    jobs, idle slots.
+    """
     inner, seen = inner or cg.ListPolicy(by_submission, first_idle), []
 
     def policy(view):
-        seen.append((view.now_s, [job.id for job in view.queue], [slot.index for slot in view.idle]))
+        seen.append(
+            (view.now_s, [job.id for job in view.queue], [slot.index for slot in view.idle])
+        )
         return inner(view)
 
     return policy, seen
@@ -62,7 +76,11 @@ def seen_by(model, inner=None):
 
 
 def test_the_log_of_three_jobs_on_two_slots():
-    listed = [cg.Job(0, 0, 100, tight=True), cg.Job(1, 0, DAY_S, complexity=2), cg.Job(2, 20, 150, tight=True)]
+    listed = [
+        cg.Job(0, 0, 100, tight=True),
+        cg.Job(1, 0, DAY_S, complexity=2),
+        cg.Job(2, 20, 150, tight=True),
+    ]
     log = log_of(scenario(listed, (A, B), delay_s=((5, 5), (30, 30), (600, 600))))
     assert log == [
         cg.Event(0, "submit", 0, (), "complexity 1, tight, due 100.00"),
@@ -93,7 +111,11 @@ def test_a_line_of_the_listing():
 
 
 def test_the_records_of_three_jobs_on_two_slots():
-    listed = [cg.Job(0, 0, 100, tight=True), cg.Job(1, 0, DAY_S, complexity=2), cg.Job(2, 20, 100, tight=True)]
+    listed = [
+        cg.Job(0, 0, 100, tight=True),
+        cg.Job(1, 0, DAY_S, complexity=2),
+        cg.Job(2, 20, 100, tight=True),
+    ]
     run = cg.simulate(scenario(listed, (A, B), delay_s=((5, 5), (30, 30), (600, 600))), "fifo")
     assert run.jobs.tolist() == [
         # job, submit, deadline, complexity, tight, gpus, weight, class, dispatch, start, finish,
@@ -125,7 +147,9 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = Simulation(scenario(jobs(0), (A, B)), cg.make_policy("fifo"), 0, None, True, None).engine.places
+    slots = Simulation(
+        scenario(jobs(0), (A, B)), cg.make_policy("fifo"), 0, None, True, None
+    ).engine.places
     assert len(slots) == 2
     assert all(isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots)
 
@@ -141,11 +165,17 @@ def test_twenty_jobs_at_time_0_are_one_decision():
 
 def test_twenty_equal_jobs_at_time_0_on_three_slots_are_a_decision_a_round():
     seen, run = seen_by(scenario(jobs(*[0] * 20), (A,) * 3))
-    assert [(now_s, len(waiting)) for now_s, waiting, _ in seen] == [(60 * k, 20 - 3 * k) for k in range(7)]
+    assert [(now_s, len(waiting)) for now_s, waiting, _ in seen] == [
+        (60 * k, 20 - 3 * k) for k in range(7)
+    ]
     assert run.decisions == 7
 
 
-@pytest.mark.parametrize("submit_s", [(0, 60), (0, 30, 60)], ids=["arrival scheduled first", "completion scheduled first"])
+@pytest.mark.parametrize(
+    "submit_s",
+    [(0, 60), (0, 30, 60)],
+    ids=["arrival scheduled first", "completion scheduled first"],
+)
 def test_a_completion_and_an_arrival_at_the_same_instant_are_one_decision_that_sees_both(submit_s):
     seen, _ = seen_by(scenario(jobs(*submit_s), (A,)))
     newest = len(submit_s) - 1
@@ -211,12 +241,20 @@ def test_a_busy_slot_is_expected_to_end_after_the_mean_execution_time_and_an_idl
         ends.append([slot.expected_end_s for slot in view.slots])
         return zip(view.queue, view.idle)
 
-    cg.simulate(scenario(jobs(0, 10, 20), (A, B, A), delay_s=((5, 5), (30, 30), (600, 600))), policy)
-    assert ends == [[None, None, None], [60, None, None], [60, 10 + 90, None]]  # the delay is not known
+    cg.simulate(
+        scenario(jobs(0, 10, 20), (A, B, A), delay_s=((5, 5), (30, 30), (600, 600))), policy
+    )
+    # the delay is not known
+    assert ends == [[None, None, None], [60, None, None], [60, 10 + 90, None]]
 
 
 def test_idle_slots_are_shown_in_the_order_of_registration_whichever_came_back_first():
-    listed = [cg.Job(0, 0, DAY_S, complexity=2), cg.Job(1, 0, DAY_S), cg.Job(2, 0, DAY_S, complexity=2), cg.Job(3, 120, DAY_S)]
+    listed = [
+        cg.Job(0, 0, DAY_S, complexity=2),
+        cg.Job(1, 0, DAY_S),
+        cg.Job(2, 0, DAY_S, complexity=2),
+        cg.Job(3, 120, DAY_S),
+    ]
     seen, _ = seen_by(scenario(listed, (A, A, A)))
     assert seen[-1] == (120, [3], [0, 1, 2])
 
@@ -225,7 +263,11 @@ def test_idle_slots_are_shown_in_the_order_of_registration_whichever_came_back_f
 
 
 def test_a_job_of_two_gpus_takes_two_slots_at_once_and_starts_when_the_slower_is_provisioned():
-    model = scenario([cg.Job(0, 0, DAY_S, gpus=2), cg.Job(1, 1, DAY_S)], (A, B), delay_s=((5, 5), (30, 30), (600, 600)))
+    model = scenario(
+        [cg.Job(0, 0, DAY_S, gpus=2), cg.Job(1, 1, DAY_S)],
+        (A, B),
+        delay_s=((5, 5), (30, 30), (600, 600)),
+    )
     assert [(e.time_s, e.kind, e.job, e.slots) for e in log_of(model)] == [
         (0, "submit", 0, ()),
         (0, "decide", None, ()),
@@ -241,7 +283,10 @@ def test_a_job_of_two_gpus_takes_two_slots_at_once_and_starts_when_the_slower_is
 
 
 def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
-    run = cg.simulate(scenario([cg.Job(0, 0, DAY_S, gpus=2)], (A, B), delay_s=((5, 5), (30, 30), (600, 600))), "fifo")
+    run = cg.simulate(
+        scenario([cg.Job(0, 0, DAY_S, gpus=2)], (A, B), delay_s=((5, 5), (30, 30), (600, 600))),
+        "fifo",
+    )
     assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * (3.60 + 1.80) / 3600)]
     assert run.jobs["gpus"].tolist() == [2]
     assert run.slot_held_s == (690, 690)
@@ -250,9 +295,19 @@ def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
 
 @pytest.mark.parametrize("order", [by_submission, by_deadline])
 def test_a_job_of_two_gpus_is_not_overtaken_while_one_slot_is_idle(order):
-    listed = [cg.Job(0, 0, DAY_S), cg.Job(1, 10, DAY_S + 1, gpus=2), cg.Job(2, 20, DAY_S + 2, complexity=2)]
+    listed = [
+        cg.Job(0, 0, DAY_S),
+        cg.Job(1, 10, DAY_S + 1, gpus=2),
+        cg.Job(2, 20, DAY_S + 2, complexity=2),
+    ]
     seen, run = seen_by(scenario(listed, (A, A)), cg.ListPolicy(order, first_idle))
-    assert seen == [(0, [0], [0, 1]), (10, [1], [1]), (20, [1, 2], [1]), (60, [1, 2], [0, 1]), (120, [2], [0, 1])]
+    assert seen == [
+        (0, [0], [0, 1]),
+        (10, [1], [1]),
+        (20, [1, 2], [1]),
+        (60, [1, 2], [0, 1]),
+        (120, [2], [0, 1]),
+    ]
     assert run.jobs["dispatch_s"].tolist() == [0, 60, 120]
 
 
@@ -264,7 +319,9 @@ def test_every_policy_runs_jobs_of_one_gpu_and_of_all(policy):
 
 
 def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
-    with pytest.raises(cg.PolicyError, match=r"'fifo' at t = 0 s left 1 jobs waiting, .* with 2 of 2 slots idle"):
+    with pytest.raises(
+        cg.PolicyError, match=r"'fifo' at t = 0 s left 1 jobs waiting, .* with 2 of 2 slots idle"
+    ):
         cg.simulate(scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A)), "fifo")
 
 
@@ -281,7 +338,9 @@ def hold_until(at_s):
 
 
 def script(**answers):
-    """Answers by decision time, at_0=..., as functions of a view; first come, first served at any other."""
+    """Answers by decision time, at_0=..., as functions of a view; first come, first
+    served at any other.
+    """
 
     def policy(view):
         answer = answers.get(f"at_{view.now_s:g}")
@@ -304,7 +363,8 @@ def test_a_policy_that_holds_is_woken_at_the_time_it_asked_for():
 def test_an_arrival_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
     policy = script(at_0=lambda view: [cg.Wake(100)], at_70=start_one)
     seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
-    assert seen == [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [1], [0, 1])]  # at 100 s job 1 waits and slot 1 is idle
+    # at 100 s job 1 waits and slot 1 is idle
+    assert seen == [(0, [0], [0, 1]), (70, [0, 1], [0, 1]), (130, [1], [0, 1])]
 
 
 def test_a_completion_before_the_wake_is_a_decision_and_the_stale_wake_is_none():
@@ -315,7 +375,9 @@ def test_a_completion_before_the_wake_is_a_decision_and_the_stale_wake_is_none()
 
 def test_a_new_wake_replaces_the_old_one_whether_it_is_earlier_or_later():
     for new_s in (80, 130):
-        policy = script(at_0=lambda view: [cg.Wake(100)], at_70=lambda view, at_s=new_s: [cg.Wake(at_s)])
+        policy = script(
+            at_0=lambda view: [cg.Wake(100)], at_70=lambda view, at_s=new_s: [cg.Wake(at_s)]
+        )
         seen, _ = seen_by(scenario(jobs(0, 70), (A, A)), policy)
         assert [now_s for now_s, _, _ in seen] == [0, 70, new_s]
 
@@ -326,7 +388,8 @@ def test_of_several_wakes_in_an_answer_the_first_to_come_counts():
     assert [now_s for now_s, _, _ in seen] == [0, 40]
 
 
-EARLY_S, LATER_S = 3.711012679280552, 30.358353097512282  # EARLY_S + (LATER_S - EARLY_S) rounds to below LATER_S
+# EARLY_S + (LATER_S - EARLY_S) rounds to below LATER_S
+EARLY_S, LATER_S = 3.711012679280552, 30.358353097512282
 
 
 def test_a_wake_never_comes_before_the_time_it_asked_for():
@@ -350,7 +413,9 @@ def test_a_wake_that_finds_no_waiting_job_is_no_decision():
 
 @pytest.mark.parametrize("at_s", [-1, 0, float("inf"), float("nan"), "soon", None])
 def test_a_wake_must_lie_in_the_future(at_s):
-    with pytest.raises(cg.PolicyError, match=r"asked to be woken at .*; that must be a finite time after 0 s"):
+    with pytest.raises(
+        cg.PolicyError, match=r"asked to be woken at .*; that must be a finite time after 0 s"
+    ):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(at_s)])
 
 
@@ -358,13 +423,17 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
     def never(view):
         """Hold."""
 
-    with pytest.raises(cg.PolicyError, match=r"policy 'never' at t = 3 s left 2 jobs waiting, .* 1 of 1 slots idle"):
+    with pytest.raises(
+        cg.PolicyError, match=r"policy 'never' at t = 3 s left 2 jobs waiting, .* 1 of 1 slots idle"
+    ):
         cg.simulate(scenario(jobs(0, 3), (A,)), never)
 
 
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.instant.Alarm.most", 50)
-    with pytest.raises(cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"):
+    with pytest.raises(
+        cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
+    ):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)])
 
 
@@ -378,7 +447,10 @@ def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
         chosen.append([(slot.index, slot.gpu.name) for slot in view.slots])
         return [(view.queue[0], next(offer for offer in view.offers() if offer.gpu is B))]
 
-    run = cg.simulate(scenario(jobs(0, 10), (A, A), delay_s=((5, 5), (30, 30), (600, 600)), free_types=True), policy)
+    run = cg.simulate(
+        scenario(jobs(0, 10), (A, A), delay_s=((5, 5), (30, 30), (600, 600)), free_types=True),
+        policy,
+    )
     assert chosen == [[(0, "A"), (1, "A")], [(0, "B"), (1, "A")]]
     assert [run.scenario.gpus[index].name for index in run.jobs["gpu"]] == ["B", "B"]
     assert run.jobs["status"].tolist() == [cg.Status.LOW] * 2
@@ -397,7 +469,9 @@ def test_with_fixed_types_a_slot_keeps_its_own():
     model = scenario(jobs(0), (A, A))
     view = model.view(model.workload.listed, busy={0: 50.0})
     assert view.offers() == list(view.idle) == [view.slots[1]]
-    with pytest.raises(cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"):
+    with pytest.raises(
+        cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"
+    ):
         cg.simulate(model, lambda view: [(view.queue[0], cg.SlotView(0, B))])
 
 
@@ -426,13 +500,17 @@ def test_a_listener_changes_nothing(policy):
 def test_without_records_the_summary_is_the_same(policy):
     lean = cg.simulate(HECTIC, policy, seed=4, records=False)
     assert lean.summary() == cg.simulate(HECTIC, policy, seed=4).summary()
-    with pytest.raises(cg.InputError, match=r"this run kept no records; simulate with records=True"):
+    with pytest.raises(
+        cg.InputError, match=r"this run kept no records; simulate with records=True"
+    ):
         lean.jobs  # noqa: B018
 
 
 def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
     model = cg.day("normal", jobs=9000)
-    assert cg.simulate(model, "fifo", records=False).summary() == cg.simulate(model, "fifo").summary()
+    assert (
+        cg.simulate(model, "fifo", records=False).summary() == cg.simulate(model, "fifo").summary()
+    )
 
 
 def test_a_comparison_makes_the_runs_that_simulate_makes():
@@ -468,7 +546,10 @@ def test_every_policy_meets_the_same_jobs_with_the_same_luck():
     factors = []
     for policy in ("fifo", "edf", "random"):
         run = cg.simulate(HECTIC, policy, seed=4)
-        mean_s = [cg.THESIS_GPUS[gpu].mean_execution_s[level - 1] for gpu, level in run.jobs[["gpu", "complexity"]].tolist()]
+        mean_s = [
+            cg.THESIS_GPUS[gpu].mean_execution_s[level - 1]
+            for gpu, level in run.jobs[["gpu", "complexity"]].tolist()
+        ]
         factors.append(run.jobs["service_s"] / mean_s)
         assert np.array_equal(run.jobs[own], cg.simulate(HECTIC, "spt", seed=4).jobs[own])
     np.testing.assert_allclose(factors[1:], [factors[0]] * 2, rtol=1e-12)
@@ -493,7 +574,11 @@ def busy_view():
 
 
 @pytest.mark.parametrize(
-    "name", "now_s queue slots idle idle_count next_end_s known rng classes waiting mean_s offers anything".split()
+    "name",
+    (
+        "now_s queue slots idle idle_count next_end_s known rng classes waiting mean_s"
+        " offers anything"
+    ).split(),
 )
 def test_a_view_is_read_only(name):
     with pytest.raises(AttributeError):
@@ -501,10 +586,18 @@ def test_a_view_is_read_only(name):
 
 
 @pytest.mark.parametrize(
-    ("part", "name"), [("queue", "deadline_s"), ("queue", "new"), ("slots", "expected_end_s"), ("idle", "gpu"), ("idle", "new")]
+    ("part", "name"),
+    [
+        ("queue", "deadline_s"),
+        ("queue", "new"),
+        ("slots", "expected_end_s"),
+        ("idle", "gpu"),
+        ("idle", "new"),
+    ],
 )
 def test_the_jobs_and_slots_of_a_view_are_read_only(part, name):
-    with pytest.raises((AttributeError, TypeError)):  # a name that a frozen dataclass with slots lacks is a TypeError there
+    # a name that a frozen dataclass with slots lacks is a TypeError there
+    with pytest.raises((AttributeError, TypeError)):
         setattr(getattr(busy_view(), part)[0], name, None)
 
 
@@ -527,7 +620,11 @@ def reachable(root):
         if id(item) in found or isinstance(item, (str, int, float, Random, type)):
             continue
         found[id(item)] = item
-        todo += [getattr(item, name) for name in dir(item) if not name.startswith("_") and not callable(getattr(item, name))]
+        todo += [
+            getattr(item, name)
+            for name in dir(item)
+            if not name.startswith("_") and not callable(getattr(item, name))
+        ]
         todo += item.values() if isinstance(item, Mapping) else ()
         todo += item if isinstance(item, Collection) else ()
     return list(found.values())
@@ -560,12 +657,16 @@ def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(p
         in_classes = {job for own in view.classes for job in own.jobs}
         assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(in_classes)
         assert all(job.submit_s <= view.now_s and job.id not in dispatched for job in view.queue)
-        assert list(view.queue) == sorted(view.queue, key=lambda job: job.id) and view.first(2) == list(view.queue[:2])
+        assert list(view.queue) == sorted(view.queue, key=lambda job: job.id) and view.first(
+            2
+        ) == list(view.queue[:2])
         answer = list(inner(view))
         dispatched.update(job.id for job, _ in answer)
         return answer
 
-    assert np.array_equal(cg.simulate(HECTIC, checked, seed=4).jobs, cg.simulate(HECTIC, policy, seed=4).jobs)
+    assert np.array_equal(
+        cg.simulate(HECTIC, checked, seed=4).jobs, cg.simulate(HECTIC, policy, seed=4).jobs
+    )
 
 
 def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
@@ -579,7 +680,9 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
     number = 2000
     even = cg.GpuType("even", 0.25, (60,), 0.5)  # High or Medium, by one half each
     market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=AT_ONCE)
-    model = cg.Scenario("even", cg.JobList(jobs(*range(0, 1000 * number, 1000))), (even,), (even,), market=market)
+    model = cg.Scenario(
+        "even", cg.JobList(jobs(*range(0, 1000 * number, 1000))), (even,), (even,), market=market
+    )
     met = cg.simulate(model, policy, seed=4).jobs["status"]
     standard_error = (number / 4) ** 0.5
     assert len(shown) == number
@@ -592,4 +695,7 @@ def test_a_run_of_no_jobs_has_no_means():
     assert len(run.jobs) == 0
     figures = run.summary()
     assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0
-    assert all(math.isnan(figures[name]) for name in ("wait_min", "miss_pct", "tardiness_min", "utilisation_pct"))
+    assert all(
+        math.isnan(figures[name])
+        for name in ("wait_min", "miss_pct", "tardiness_min", "utilisation_pct")
+    )

@@ -1,4 +1,6 @@
-"""The engine by itself: claims to slots and pools, patience, places that are taken away, and what a wrong answer is told."""
+"""The engine by itself: claims to slots and pools, patience, places that are taken away, and what
+a wrong answer is told.
+"""
 
 import gc
 import math
@@ -13,7 +15,9 @@ from cgrsp_simpy.model.policy import PlaceError, PolicyError, Wake
 
 
 class Bench:
-    """A model of the smallest kind: jobs are numbers, a policy names parts, and `log` takes down what happens."""
+    """A model of the smallest kind: jobs are numbers, a policy names parts, and `log` takes
+    down what happens.
+    """
 
     def __init__(self, policy, *sizes, hears_all=False):
         self.env, self.waiting, self.log, self.held = simpy.Environment(), {}, [], []
@@ -86,7 +90,13 @@ def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
     bench.job(1, 0, 10, setup_s=3)
     bench.job(2, 1, 5)
     bench.job(3, 2, 5, patience_s=6)
-    assert bench.run() == [(3, "starts", 1), (8, "leaves", 3), (13, "ends", 1), (13, "starts", 2), (18, "ends", 2)]
+    assert bench.run() == [
+        (3, "starts", 1),
+        (8, "leaves", 3),
+        (13, "ends", 1),
+        (13, "starts", 2),
+        (18, "ends", 2),
+    ]
     assert claims_table(bench.held).tolist() == [
         (1, 0, 1.0, "provisioning", 0.0, 3.0),
         (1, 0, 1.0, "executing", 3.0, 13.0),
@@ -99,7 +109,8 @@ def test_jobs_share_a_pool_by_amounts():
     for number in range(3):
         bench.job(number, 0, 10)
     assert bench.run() == [
-        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1), (10, "starts", 2), (20, "ends", 2),
+        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1), (10, "starts", 2),
+        (20, "ends", 2),
     ]  # fmt: skip
     assert bench.engine.free == [5]
     assert bench.engine.places[0].level == 5
@@ -119,7 +130,11 @@ def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
     assert bench.run() == [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)]
 
 
-@pytest.mark.parametrize(("at_s", "started"), [(1, []), (5, [(3, "starts", 1)])], ids=["while provisioned", "while it runs"])
+@pytest.mark.parametrize(
+    ("at_s", "started"),
+    [(1, []), (5, [(3, "starts", 1)])],
+    ids=["while provisioned", "while it runs"],
+)
 def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
     bench = Bench(one_each, 1)
     bench.job(1, 0, 10, setup_s=3)
@@ -133,7 +148,12 @@ def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
     claims, granted = [], bench.granted
     bench.granted = lambda claim, chosen: claims.append(claim) or granted(claim, chosen)
     bench.env.process(taker())
-    assert bench.run() == [*started, (at_s, "taken away", 1), (at_s, "starts", 2), (at_s + 5, "ends", 2)]
+    assert bench.run() == [
+        *started,
+        (at_s, "taken away", 1),
+        (at_s, "starts", 2),
+        (at_s + 5, "ends", 2),
+    ]
     assert bench.engine.places[0].count == 0
 
 
@@ -141,7 +161,9 @@ def test_a_claim_is_forgotten_once_it_is_released_without_the_garbage_collector(
     claims = []
     bench = Bench(one_each, 1)
     granted = bench.granted
-    bench.granted = lambda claim, chosen: claims.append(weakref.ref(claim)) or granted(claim, chosen)
+    bench.granted = lambda claim, chosen: (
+        claims.append(weakref.ref(claim)) or granted(claim, chosen)
+    )
     gc.disable()
     try:
         for number in range(5):

@@ -1,4 +1,6 @@
-"""The thesis's figures: what is plotted is what the tables say, and the files are the same each time."""
+"""The thesis's figures: what is plotted is what the tables say, and the files are the
+same each time.
+"""
 
 import csv
 import math
@@ -98,28 +100,42 @@ def test_bars_are_as_long_as_their_rows_say(results):
     rows = data.benchmark(results)
     canvas = Canvas()
     FIGURES["5.4"].draw(canvas, rows)
-    for ax, (kind, part) in zip(canvas.axes, [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")]):
+    for ax, (kind, part) in zip(
+        canvas.axes, [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")]
+    ):
         expected = [row["reproduced"] for row in rows if (row["row"], row["part"]) == (kind, part)]
         bars = [patch.get_width() for patch in ax.patches]
         assert bars == pytest.approx(expected)
 
 
 def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
-    rows = {(row["column"], row["part"]): row["published"] for row in data.benchmark(results) if row["row"] == "hectic"}
+    rows = {
+        (row["column"], row["part"]): row["published"]
+        for row in data.benchmark(results)
+        if row["row"] == "hectic"
+    }
     assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
 
 
 def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
     rows = data.lateness(results)
     for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
-        adaptive, cadr = (results.values(Source(MONTH, policy, name), SEEDS) for policy in ("adaptive", "cadr"))
-        (paired,) = [row for row in rows if (row["row"], row["column"]) == ("Adaptive - CADR", column)]
+        adaptive, cadr = (
+            results.values(Source(MONTH, policy, name), SEEDS) for policy in ("adaptive", "cadr")
+        )
+        (paired,) = [
+            row for row in rows if (row["row"], row["column"]) == ("Adaptive - CADR", column)
+        ]
         assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
         student_t = 4.302653  # of three pairs, 95 %
-        assert paired["half_width_95"] == pytest.approx(student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6)
+        assert paired["half_width_95"] == pytest.approx(
+            student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6
+        )
         printed = {row["row"]: row["published"] for row in rows if row["column"] == column}
         assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
-    (seen,) = [line for line in seen_front(as_text(rows)).split(". ") if line.startswith("Here Adaptive")]
+    (seen,) = [
+        line for line in seen_front(as_text(rows)).split(". ") if line.startswith("Here Adaptive")
+    ]
     for row in rows[-2:]:
         assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
 
@@ -154,7 +170,9 @@ def test_generated_data_is_marked_in_the_picture():
     for id in ("5.1", "5.3"):
         canvas = Canvas()
         FIGURES[id].draw(canvas, FIGURES[id].rows(None))
-        texts = [text.get_text() for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))]
+        texts = [
+            text.get_text() for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))
+        ]
         assert any("generated data" in text and "not measured" in text for text in texts)
 
 
@@ -193,7 +211,9 @@ def command(line, capsys):
 def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
     status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
     assert (status, err) == (0, "")
-    assert out.splitlines() == [str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg")]
+    assert out.splitlines() == [
+        str(tmp_path / f"figure_4_1.{ending}") for ending in ("csv", "png", "svg")
+    ]
     assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
 
 
@@ -232,11 +252,21 @@ def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
         canvas.draw_without_rendering()
         (ax,) = canvas.axes
         boxes = [box.get_window_extent() for box in ax.patches if isinstance(box, FancyBboxPatch)]
-        texts = [text for text in ax.texts if text.get_text() and not text.get_text().startswith("an arrow")]
+        texts = [
+            text
+            for text in ax.texts
+            if text.get_text() and not text.get_text().startswith("an arrow")
+        ]
         assert len(texts) == 2 * len(boxes) > 0
         for text in texts:
             at = text.get_window_extent()
-            held = [box for box in boxes if box.x0 <= at.x0 and at.x1 <= box.x1 and box.y0 <= at.y0 and at.y1 <= box.y1]
+            held = [
+                box
+                for box in boxes
+                if box.x0 <= at.x0 and at.x1 <= box.x1 and box.y0 <= at.y0 and at.y1 <= box.y1
+            ]
             assert held, text.get_text()
 
-    write_figure(tmp_path / "figure", data.architecture(), FIGURES["5.2"].size, draw_and_measure, style)
+    write_figure(
+        tmp_path / "figure", data.architecture(), FIGURES["5.2"].size, draw_and_measure, style
+    )

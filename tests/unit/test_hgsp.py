@@ -1,4 +1,6 @@
-"""HGSP: instances, schedules and rules, against examples worked out by hand; and plans against what the engine measures."""
+"""HGSP: instances, schedules and rules, against examples worked out by hand; and plans against what
+the engine measures.
+"""
 
 import re
 from pathlib import Path
@@ -11,11 +13,24 @@ from hypothesis import strategies as st
 from cgrsp_simpy.hgsp import sagreedy as printed
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
-from cgrsp_simpy.hgsp.instance import CLUSTERS, Gpu, Instance, cluster, read_instance, read_orlib, write_instance
+from cgrsp_simpy.hgsp.instance import (
+    CLUSTERS,
+    Gpu,
+    Instance,
+    cluster,
+    read_instance,
+    read_orlib,
+    write_instance,
+)
 from cgrsp_simpy.hgsp.policies import Online
 from cgrsp_simpy.hgsp.rules import RULES, atc, columns_of, dispatch, edd, wspt
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
-from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment, weighted_tardiness
+from cgrsp_simpy.hgsp.schedule import (
+    Schedule,
+    from_sequences,
+    greedy_assignment,
+    weighted_tardiness,
+)
 from cgrsp_simpy.hgsp.simulation import execute, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
@@ -42,10 +57,16 @@ def instances(draw):
     """Small instances in whole numbers, so that much falls on the same instant."""
     number = draw(st.integers(1, 12))
     row = st.tuples(
-        st.integers(1, 12), st.sampled_from([0, 5, 20, 40]), st.integers(0, 40), st.integers(0, 5), st.integers(0, 12)
+        st.integers(1, 12),
+        st.sampled_from([0, 5, 20, 40]),
+        st.integers(0, 40),
+        st.integers(0, 5),
+        st.integers(0, 12),
     )
     rows = draw(st.lists(row, min_size=number, max_size=number))
-    gpus = draw(st.lists(st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3))
+    gpus = draw(
+        st.lists(st.sampled_from([FAST, SLOW, Gpu("odd", 20, 1.5)]), min_size=0, max_size=3)
+    )
     return instance_of(*rows, gpus=(SLOW, *gpus))
 
 
@@ -80,7 +101,12 @@ def test_a_file_gives_back_what_was_written(tmp_path):
 @pytest.mark.skipif(not ORLIB.is_file(), reason="the instances are not here")
 def test_the_orlib_layout():
     first = read_orlib(ORLIB, 1)
-    assert (first.tasks, first.workload[0], first.weight[0], first.deadline_s[0]) == (40, 26, 1, 1588)
+    assert (first.tasks, first.workload[0], first.weight[0], first.deadline_s[0]) == (
+        40,
+        26,
+        1,
+        1588,
+    )
     halved = read_orlib(ORLIB, 125, machines=2)
     assert (len(halved.gpus), halved.deadline_s[0]) == (2, read_orlib(ORLIB, 125).deadline_s[0] / 2)
 
@@ -88,7 +114,9 @@ def test_the_orlib_layout():
 def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
     """Given in another order than that of arrival, and not numbered."""
     gpus = (FAST, FAST, SLOW)
-    made = Instance([2, 4, 6], [5, 5, 20], [9, 9, 9], [1, 1, 1], [3, 0, 1], gpus, task_names=("z", "y", "x"))
+    made = Instance(
+        [2, 4, 6], [5, 5, 20], [9, 9, 9], [1, 1, 1], [3, 0, 1], gpus, task_names=("z", "y", "x")
+    )
     write_instance(made, tmp_path / "tasks.csv")
     found = read_instance(tmp_path / "tasks.csv", gpus)
     assert made.task_names == found.task_names == ("y", "x", "z")
@@ -106,7 +134,10 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
 
 def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     late = instance_of((1, 0, 1, 1, 5))
-    assert "1 of 1 tasks have their deadline before they arrive, the first of them task 1;" in caplog.text
+    assert (
+        "1 of 1 tasks have their deadline before they arrive, the first of them task 1;"
+        in caplog.text
+    )
     assert greedy_assignment(late, [0]).metrics["dmc"] == 1
     assert execute(greedy_assignment(late, [0])).metrics["weighted_tardiness"] == 4.5
 
@@ -143,7 +174,10 @@ def test_what_cannot_be_is_refused_in_one_line(call, words):
     ("text", "words"),
     [
         ("workload,memory_gb\n1,2\n", ["columns"]),
-        ("workload,memory_gb,deadline_s,weight,arrival_s\n1,2,x,1,0\n", ["line 2", "deadline_s(='x')"]),
+        (
+            "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,x,1,0\n",
+            ["line 2", "deadline_s(='x')"],
+        ),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3\n", ["line 2", "weight"]),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n", ["no task"]),
         ("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n", ["task 1", "99", "40 GB"]),
@@ -159,7 +193,9 @@ def test_a_wrong_file_is_refused_by_name(tmp_path, text, words):
 
 def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
     path = tmp_path / "tasks.csv"
-    path.write_text("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8")
+    path.write_text(
+        "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8"
+    )
     assert read_instance(path, (FAST, SLOW), skip_unfit=True).tasks == 1
     assert "1 tasks fit on no GPU and are left out: line 2: task 1" in caplog.text
 
@@ -172,8 +208,20 @@ def test_tasks_that_fit_nowhere_can_be_left_out(tmp_path, caplog):
         ("wt.txt", "", 1, 40, ["numbers(=0)"]),
         ("wt.txt", "1 " * 120, 2, 40, ["index(=2)", "from 1 to 1"]),
         ("wt.txt", "a b", 1, 40, ["not a list of numbers"]),
-        ("wt.txt", "1 " * 15000, 1, None, ["125 instances of 40 or 100 instances of 50 or 50 instances of 100", "--size"]),
-        ("wt.txt", "1 2 3", 1, None, ["3 numbers do not tell how many tasks an instance has; give it"]),
+        (
+            "wt.txt",
+            "1 " * 15000,
+            1,
+            None,
+            ["125 instances of 40 or 100 instances of 50 or 50 instances of 100", "--size"],
+        ),
+        (
+            "wt.txt",
+            "1 2 3",
+            1,
+            None,
+            ["3 numbers do not tell how many tasks an instance has; give it"],
+        ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],
 )
@@ -192,8 +240,14 @@ def test_messages_on_a_file_name_task_and_line(tmp_path, caplog):
     path.write_text(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n", encoding="utf-8")
     found = read_instance(path, (FAST, SLOW))
     assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
-    assert "1 of 2 tasks have their deadline before they arrive, the first of them task b (line 2);" in caplog.text
-    for row, said in (("c,0,9,3,1,0", "workload of task c (line 3)"), ("c,1,99,3,1,0", "memory_gb of task c (line 3)")):
+    assert (
+        "1 of 2 tasks have their deadline before they arrive, the first of them task b (line 2);"
+        in caplog.text
+    )
+    for row, said in (
+        ("c,0,9,3,1,0", "workload of task c (line 3)"),
+        ("c,1,99,3,1,0", "memory_gb of task c (line 3)"),
+    ):
         path.write_text(f"{head}b,1,9,9,1,5\n{row}\n", encoding="utf-8")
         with pytest.raises(InputError, match=re.escape(said)):
             read_instance(path, (FAST, SLOW))
@@ -210,20 +264,25 @@ def test_the_librarys_own_files_tell_their_size_by_name(tmp_path, name, tasks):
 
 
 def test_fifo_takes_the_gpu_that_starts_first_and_greedy_the_one_that_finishes_first():
-    """At 0 both GPUs are free: task 1 goes to the fast one and ends at 5. FIFO starts task 2 on the slow one (0 to 8), Greedy
-    would end there at 8, too, and on the fast one at 9. Task 3 fits on the slow one alone, 8 to 12. Task 4: FIFO starts on the
-    fast one at 5 and ends at 6, and so does Greedy.
-    """  # noqa: D205
+    """At 0 both GPUs are free: task 1 goes to the fast one and ends at 5.
+
+    FIFO starts task 2 on the slow one (0 to 8), Greedy would end there at 8, too, and on the fast
+    one at 9. Task 3 fits on the slow one alone, 8 to 12. Task 4: FIFO starts on the fast one at 5
+    and ends at 6, and so does Greedy.
+    """
     fifo, greedy = (greedy_assignment(FOUR, range(4), least_start) for least_start in (True, False))
     assert fifo.gpu.tolist() == greedy.gpu.tolist() == [0, 1, 1, 0]
     assert fifo.finish_s.tolist() == [5, 8, 12, 6]
     two = instance_of((10, 5, 6, 1, 0), (1, 5, 6, 1, 0), (8, 5, 5, 2, 2))
-    assert greedy_assignment(two, range(3), least_start=True).finish_s.tolist() == [5, 1, 10]  # starts at 2 on the slow one
+    # starts at 2 on the slow one
+    assert greedy_assignment(two, range(3), least_start=True).finish_s.tolist() == [5, 1, 10]
     assert greedy_assignment(two, range(3)).finish_s.tolist() == [5, 1, 9]  # waits for the fast one
 
 
 def test_metrics_by_hand():
-    """Finishes 5, 8, 12, 6 against deadlines 6, 5, 9, 4 and weights 1, 2, 3, 10, arrivals 0, 0, 1, 2."""
+    """Finishes 5, 8, 12, 6 against deadlines 6, 5, 9, 4 and weights 1, 2, 3, 10,
+    arrivals 0, 0, 1, 2.
+    """
     assert greedy_assignment(FOUR, range(4)).metrics == pytest.approx(
         {
             "weighted_tardiness": 2 * 3 + 3 * 3 + 10 * 2,
@@ -241,7 +300,12 @@ def test_metrics_by_hand():
 @pytest.mark.parametrize(
     ("gpu", "start", "finish", "equation"),
     [
-        ([0, 1, 0, 0], [0, 0, 5, 7], [5, 8, 7, 8], "task 3 runs on a GPU whose memory it exceeds (Eq. 3)"),
+        (
+            [0, 1, 0, 0],
+            [0, 0, 5, 7],
+            [5, 8, 7, 8],
+            "task 3 runs on a GPU whose memory it exceeds (Eq. 3)",
+        ),
         ([0, 1, 1, 0], [0, 0, 8, 5], [5, 8, 13, 6], "task 3 runs too long or short (Eq. 4)"),
         ([0, 1, 1, 0], [0, 4, 0, 5], [5, 12, 4, 6], "task 3 starts before it arrives (Eq. 5)"),
         ([0, 1, 1, 0], [0, 0, 7, 5], [5, 8, 11, 6], "tasks 2 and 3 overlap (Eq. 6)"),
@@ -249,7 +313,10 @@ def test_metrics_by_hand():
     ],
 )
 def test_a_schedule_that_breaks_an_equation_is_told(gpu, start, finish, equation):
-    assert Schedule(FOUR, np.array(gpu), np.array(start, float), np.array(finish, float)).fault() == equation
+    assert (
+        Schedule(FOUR, np.array(gpu), np.array(start, float), np.array(finish, float)).fault()
+        == equation
+    )
 
 
 def test_sequences_are_timed_as_early_as_can_be():
@@ -264,7 +331,9 @@ def test_sequences_are_timed_as_early_as_can_be():
 
 def test_what_each_rule_puts_first():
     """Four tasks wait at 0 for one GPU of speed 1."""
-    tasks = instance_of((4, 0, 30, 4, 0), (2, 0, 20, 3, 0), (6, 0, 7, 5, 0), (9, 0, 100, 1, 0), gpus=(SLOW,))
+    tasks = instance_of(
+        (4, 0, 30, 4, 0), (2, 0, 20, 3, 0), (6, 0, 7, 5, 0), (9, 0, 100, 1, 0), gpus=(SLOW,)
+    )
     firsts = {rule.__name__: dispatch(tasks, rule).sequences()[0] for rule in (wspt, edd, atc)}
     assert firsts == {"wspt": [1, 0, 2, 3], "edd": [2, 1, 0, 3], "atc": [2, 1, 0, 3]}
 
@@ -280,8 +349,14 @@ def test_atc_is_wspt_without_slack_and_looks_at_the_mean_time_with_it():
 @settings(max_examples=60)
 def test_the_engine_measures_what_was_planned(instance):
     plans = [greedy_assignment(instance, range(instance.tasks), least) for least in (True, False)]
-    plans += [sagreedy(instance, iterations=10, assign=assign)[0] for assign in (greedy_assignment, greedy_as_they_arrive)]
-    plans += [anneal(instance, moves=500)[0], *(dispatch(instance, rule) for rule in RULES.values())]
+    plans += [
+        sagreedy(instance, iterations=10, assign=assign)[0]
+        for assign in (greedy_assignment, greedy_as_they_arrive)
+    ]
+    plans += [
+        anneal(instance, moves=500)[0],
+        *(dispatch(instance, rule) for rule in RULES.values()),
+    ]
     for plan in plans:
         assert plan.fault() == ""
         measured = execute(plan)
@@ -322,7 +397,10 @@ WRONG = [
     (lambda view: [(view.queue[0], view.idle[1])] * 2, "assigned job 1, which is not waiting"),
     (lambda view: view.queue, "neither a pair"),
     (lambda view: 1 / 0, "raised ZeroDivisionError"),
-    (lambda view: view.queue[0].run_s, "raised AttributeError: 'Task' object has no attribute 'run_s'"),
+    (
+        lambda view: view.queue[0].run_s,
+        "raised AttributeError: 'Task' object has no attribute 'run_s'",
+    ),
     (held, "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2 (task 4, 5 GB"),
 ]
 
@@ -330,7 +408,9 @@ WRONG = [
 @pytest.mark.parametrize(("policy", "said"), WRONG, ids=[said for _, said in WRONG])
 def test_a_wrong_answer_is_told_in_the_engines_one_line(policy, said):
     memory_gb = 5 if policy is first_gpu else 20
-    two = Instance([4, 2], [memory_gb, 5], [9, 4], [3, 10], [1, 2], (FAST, SLOW), task_names=("3", "4"))
+    two = Instance(
+        [4, 2], [memory_gb, 5], [9, 4], [3, 10], [1, 2], (FAST, SLOW), task_names=("3", "4")
+    )
     with pytest.raises(PolicyError) as refused:
         simulate(two, policy)
     assert said in str(refused.value)
@@ -346,7 +426,11 @@ def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
         seen = columns_of(instance, [task.id - 1 for task in view.queue])
         for own, arrived in zip(view.columns, seen, strict=True):
             np.testing.assert_array_equal(own, arrived)
-        return [(task, slot) for task, slot in zip(view.queue, view.idle) if task.memory_gb <= slot.gpu.memory_gb][:1]
+        return [
+            (task, slot)
+            for task, slot in zip(view.queue, view.idle)
+            if task.memory_gb <= slot.gpu.memory_gb
+        ][:1]
 
     if instance.memory_gb.max() <= min(gpu.memory_gb for gpu in instance.gpus):
         assert simulate(instance, policy).fault() == ""
@@ -356,11 +440,16 @@ def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
 
 
 @pytest.mark.parametrize(
-    ("temperature", "ratio"), [(1000.0, 0.8), (printed.LEAST, 0.1), (500.0, (500 - printed.LEAST) / (1000 - printed.LEAST))]
+    ("temperature", "ratio"),
+    [(1000.0, 0.8), (printed.LEAST, 0.1), (500.0, (500 - printed.LEAST) / (1000 - printed.LEAST))],
 )
 def test_the_neighbour_moves_the_worst_tardy_tasks_to_the_front(temperature, ratio):
-    """Eq. 15, and the floor of ratio x tardy: of ten tardy tasks 8, 1 and 4, by weighted tardiness, the others in their order."""
-    ten = instance_of(*((2, 0, 0, weight, 0) for weight in (1, 9, 2, 8, 3, 7, 4, 6, 5, 10)), gpus=(SLOW,))
+    """Eq. 15, and the floor of ratio x tardy: of ten tardy tasks 8, 1 and 4, by weighted tardiness,
+    the others in their order.
+    """
+    ten = instance_of(
+        *((2, 0, 0, weight, 0) for weight in (1, 9, 2, 8, 3, 7, 4, 6, 5, 10)), gpus=(SLOW,)
+    )
     schedule = from_sequences(ten, [range(10)])
     moved = int(ratio * 10 + 1e-9)
     worst = np.argsort(-ten.weight * schedule.tardiness_s, kind="stable")[:moved].tolist()
@@ -369,7 +458,10 @@ def test_the_neighbour_moves_the_worst_tardy_tasks_to_the_front(temperature, rat
 
 
 def test_a_task_at_the_front_blocks_its_gpu_before_it_arrives_or_not():
-    """Three tasks of 2 s on one GPU; the last comes at 10. Put in front it is planned first, 10 to 12, or runs when it comes."""
+    """Three tasks of 2 s on one GPU; the last comes at 10.
+
+    Put in front it is planned first, 10 to 12, or runs when it comes.
+    """
     three = instance_of((2, 0, 9, 1, 0), (2, 0, 9, 1, 1), (2, 0, 11, 1, 10), gpus=(SLOW,))
     order = [2, 1, 0]
     assert greedy_assignment(three, order).start_s.tolist() == [14, 12, 10]
@@ -377,10 +469,12 @@ def test_a_task_at_the_front_blocks_its_gpu_before_it_arrives_or_not():
 
 
 def test_of_tasks_that_wait_the_order_says_who_starts_and_who_waits_for_a_faster_gpu():
-    """At 0 task 1 takes the fast GPU, 0 to 1. Task 3, in front of 2, would end there at 5, and on the slow one at 8: it waits.
-    Task 2 would end at 6 behind it, and at 2 on the slow one: it starts there. Task 4 comes at 0.5, before 3 in the order, and
-    would end at 2 on the fast GPU: it waits for that, too, and 3 runs behind it.
-    """  # noqa: D205
+    """At 0 task 1 takes the fast GPU, 0 to 1.
+
+    Task 3, in front of 2, would end there at 5, and on the slow one at 8: it waits. Task 2 would
+    end at 6 behind it, and at 2 on the slow one: it starts there. Task 4 comes at 0.5, before 3 in
+    the order, and would end at 2 on the fast GPU: it waits for that, too, and 3 runs behind it.
+    """
     four = instance_of((2, 0, 9, 1, 0), (2, 0, 9, 1, 0), (8, 0, 9, 1, 0), (2, 0, 9, 1, 0.5))
     found = greedy_as_they_arrive(four, [0, 3, 2, 1])
     assert found.gpu.tolist() == [0, 1, 0, 0]
@@ -390,7 +484,10 @@ def test_of_tasks_that_wait_the_order_says_who_starts_and_who_waits_for_a_faster
 @given(instances(), st.randoms(use_true_random=False))
 @settings(max_examples=60)
 def test_both_readings_are_greedy_in_order_of_arrival_and_keep_the_equations_in_any(instance, rng):
-    greedy, arrived = (assign(instance, range(instance.tasks)) for assign in (greedy_assignment, greedy_as_they_arrive))
+    greedy, arrived = (
+        assign(instance, range(instance.tasks))
+        for assign in (greedy_assignment, greedy_as_they_arrive)
+    )
     np.testing.assert_array_equal(arrived.gpu, greedy.gpu)
     np.testing.assert_array_equal(arrived.start_s, greedy.start_s)
     order = list(range(instance.tasks))
@@ -420,11 +517,17 @@ def test_the_same_seed_gives_the_same_search():
 # ---- generated instances ----
 
 
-@pytest.mark.parametrize(("level", "missed_pct"), [("tasks1", 5.7), ("tasks2", 1.9), ("tasks3", 99.5), ("tasks4", 99.1)])
+@pytest.mark.parametrize(
+    ("level", "missed_pct"), [("tasks1", 5.7), ("tasks2", 1.9), ("tasks3", 99.5), ("tasks4", 99.1)]
+)
 def test_fifo_misses_about_as_many_deadlines_as_in_table_1(level, missed_pct):
-    """The shape of the table, on ten instances: within a factor of two where few are missed, within 1 % where all are."""
+    """The shape of the table, on ten instances: within a factor of two where few are missed, within
+    1 % where all are.
+    """
     found = [generate(level, seed) for seed in range(10)]
-    missed = np.mean([greedy_assignment(each, range(each.tasks), True).metrics["dmr_pct"] for each in found])
+    missed = np.mean(
+        [greedy_assignment(each, range(each.tasks), True).metrics["dmr_pct"] for each in found]
+    )
     assert missed_pct / 2 < missed < missed_pct * 2
     assert missed_pct < 50 or abs(missed - missed_pct) < 1
 
@@ -443,7 +546,11 @@ def test_a_level_is_what_it_says():
 
 
 def test_the_same_seed_makes_the_same_instance_on_any_gpus():
-    one, other, more = generate("tasks1", 3), generate("tasks1", 4), generate("tasks1", 3, cluster("large"))
+    one, other, more = (
+        generate("tasks1", 3),
+        generate("tasks1", 4),
+        generate("tasks1", 3, cluster("large")),
+    )
     assert (one.workload == more.workload).all()
     assert (one.arrival_s == more.arrival_s).all()
     assert len(more.gpus) == 9

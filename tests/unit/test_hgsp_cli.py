@@ -39,10 +39,15 @@ def told(capsys, *words):
     return status, out, err
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"])
+@pytest.mark.parametrize(
+    "scheduler",
+    ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"],
+)
 def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
     moves = ["--moves", "2000"] if scheduler == "annealing" else []
-    status, out, _ = told(capsys, "solve", "--scheduler", scheduler, *SMALL, *moves, "--format", "json")
+    status, out, _ = told(
+        capsys, "solve", "--scheduler", scheduler, *SMALL, *moves, "--format", "json"
+    )
     found = json.loads(out)
     assert status == 0
     assert list(found) == FIGURES
@@ -53,25 +58,47 @@ def test_solve_prints_the_metrics_with_bound_and_gap(capsys, scheduler):
 
 def test_the_program_proves_a_small_instance(capsys):
     options = ["--level", "tasks3", "--tasks", "4", "--slack", "0.3:0.8"]
-    found = json.loads(told(capsys, "solve", "--scheduler", "milp", *options, "--format", "json")[1])
+    found = json.loads(
+        told(capsys, "solve", "--scheduler", "milp", *options, "--format", "json")[1]
+    )
     assert found["gap_pct"] < 0.01
 
 
 def test_what_is_generated_can_be_solved(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
     assert told(capsys, "generate", *SMALL, "--out", str(path)) == (0, f"{path}\n", "")
-    from_file = told(capsys, "solve", "--scheduler", "atc", "--instance", str(path), "--format", "csv")[1]
+    from_file = told(
+        capsys, "solve", "--scheduler", "atc", "--instance", str(path), "--format", "csv"
+    )[1]
     assert from_file == told(capsys, "solve", "--scheduler", "atc", *SMALL, "--format", "csv")[1]
     assert len(list(csv.DictReader(io.StringIO(from_file)))) == 30
 
 
 def test_a_schedule_names_the_files_tasks_and_the_gpus(capsys, tmp_path):
-    """The file is not in order of arrival; b fits on the A100 alone, of which the medium cluster has two."""
+    """The file is not in order of arrival; b fits on the A100 alone, of which the medium
+    cluster has two.
+    """
     path = tmp_path / "tasks.csv"
     path.write_text(
-        "task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nb,60,60,9,1,0\nc,570,60,9,1,0\n", encoding="utf-8"
+        (
+            "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
+            "late,60,9,9,1,5\n"
+            "b,60,60,9,1,0\n"
+            "c,570,60,9,1,0\n"
+        ),
+        encoding="utf-8",
     )
-    words = ["solve", "--scheduler", "greedy", "--instance", str(path), "--cluster", "medium", "--format", "csv"]
+    words = [
+        "solve",
+        "--scheduler",
+        "greedy",
+        "--instance",
+        str(path),
+        "--cluster",
+        "medium",
+        "--format",
+        "csv",
+    ]
     rows = list(csv.DictReader(io.StringIO(told(capsys, *words)[1])))
     assert [(row["task"], row["gpu_number"], row["gpu"]) for row in rows] == [
         ("b", "1", "A100"),
@@ -83,7 +110,8 @@ def test_a_schedule_names_the_files_tasks_and_the_gpus(capsys, tmp_path):
 
 HOPELESS = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,0.5,1,0\n"
 LOOSE = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,50,1,0\n"
-CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2  # two of 1 s on the A100, both due after 1 s
+# two of 1 s on the A100, both due after 1 s
+CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2
 
 
 @pytest.mark.parametrize(
@@ -91,13 +119,18 @@ CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" *
     [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 0.0, None)],
     ids=["hopeless", "loose", "crowded"],
 )
-def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(capsys, tmp_path, tasks, bound, gap):
+def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
+    capsys, tmp_path, tasks, bound, gap
+):
     path = tmp_path / "tasks.csv"
     path.write_text(tasks, encoding="utf-8")
     one = ["solve", "--scheduler", "fifo", "--instance", str(path)]
     two = ["compare", "--schedulers", "fifo,atc", "--instance", str(path)]
     found = json.loads(told(capsys, *one, "--format", "json")[1])
-    assert (found["lower_bound"], found["gap_pct"]) == (pytest.approx(bound, abs=1e-5), pytest.approx(gap, abs=1e-3))
+    assert (found["lower_bound"], found["gap_pct"]) == (
+        pytest.approx(bound, abs=1e-5),
+        pytest.approx(gap, abs=1e-3),
+    )
     compared = json.loads(told(capsys, *two, "--format", "json")[1])
     assert compared["policies"]["fifo"]["gap_pct"]["mean"] == found["gap_pct"]
     assert ("no bound known" in told(capsys, *one)[1]) == (gap is None)
@@ -108,11 +141,26 @@ def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
 @pytest.mark.skipif(not DATA.is_dir(), reason="the instances are not here")
 def test_the_orlib_layout(capsys):
     path = str(DATA / "orlib_wt" / "wt40.txt")
-    options = ["solve", "--scheduler", "annealing", "--orlib", path, "--index", "2", "--moves", "100000", "--format", "json"]
+    options = [
+        "solve",
+        "--scheduler",
+        "annealing",
+        "--orlib",
+        path,
+        "--index",
+        "2",
+        "--moves",
+        "100000",
+        "--format",
+        "json",
+    ]
     found = json.loads(told(capsys, *options)[1])
     listed = int((DATA / "orlib_wt" / "wtopt40.txt").read_text().split()[1])
     assert listed <= found["weighted_tardiness"] <= 1.01 * listed
-    assert json.loads(told(capsys, *options, "--size", "40")[1])["weighted_tardiness"] == found["weighted_tardiness"]
+    assert (
+        json.loads(told(capsys, *options, "--size", "40")[1])["weighted_tardiness"]
+        == found["weighted_tardiness"]
+    )
     two = json.loads(told(capsys, *options, "--machines", "2")[1])
     assert two["makespan_s"] < found["makespan_s"]
 
@@ -120,7 +168,9 @@ def test_the_orlib_layout(capsys):
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_compare(capsys, form):
     names = "fifo,atc"
-    status, out, _ = told(capsys, "compare", *SMALL, "--schedulers", names, "--instances", "3", "--format", form)
+    status, out, _ = told(
+        capsys, "compare", *SMALL, "--schedulers", names, "--instances", "3", "--format", form
+    )
     assert status == 0
     if form == "json":
         assert list(json.loads(out)["policies"]) == ["fifo", "atc"]
@@ -132,7 +182,13 @@ def test_compare(capsys, form):
 
 def test_llm_prints_table_two(capsys):
     rows = json.loads(told(capsys, "llm", "--format", "json")[1])["rows"]
-    values = {(row["scheduler"], row["mode"], row["step_s"]): (row["weighted_response"], row["mean_response_s"]) for row in rows}
+    values = {
+        (row["scheduler"], row["mode"], row["step_s"]): (
+            row["weighted_response"],
+            row["mean_response_s"],
+        )
+        for row in rows
+    }
     assert values["fifo", "work-conserving", None] == pytest.approx((336, 2.4))
     assert values["wsrpt", "work-conserving", None] == pytest.approx((102, 1.5))
     assert values["wsrpt", "waves", None] == pytest.approx((108, 1.8))
@@ -170,12 +226,16 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
 
 def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
-    path.write_text("workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8")
+    path.write_text(
+        "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n", encoding="utf-8"
+    )
     status, _, err = told(capsys, "solve", "--scheduler", "atc", "--instance", str(path))
     assert status == 2
     assert "task 1" in err
     assert "80 GB" in err
-    assert told(capsys, "solve", "--scheduler", "atc", "--instance", str(path), "--skip-unfit")[0] == 0
+    assert (
+        told(capsys, "solve", "--scheduler", "atc", "--instance", str(path), "--skip-unfit")[0] == 0
+    )
 
 
 FROM = {"level": SMALL[:2], "instance": ["--instance", "no.csv"], "orlib": ["--orlib", "wt40.txt"]}
@@ -199,21 +259,54 @@ FROM = {"level": SMALL[:2], "instance": ["--instance", "no.csv"], "orlib": ["--o
             ("level", "atc", option, "beside --level; it goes with --orlib")
             for option in ("--size=40", "--index=1", "--machines=1")
         ),
-        *(("instance", "atc", option, "beside --instance; it goes with --orlib") for option in ("--size=0", "--index=1")),
+        *(
+            ("instance", "atc", option, "beside --instance; it goes with --orlib")
+            for option in ("--size=0", "--index=1")
+        ),
         ("level", "fifo", "--moves=9", "beside fifo; it goes with annealing"),
         ("level", "milp", "--moves=9", "beside milp; it goes with annealing"),
         ("level", "atc", "--seconds=1", "beside atc; it goes with annealing or milp"),
-        ("level", "annealing:moves=9", "--moves=9", "beside annealing:moves=9; it goes with annealing"),
+        (
+            "level",
+            "annealing:moves=9",
+            "--moves=9",
+            "beside annealing:moves=9; it goes with annealing",
+        ),
     ],
 )
 @pytest.mark.parametrize("action", ["solve", "compare"])
-def test_an_option_without_effect_is_refused_before_anything_is_read(capsys, action, source, scheduler, option, said):
-    words = [action, "--scheduler" if action == "solve" else "--schedulers", scheduler, *FROM[source], option]
-    assert told(capsys, *words) == (2, "", f"cgrsp hgsp: {option.split('=')[0]} has no effect {said}\n")
+def test_an_option_without_effect_is_refused_before_anything_is_read(
+    capsys, action, source, scheduler, option, said
+):
+    words = [
+        action,
+        "--scheduler" if action == "solve" else "--schedulers",
+        scheduler,
+        *FROM[source],
+        option,
+    ]
+    assert told(capsys, *words) == (
+        2,
+        "",
+        f"cgrsp hgsp: {option.split('=')[0]} has no effect {said}\n",
+    )
 
 
 def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
-    assert told(capsys, "compare", *SMALL, "--schedulers", "fifo,annealing", "--moves", "500", "--seed", "1")[0] == 0
+    assert (
+        told(
+            capsys,
+            "compare",
+            *SMALL,
+            "--schedulers",
+            "fifo,annealing",
+            "--moves",
+            "500",
+            "--seed",
+            "1",
+        )[0]
+        == 0
+    )
 
 
 def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
@@ -226,7 +319,11 @@ def test_an_orlib_file_of_another_size_is_never_guessed(capsys, tmp_path):
     assert "600 numbers do not tell how many tasks" in err
     assert "5 instances of 40 or 4 instances of 50 or 2 instances of 100 would fit" in err
     assert "--size" in err
-    rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--size", "100", "--index", "2", "--format", "csv")[1])))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(told(capsys, *words, "--size", "100", "--index", "2", "--format", "csv")[1])
+        )
+    )
     assert len(rows) == 100
     assert {row["gpu"] for row in rows} == {"machine 1"}
     status, _, err = told(capsys, *words, "--size", "70")
@@ -246,18 +343,35 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["solve", "--scheduler", "edd", "--seed", "1"], "--seed(=1) must be 0 here; it goes with sagreedy"),
-        (["run", "--scheduler", "edd", "--seed", "1"], "--seed(=1) must be 0 here; it goes with sagreedy"),
-        (["compare", "--schedulers", "annealing:moves=9", "--seed", "1"], "--seeds(=(1, 10)) must be left out"),
-        (["compare", "--schedulers", "fifo", "--instances", "3"], "--seeds(=(0, 3)) must be left out"),
-        (["sweep", "delay_s=0,1", "--schedulers", "fifo", "--seeds", "3"], "--seeds(=(0, 3)) must be left out"),
+        (
+            ["solve", "--scheduler", "edd", "--seed", "1"],
+            "--seed(=1) must be 0 here; it goes with sagreedy",
+        ),
+        (
+            ["run", "--scheduler", "edd", "--seed", "1"],
+            "--seed(=1) must be 0 here; it goes with sagreedy",
+        ),
+        (
+            ["compare", "--schedulers", "annealing:moves=9", "--seed", "1"],
+            "--seeds(=(1, 10)) must be left out",
+        ),
+        (
+            ["compare", "--schedulers", "fifo", "--instances", "3"],
+            "--seeds(=(0, 3)) must be left out",
+        ),
+        (
+            ["sweep", "delay_s=0,1", "--schedulers", "fifo", "--seeds", "3"],
+            "--seeds(=(0, 3)) must be left out",
+        ),
     ],
 )
 def test_seeds_without_effect_on_tasks_that_are_there_are_refused(capsys, file, words, said):
     status, out, err = told(capsys, *words, "--instance", file)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert said in err
-    assert told(capsys, "solve", "--scheduler", "sagreedy", "--seed", "1", "--instance", file)[0] == 0
+    assert (
+        told(capsys, "solve", "--scheduler", "sagreedy", "--seed", "1", "--instance", file)[0] == 0
+    )
 
 
 def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
@@ -268,7 +382,9 @@ def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
     assert "difference from fifo, paired by seed" in out
     found = json.loads(told(capsys, "compare", "--format", "json")[1])
     assert list(found["policies"]) == ["fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc"]
-    found = json.loads(told(capsys, "compare", "--moves", "100", "--seeds", "2", "--format", "json")[1])
+    found = json.loads(
+        told(capsys, "compare", "--moves", "100", "--seeds", "2", "--format", "json")[1]
+    )
     assert list(found["policies"])[3] == "annealing"
 
 
@@ -283,11 +399,22 @@ TOML_CLUSTER = "".join(
 
 @pytest.mark.parametrize(("name", "text"), [("own.csv", CSV_CLUSTER), ("own.toml", TOML_CLUSTER)])
 @pytest.mark.parametrize("source", ["level", "instance"])
-def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(capsys, tmp_path, file, source, name, text):
+def test_a_cluster_of_a_file_is_the_printed_one_if_it_says_the_same(
+    capsys, tmp_path, file, source, name, text
+):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    words = ["solve", "--scheduler", "greedy", "--format", "csv", *(SMALL if source == "level" else ["--instance", file])]
-    assert told(capsys, *words, "--cluster", str(path)) == told(capsys, *words, "--cluster", "small")
+    words = [
+        "solve",
+        "--scheduler",
+        "greedy",
+        "--format",
+        "csv",
+        *(SMALL if source == "level" else ["--instance", file]),
+    ]
+    assert told(capsys, *words, "--cluster", str(path)) == told(
+        capsys, *words, "--cluster", "small"
+    )
 
 
 def test_the_load_is_that_of_the_clusters_own_speed(tmp_path):
@@ -302,9 +429,21 @@ def test_the_load_is_that_of_the_clusters_own_speed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("own.csv", "name,speed\nA,1\n", "columns(='name,speed') must be among others name,memory_gb,speed"),
-        ("own.csv", "name,memory_gb,speed\nA,1,1\nB,1,fast\n", "line 3: speed(='fast') must be a number"),
-        ("own.csv", "name,memory_gb,speed\nA,1,0\n", "line 2: speed of A(=0.0) must be a number > 0"),
+        (
+            "own.csv",
+            "name,speed\nA,1\n",
+            "columns(='name,speed') must be among others name,memory_gb,speed",
+        ),
+        (
+            "own.csv",
+            "name,memory_gb,speed\nA,1,1\nB,1,fast\n",
+            "line 3: speed(='fast') must be a number",
+        ),
+        (
+            "own.csv",
+            "name,memory_gb,speed\nA,1,0\n",
+            "line 2: speed of A(=0.0) must be a number > 0",
+        ),
         ("own.csv", "name,memory_gb,speed\n", "GPUs(=0) must be at least one"),
         ("own.toml", "[[gpu]]\nname = 'A'\nspeed = 1\n", "[[gpu]] lacks memory_gb"),
         ("own.toml", "[[gpus]]\n", "unknown key in the file 'gpus'; did you mean 'gpu'?"),
@@ -324,41 +463,68 @@ def test_a_wrong_cluster_is_one_line_and_status_2(capsys, tmp_path, name, text, 
 
 @pytest.mark.parametrize("size", [50, 100])
 def test_the_librarys_layouts_of_50_and_100_tasks(capsys, tmp_path, size):
-    """125 instances a file; each has its own times, weights and due dates, in the library's lines of 20 numbers."""
+    """125 instances a file; each has its own times, weights and due dates, in the library's
+    lines of 20 numbers.
+    """
     numbers = np.random.default_rng(size).integers(1, 101, (125, 3, size))
     path = tmp_path / f"wt{size}.txt"
-    path.write_text("\n".join(" ".join(f"{n:5}" for n in line) for line in numbers.reshape(-1, 10)), encoding="ascii")
+    path.write_text(
+        "\n".join(" ".join(f"{n:5}" for n in line) for line in numbers.reshape(-1, 10)),
+        encoding="ascii",
+    )
     times, weights, due = numbers[86]
     order = np.argsort(due, kind="stable")
     ends = np.cumsum(times[order])
     expected = float(weights[order] @ np.maximum(0, ends - due[order]))
-    words = ["solve", "--scheduler", "edd", "--orlib", str(path), "--index", "87", "--format", "json"]
+    words = [
+        "solve",
+        "--scheduler",
+        "edd",
+        "--orlib",
+        str(path),
+        "--index",
+        "87",
+        "--format",
+        "json",
+    ]
     assert json.loads(told(capsys, *words)[1])["weighted_tardiness"] == expected
     other = path.rename(tmp_path / "other.txt")
     words[words.index(str(path))] = str(other)
     assert told(capsys, *words)[0] == 2
-    assert json.loads(told(capsys, *words, "--size", str(size))[1])["weighted_tardiness"] == expected
+    assert (
+        json.loads(told(capsys, *words, "--size", str(size))[1])["weighted_tardiness"] == expected
+    )
 
 
 # ---- one LLM scheduler ----
 
 LLM_LOG = (
-    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:50,500,0\n2023-11-16 18:15:40,2000,0\n2023-11-16 18:15:40,500,5\n"
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    "2023-11-16 18:15:50,500,0\n"
+    "2023-11-16 18:15:40,2000,0\n"
+    "2023-11-16 18:15:40,500,5\n"
 )
 
 
 def test_one_llm_scheduler_is_run_listed_stepped_and_drawn(capsys, tmp_path, monkeypatch):
-    found = json.loads(told(capsys, "llm", "--scheduler", "wsrpt", "--waves", "--format", "json")[1])
+    found = json.loads(
+        told(capsys, "llm", "--scheduler", "wsrpt", "--waves", "--format", "json")[1]
+    )
     assert (found["scenario"], found["scheduler"]) == ("Table II, 16 H100, waves", "wsrpt")
     assert found["summary"]["weighted_response"] == pytest.approx(108)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     gantt = tmp_path / "llm.svg"
-    status, out, _ = told(capsys, "llm", "--scheduler", "fifo", "--gpus", "4", "--step", "--gantt", str(gantt))
+    status, out, _ = told(
+        capsys, "llm", "--scheduler", "fifo", "--gpus", "4", "--step", "--gantt", str(gantt)
+    )
     assert status == 0
     assert "clusters: 1(2)+2(2)" in out
     assert gantt.stat().st_size > 1000
     lines = told(capsys, "llm", "--scheduler", "fifo", "--events")[1].splitlines()
-    assert lines[0] == "      0.00  submit    job 1              request 1, 2 GPUs for 2.00 s, weight 1"
+    assert (
+        lines[0]
+        == "      0.00  submit    job 1              request 1, 2 GPUs for 2.00 s, weight 1"
+    )
 
 
 @pytest.mark.long
@@ -369,10 +535,24 @@ def test_one_llm_scheduler_animates(capsys, tmp_path):
 
 
 def test_requests_of_a_log_keep_their_lines_and_the_cluster_is_ones_own(capsys, tmp_path):
-    """2 GPUs, 100 prompt tokens a second: line 3 runs 0 to 20, line 4 by 1 token a second 20 to 30, line 2 from 30 on."""
+    """2 GPUs, 100 prompt tokens a second: line 3 runs 0 to 20, line 4 by 1 token a second 20 to 30,
+    line 2 from 30 on.
+    """
     path = tmp_path / "log.csv"
     path.write_text(LLM_LOG, encoding="utf-8")
-    words = ["llm", "--trace", str(path), "--gpus", "2", "--prefill", "100", "--decode", "1", "--model-memory", "20"]
+    words = [
+        "llm",
+        "--trace",
+        str(path),
+        "--gpus",
+        "2",
+        "--prefill",
+        "100",
+        "--decode",
+        "1",
+        "--model-memory",
+        "20",
+    ]
     one = [*words, "--memory", "10", "--scheduler", "fifo", "--format", "csv"]
     rows = list(csv.DictReader(io.StringIO(told(capsys, *one)[1])))
     assert [(row["request"], float(row["start_s"]), float(row["finish_s"])) for row in rows] == [
@@ -393,12 +573,33 @@ def test_requests_of_a_log_keep_their_lines_and_the_cluster_is_ones_own(capsys, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--waves"], "--waves has no effect beside the printed workload; it goes with --scheduler"),
-        (["--events"], "--events has no effect beside the printed workload; it goes with --scheduler"),
-        (["--trace", "x.csv", "--gantt", "a.svg"], "--gantt has no effect beside a log; it goes with --scheduler"),
-        (["--prefill", "5"], "--prefill has no effect beside the printed workload; it goes with --trace or --scheduler"),
-        (["--scheduler", "fifo", "--tensor", "1"], "--tensor has no effect beside the printed workload; it goes with --trace"),
-        (["--scheduler", "fifo", "--decode", "0"], "decode_tokens_per_s of H100(=0.0) must be a number > 0"),
+        (
+            ["--waves"],
+            "--waves has no effect beside the printed workload; it goes with --scheduler",
+        ),
+        (
+            ["--events"],
+            "--events has no effect beside the printed workload; it goes with --scheduler",
+        ),
+        (
+            ["--trace", "x.csv", "--gantt", "a.svg"],
+            "--gantt has no effect beside a log; it goes with --scheduler",
+        ),
+        (
+            ["--prefill", "5"],
+            (
+                "--prefill has no effect beside the printed workload; it goes with --trace"
+                " or --scheduler"
+            ),
+        ),
+        (
+            ["--scheduler", "fifo", "--tensor", "1"],
+            "--tensor has no effect beside the printed workload; it goes with --trace",
+        ),
+        (
+            ["--scheduler", "fifo", "--decode", "0"],
+            "decode_tokens_per_s of H100(=0.0) must be a number > 0",
+        ),
         (["--scheduler", "fio"], "unknown scheduler 'fio'; did you mean 'fifo'?"),
     ],
 )

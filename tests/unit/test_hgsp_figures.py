@@ -1,4 +1,6 @@
-"""The figures of HGSP: what is plotted is what `solve` and the rows say, and the files are the same each time."""
+"""The figures of HGSP: what is plotted is what `solve` and the rows say, and the files are the
+same each time.
+"""
 
 import csv
 import re
@@ -38,7 +40,10 @@ def numbers(rows, name):
 
 def plotted(folder, id):
     """The rows of a figure as they were before they were written."""
-    return [{name: number(text) for name, text in row.items() if text} for row in rows_of(folder / f"hgsp_{id}.csv")]
+    return [
+        {name: number(text) for name, text in row.items() if text}
+        for row in rows_of(folder / f"hgsp_{id}.csv")
+    ]
 
 
 def number(text):
@@ -92,8 +97,14 @@ def test_the_index_holds_both_tables(folder):
     lines = [line for line in index.splitlines() if line.startswith("| tasks")]
     assert len(lines) == len(LEVELS) * len(COMPARED)
     mean = sum(solved("tasks3", "fifo", seed).schedule.weighted_tardiness for seed in range(2)) / 2
-    assert any(line.startswith(f"| tasks3 | fifo | {mean:,.0f} ± ") and "| 4.40 M |" in line for line in lines)
-    assert "| wsrpt | waves | every 0.01 s | 108.040 | 108.040 | 1.802 | 1.802 | 0.702 | 0.500 | 2.510 | 2.510 | 20 |" in index
+    assert any(
+        line.startswith(f"| tasks3 | fifo | {mean:,.0f} ± ") and "| 4.40 M |" in line
+        for line in lines
+    )
+    assert (
+        "| wsrpt | waves | every 0.01 s | 108.040 | 108.040 | 1.802 | 1.802 | 0.702 | 0.500 | 2.510"
+        " | 2.510 | 20 |"
+    ) in index
 
 
 @pytest.mark.skipif(not PAPER.is_file(), reason="the paper is not here")
@@ -101,56 +112,101 @@ def test_published_values_are_those_of_table_one():
     found = {}
     for line in PAPER.read_text(encoding="utf-8").splitlines():
         if match := re.match(r"(tasks\d) \(.*?\)\s+(.*)", line):
-            cells = [float(cell.rstrip("%M")) * (1e6 if cell.endswith("M") else 1) for cell in match[2].split()[:6]]
-            found |= {(match[1], name): (cells[2 * n], cells[2 * n + 1]) for n, name in enumerate(("fifo", "greedy", "sagreedy"))}
+            cells = [
+                float(cell.rstrip("%M")) * (1e6 if cell.endswith("M") else 1)
+                for cell in match[2].split()[:6]
+            ]
+            found |= {
+                (match[1], name): (cells[2 * n], cells[2 * n + 1])
+                for n, name in enumerate(("fifo", "greedy", "sagreedy"))
+            }
     assert found == PUBLISHED
 
 
 @pytest.mark.parametrize(
-    ("level", "name"), [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "annealing")]
+    ("level", "name"),
+    [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "annealing")],
 )
 def test_table_one_is_the_mean_of_what_solve_gives(folder, level, name):
-    (row,) = (row for row in rows_of(folder / "hgsp_table1.csv") if (row["level"], row["scheduler"]) == (level, name))
+    (row,) = (
+        row
+        for row in rows_of(folder / "hgsp_table1.csv")
+        if (row["level"], row["scheduler"]) == (level, name)
+    )
     found = [solved(level, name, seed).summary() for seed in range(SMALL["instances"])]
-    assert (row["gap_pct"] == "") == any(np.isnan(each["gap_pct"]) for each in found) == (level in ("tasks1", "tasks2"))
+    assert (
+        (row["gap_pct"] == "")
+        == any(np.isnan(each["gap_pct"]) for each in found)
+        == (level in ("tasks1", "tasks2"))
+    )
     gaps = () if row["gap_pct"] == "" else ("gap_pct",)
     for metric in ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", *gaps):
         values = np.array([each[metric] for each in found])
         assert float(row[metric]) == pytest.approx(values.mean())
         student_t = 12.7062  # of two instances, 95 %
-        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(student_t * values.std(ddof=1) / 2**0.5, rel=1e-4, abs=1e-9)
+        assert float(row[f"{metric}_half_width_95"]) == pytest.approx(
+            student_t * values.std(ddof=1) / 2**0.5, rel=1e-4, abs=1e-9
+        )
 
 
 def test_the_claim_at_medium_load_is_judged_in_both_readings_beside_its_print(folder):
-    """Each by its paired difference from Greedy on the same instances, which decides what is said."""
+    """Each by its paired difference from Greedy on the same instances, which
+    decides what is said.
+    """
     (line,) = (
-        each for each in (folder / "README.md").read_text(encoding="utf-8").splitlines() if "depends on the reading" in each
+        each
+        for each in (folder / "README.md").read_text(encoding="utf-8").splitlines()
+        if "depends on the reading" in each
     )
     assert "(tasks1, published 393 for Greedy's 503 s)" in line
     for row in rows_of(folder / "hgsp_table1.csv"):
         if row["level"] == "tasks1" and row["scheduler"] in READINGS:
             pairs = [
-                [solved("tasks1", name, seed).schedule.weighted_tardiness for name in (row["scheduler"], "greedy")]
+                [
+                    solved("tasks1", name, seed).schedule.weighted_tardiness
+                    for name in (row["scheduler"], "greedy")
+                ]
                 for seed in (0, 1)
             ]
             difference = paired_difference(*zip(*pairs))
-            verdict = "holds" if difference.high < 0 else "fails" if difference.low >= 0 else "is not shown"
+            verdict = (
+                "holds"
+                if difference.high < 0
+                else "fails"
+                if difference.low >= 0
+                else "is not shown"
+            )
             assert f"it {verdict} for {row['scheduler']} (" in line
             assert f"difference {difference.mean:,.0f} ± {difference.half_width:,.0f} s)" in line
             assert float(row["published_weighted_tardiness"]) == 393
 
 
 def test_what_the_first_reading_does_not_find_on_the_fifty_tasks_the_other_finds():
-    """The caption of the Gantt chart: what is moved to the front blocks a GPU; where it does not, the same search gains."""
-    greedy, blocking, arrived = (solved(FIFTY, name).schedule.weighted_tardiness for name in ("greedy", *READINGS))
+    """The caption of the Gantt chart: what is moved to the front blocks a GPU; where it does not,
+    the same search gains.
+    """
+    greedy, blocking, arrived = (
+        solved(FIFTY, name).schedule.weighted_tardiness for name in ("greedy", *READINGS)
+    )
     assert blocking == greedy > 1.5 * arrived
 
 
 def test_the_comparison_is_by_instance(folder):
-    (row,) = (row for row in rows_of(folder / "hgsp_comparison.csv") if (row["level"], row["scheduler"]) == ("tasks1", "wspt"))
-    pairs = [[solved("tasks1", name, seed).schedule.weighted_tardiness for name in ("wspt", "fifo")] for seed in range(2)]
+    (row,) = (
+        row
+        for row in rows_of(folder / "hgsp_comparison.csv")
+        if (row["level"], row["scheduler"]) == ("tasks1", "wspt")
+    )
+    pairs = [
+        [solved("tasks1", name, seed).schedule.weighted_tardiness for name in ("wspt", "fifo")]
+        for seed in range(2)
+    ]
     assert float(row["of_fifo"]) == pytest.approx(np.mean([wspt / fifo for wspt, fifo in pairs]))
-    assert {float(row["of_fifo"]) for row in rows_of(folder / "hgsp_comparison.csv") if row["scheduler"] == "fifo"} == {1.0}
+    assert {
+        float(row["of_fifo"])
+        for row in rows_of(folder / "hgsp_comparison.csv")
+        if row["scheduler"] == "fifo"
+    } == {1.0}
 
 
 def test_bars_are_as_long_as_the_rows_say(folder):
@@ -159,7 +215,10 @@ def test_bars_are_as_long_as_the_rows_say(folder):
         own = [row for row in rows if row["level"] == level]
         assert [bar.get_width() for bar in ax.patches] == [row["of_fifo"] for row in own]
         (hollow,) = (line for line in ax.lines if line.get_label() == "published")
-        printed = [PUBLISHED.get((level, "sagreedy" if name in READINGS else name), (np.nan,)) for name in COMPARED]
+        printed = [
+            PUBLISHED.get((level, "sagreedy" if name in READINGS else name), (np.nan,))
+            for name in COMPARED
+        ]
         published = [values[0] / PUBLISHED[level, "fifo"][0] for values in printed]
         np.testing.assert_array_equal(hollow.get_xdata(), published)
 
@@ -168,12 +227,19 @@ def test_bars_are_as_long_as_the_rows_say(folder):
 def test_the_gantt_chart_is_the_schedule(folder, id, level):
     rows = rows_of(folder / f"hgsp_{id}.csv")
     for name in GANTT:
-        schedule, own = solved(level, name).schedule, [row for row in rows if row["scheduler"] == name]
+        schedule, own = (
+            solved(level, name).schedule,
+            [row for row in rows if row["scheduler"] == name],
+        )
         tasks = numbers(own, "task").astype(int) - 1
         np.testing.assert_array_equal(numbers(own, "start_s"), schedule.start_s[tasks])
         np.testing.assert_array_equal(numbers(own, "finish_s"), schedule.finish_s[tasks])
-        np.testing.assert_array_equal(numbers(own, "late"), schedule.finish_s[tasks] > schedule.instance.deadline_s[tasks])
-        assert [row["gpu"] for row in own] == [schedule.instance.gpus[j].name for j in schedule.gpu[tasks]]
+        np.testing.assert_array_equal(
+            numbers(own, "late"), schedule.finish_s[tasks] > schedule.instance.deadline_s[tasks]
+        )
+        assert [row["gpu"] for row in own] == [
+            schedule.instance.gpus[j].name for j in schedule.gpu[tasks]
+        ]
         assert {int(row["late_of_all"]) for row in own} == {schedule.metrics["dmc"]}
         assert len(own) == 50 if id == "gantt" else 100 < len(own) < 300
 
@@ -191,7 +257,11 @@ def test_tasks_are_green_if_they_end_in_time_and_red_if_late(folder):
     rows = plotted(folder, "gantt")
     for ax, name in zip(drawn("gantt", rows).axes, GANTT):
         late = sum(row["late"] for row in rows if row["scheduler"] == name)
-        colours = [matplotlib.colors.to_hex(colour).upper() for bars in ax.collections for colour in bars.get_facecolor()]
+        colours = [
+            matplotlib.colors.to_hex(colour).upper()
+            for bars in ax.collections
+            for colour in bars.get_facecolor()
+        ]
         assert (colours.count(LATE), colours.count(ON_TIME)) == (late, 50 - late)
         assert f"{name}: {late} of 50 late" in ax.get_title(loc="left")
 
@@ -201,7 +271,11 @@ def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
     rows, table = rows_of(folder / "hgsp_utilisation.csv"), rows_of(folder / "hgsp_table1.csv")
     checked = 0
     for row in table:
-        own = [each for each in rows if (each["level"], each["scheduler"]) == (row["level"], row["scheduler"])]
+        own = [
+            each
+            for each in rows
+            if (each["level"], each["scheduler"]) == (row["level"], row["scheduler"])
+        ]
         if own:
             assert numbers(own, "busy_pct").mean() == pytest.approx(float(row["utilisation_pct"]))
             checked += 1
@@ -214,8 +288,12 @@ def test_the_course_of_a_search_is_the_solutions(folder):
     for name in ("sagreedy", "annealing"):
         solution = solved(HIGH, name)
         own = [row for row in rows if (row["search"], row["on"]) == (name, "80 tasks")]
-        np.testing.assert_array_equal(numbers(own, "temperature"), [step.temperature for step in solution.course])
-        assert float(own[-1]["best_of_fifo"]) == pytest.approx(solution.schedule.weighted_tardiness / fifo)
+        np.testing.assert_array_equal(
+            numbers(own, "temperature"), [step.temperature for step in solution.course]
+        )
+        assert float(own[-1]["best_of_fifo"]) == pytest.approx(
+            solution.schedule.weighted_tardiness / fifo
+        )
         assert float(own[-1]["bound_of_fifo"]) == pytest.approx(solution.lower_bound / fifo)
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()
 
@@ -223,7 +301,9 @@ def test_the_course_of_a_search_is_the_solutions(folder):
 def test_table_two_is_printed_and_simulated(folder):
     for row, own in zip(rows_of(folder / "hgsp_table2.csv"), table_two(), strict=True):
         assert float(row["weighted_response"]) == own["weighted_response"]
-        assert row["printed_mean_response_s"] == ("" if own["step_s"] is None else str(own["printed_mean_response_s"]))
+        assert row["printed_mean_response_s"] == (
+            "" if own["step_s"] is None else str(own["printed_mean_response_s"])
+        )
 
 
 def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
@@ -267,7 +347,9 @@ def told(capsys, *words):
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):
     status, out, err = told(capsys, "--out", str(tmp_path), "--only", "table2", "--workers", "1")
     assert (status, err) == (0, "")
-    assert out.split() == [str(tmp_path / f"hgsp_table2.{ending}") for ending in ("csv", "png", "svg")]
+    assert out.split() == [
+        str(tmp_path / f"hgsp_table2.{ending}") for ending in ("csv", "png", "svg")
+    ]
 
 
 @pytest.mark.parametrize(

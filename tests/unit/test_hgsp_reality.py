@@ -1,4 +1,6 @@
-"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures; and that every command simulates."""
+"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures; and that
+every command simulates.
+"""
 
 import csv
 import io
@@ -61,12 +63,15 @@ def told(capsys, *words):
 
 
 def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
-    """Of 200,000 draws, within four standard errors; that of the variation is larger than 1 / sqrt(2 n) of it for a long tail."""
+    """Of 200,000 draws, within four standard errors; that of the variation is larger than
+    1 / sqrt(2 n) of it for a long tail.
+    """
     n, cv = 200_000, 0.3
     factors = Uncertainty(noise=cv, seed=5).factors(n)
     assert factors.mean() == pytest.approx(1, abs=4 * cv / n**0.5)
     assert factors.std() == pytest.approx(cv, rel=4 * (1 + cv) ** 3 / (2 * n) ** 0.5)
-    assert np.log(factors).std() == pytest.approx(np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5)  # log-normal
+    # log-normal
+    assert np.log(factors).std() == pytest.approx(np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5)
     assert (Uncertainty().factors(9) == 1).all()
 
 
@@ -76,7 +81,9 @@ def test_the_draws_belong_to_tasks_whoever_schedules():
     for policy in policies:
         found = simulate(THIRTY, policy, uncertainty)
         planned_s = THIRTY.times_s[np.arange(30), found.gpu]
-        np.testing.assert_allclose((found.finish_s - found.start_s) / planned_s, uncertainty.factors(30))
+        np.testing.assert_allclose(
+            (found.finish_s - found.start_s) / planned_s, uncertainty.factors(30)
+        )
         np.testing.assert_allclose(found.start_s - found.granted_s, 3)
         again = simulate(THIRTY, policy, uncertainty)  # works on a copy of the policy
         np.testing.assert_array_equal(found.finish_s, again.finish_s)
@@ -94,7 +101,9 @@ def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
 
 
 def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
-    """Task 2 is there at 0 and planned for 5; task 1 runs 0 to 2, or with the delay of 1 s 1 to 3."""
+    """Task 2 is there at 0 and planned for 5; task 1 runs 0 to 2, or with the delay
+    of 1 s 1 to 3.
+    """
     two = of((2, 0, 9, 1, 0), (2, 0, 9, 1, 0))
     plan = Schedule(two, np.array([0, 0]), np.array([0.0, 5.0]), np.array([2.0, 7.0]))
     assert execute(plan).start_s.tolist() == [0, 5]
@@ -102,10 +111,14 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     assert execute(plan, Uncertainty(delay_s=5)).start_s.tolist() == [5, 12]
 
 
-@pytest.mark.parametrize("name", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"])
+@pytest.mark.parametrize(
+    "name", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"]
+)
 @pytest.mark.parametrize("level", ["tasks1", "tasks3"])
 def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
-    instance = generate(Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3)
+    instance = generate(
+        Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
+    )
     plan = SCHEDULERS[name](instance, Limits(moves=500)).schedule
     measured = solve(instance, name, moves=500).schedule
     assert measured.granted_s is not None
@@ -125,9 +138,11 @@ def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
 
 
 def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
-    """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10. At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT,
-    at 22, 2 s each; task 4 arrives at 23 and is planned at 30.
-    """  # noqa: D205
+    """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10.
+
+    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s each; task 4
+    arrives at 23 and is planned at 30.
+    """
     four = of((12, 0, 99, 1, 3), (2, 0, 99, 1, 12), (2, 0, 99, 5, 13), (2, 0, 99, 1, 23))
     seen = []
 
@@ -152,7 +167,9 @@ def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(seed,
 
 
 def test_where_all_is_certain_and_all_have_arrived_plans_made_anew_are_the_first():
-    there = of(*((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)), gpus=(SLOW, Gpu("fast", 40, 2.0)))
+    there = of(
+        *((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)), gpus=(SLOW, Gpu("fast", 40, 2.0))
+    )
     first = greedy(there)
     found = simulate(there, Replan(greedy, 3.0))
     np.testing.assert_array_equal(found.gpu, first.gpu)
@@ -172,7 +189,10 @@ PLANNERS = {
 @pytest.mark.parametrize("name", PLANNERS)
 def test_planners_use_no_gpu_before_it_is_there(name):
     free_s = np.array([40.0, 5.0, 90.0])
-    columns = {name: getattr(THIRTY, name) for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")}
+    columns = {
+        name: getattr(THIRTY, name)
+        for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+    }
     later = Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
     plan = PLANNERS[name](later)
     assert plan.fault() == ""
@@ -185,7 +205,10 @@ def test_planners_use_no_gpu_before_it_is_there(name):
 
 
 def test_what_free_gpus_must_be():
-    for free_s, said in (([1.0, 2.0], "shape of free_s(=(2,)) must be (1,)"), ([-1.0], "free_s of GPU 1(=-1.0)")):
+    for free_s, said in (
+        ([1.0, 2.0], "shape of free_s(=(2,)) must be (1,)"),
+        ([-1.0], "free_s of GPU 1(=-1.0)"),
+    ):
         with pytest.raises(InputError, match=re.escape(said)):
             of((1, 0, 9, 1, 0), free_s=np.array(free_s))
     with pytest.raises(InputError, match=r"free_s\(=\[3.0\]\)"):
@@ -204,7 +227,10 @@ def test_how_schedulers_meet_reality():
     assert met("greedy:replan_s=9", replan_s=60, unknown_arrivals=True) == "greedy:replan_s=9"
     assert met("atc:online=true", replan_s=60) == "atc:online=true"
     assert met("atc", unknown_arrivals=True) == "atc:online=true"
-    assert met("annealing", replan_s=1.5, moves=9, unknown_arrivals=True) == "annealing:replan_s=1.5,moves=9"
+    assert (
+        met("annealing", replan_s=1.5, moves=9, unknown_arrivals=True)
+        == "annealing:replan_s=1.5,moves=9"
+    )
     assert met("annealing:moves=5", moves=9) == "annealing:moves=5"
     assert met("fifo", moves=9) == "fifo"
     assert met(first_fit, replan_s=60) == "first_fit"
@@ -213,14 +239,26 @@ def test_how_schedulers_meet_reality():
 @pytest.mark.parametrize(
     ("scheduler", "reality", "said"),
     [
-        ("greedy", {"unknown_arrivals": True}, "greedy plans ahead, which unknown arrivals do not allow"),
+        (
+            "greedy",
+            {"unknown_arrivals": True},
+            "greedy plans ahead, which unknown arrivals do not allow",
+        ),
         ("greedy:online=true", {}, "greedy has no online; it goes with wspt or edd or atc"),
         ("milp:replan_s=9", {}, "milp has no replan_s"),
         ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
         ("fifo:moves=9", {}, "fifo has no moves; it goes with annealing"),
-        ("atc:online=true,replan_s=9", {}, "replan_s(=9.0) must be 0 for a rule that is asked online"),
+        (
+            "atc:online=true,replan_s=9",
+            {},
+            "replan_s(=9.0) must be 0 for a rule that is asked online",
+        ),
         ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
-        ("atc:replan=1", {}, "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?"),
+        (
+            "atc:replan=1",
+            {},
+            "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
+        ),
         ("annealing", {"replan_s": 9.0}, "annealing plans anew (replan_s) with few moves"),
         ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
     ],
@@ -250,28 +288,46 @@ def test_a_setting_that_cannot_be_is_refused(arguments, said):
 def test_a_setting_runs_what_its_parts_do():
     setting = Setting(THIRTY, noise=0.3, delay_s=2.0)
     found = cg.simulate(setting, "greedy", 5)
-    np.testing.assert_array_equal(found.schedule.finish_s, execute(greedy(THIRTY), Uncertainty(0.3, 2.0, 5)).finish_s)
+    np.testing.assert_array_equal(
+        found.schedule.finish_s, execute(greedy(THIRTY), Uncertainty(0.3, 2.0, 5)).finish_s
+    )
     assert found.summary()["planned_weighted_tardiness"] == greedy(THIRTY).weighted_tardiness
     assert "lower_bound" not in found.summary()  # of times that nobody knew
     certain = cg.simulate(Setting(THIRTY), first_fit)
     assert certain.planned.weighted_tardiness == certain.schedule.weighted_tardiness
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
     assert "planned_weighted_tardiness" not in certain.summary()
-    assert (certain.timeline.policy, found.timeline.policy, found.planned.timeline.policy) == ("first_fit", "greedy", "greedy")
+    assert (certain.timeline.policy, found.timeline.policy, found.planned.timeline.policy) == (
+        "first_fit",
+        "greedy",
+        "greedy",
+    )
 
 
 def test_a_sweep_varies_reality_the_level_and_parameters():
     setting = Setting(Level(12, "small", 2.0, (1.0, 3.0)))
-    swept = cg.sweep({"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]}, ["greedy", "atc"], range(2), setting)
+    swept = cg.sweep(
+        {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
+        ["greedy", "atc"],
+        range(2),
+        setting,
+    )
     assert len(swept.rows) == 16
     low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
-    assert sum(low.values("atc", "weighted_tardiness")) < sum(high.values("atc", "weighted_tardiness"))
+    assert sum(low.values("atc", "weighted_tardiness")) < sum(
+        high.values("atc", "weighted_tardiness")
+    )
     expected = Setting(Level(12, "small", 4.0, (1.0, 3.0))).run("greedy:replan_s=5", 1).summary()
-    assert high.rows[1] == {"policy": "greedy", "seed": 1, **expected} or np.isnan(expected["gap_pct"])
+    assert high.rows[1] == {"policy": "greedy", "seed": 1, **expected} or np.isnan(
+        expected["gap_pct"]
+    )
 
 
 def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
-    setting, policies = Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2), ["sagreedy", "annealing:moves=200", first_fit]
+    setting, policies = (
+        Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
+        ["sagreedy", "annealing:moves=200", first_fit],
+    )
     here = cg.compare(setting, policies, range(3))
     assert cg.compare(setting, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
     assert cg.compare(setting, policies, range(3), out=tmp_path / "kept").rows == here.rows
@@ -284,19 +340,26 @@ def test_requests_are_compared_and_swept():
     assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
     assert "left 20 jobs waiting" in found.failures[0]["error"]
     swept = cg.sweep({"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0], Requests())
-    assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx([108])
+    assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx(
+        [108]
+    )
     assert swept.at(gpus=8, waves=False).values("wsrpt", "weighted_response")[0] > 108
 
 
 @pytest.mark.long
 def test_what_the_readme_says_of_plans_and_reality():
-    """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences paired by instance."""
+    """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
+    paired by instance.
+    """
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
     found = cg.compare(Setting("tasks1", noise=0.2), names, range(10))
     online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
     planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
-    assert f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its order is kept" in readme
+    assert (
+        f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its"
+        " order is kept"
+    ) in readme
     assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in readme
     assert f"a plan made anew every minute comes to {anew:,.0f} s" in readme
     for name in ("greedy", "atc", "atc:replan_s=60"):
@@ -335,16 +398,29 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     for words in (["solve", "--scheduler", named], ["run", "--scheduler", named, "--noise", "0"]):
         found = json.loads(told(capsys, *words, *SMALL, "--format", "json")[1])
         assert found.get("measured", found)["weighted_tardiness"] == measured.weighted_tardiness
-    words = ["compare", "--schedulers", f"atc,{named}", *SMALL, "--instances", "1", "--format", "json"]
+    words = [
+        "compare",
+        "--schedulers",
+        f"atc,{named}",
+        *SMALL,
+        "--instances",
+        "1",
+        "--format",
+        "json",
+    ]
     found = json.loads(told(capsys, *words)[1])
     assert found["policies"][named]["weighted_tardiness"]["mean"] == measured.weighted_tardiness
-    status, out, err = told(capsys, "run", "--scheduler", named.replace("first_fit", "second"), "--level", "tasks1")
+    status, out, err = told(
+        capsys, "run", "--scheduler", named.replace("first_fit", "second"), "--level", "tasks1"
+    )
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", err)
 
 
 def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
-    """Last come, first served, 8 at a time: 8 short ones at 0, the other 4 and 4 long ones at 0.5, the first 4 at 1.0."""
+    """Last come, first served, 8 at a time: 8 short ones at 0, the other 4 and 4 long ones at 0.5,
+    the first 4 at 1.0.
+    """
     requests, cluster = printed_requests(), printed_cluster()
 
     def lifo(view):
@@ -357,7 +433,9 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     assert served.start_s.tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
     wrong = {
         "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.waiting],
-        "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [(one, one.gpus) for one in view.waiting],
+        "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [
+            (one, one.gpus) for one in view.waiting
+        ],
         "left 20 jobs waiting, job 1 (request 1, 2 GPUs for 2.00 s, weight 1)": lambda view: None,
     }
     for said, policy in wrong.items():
@@ -369,8 +447,12 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
 
 
 def test_claims_and_timeline_by_hand():
-    """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the fast one at its arrival at 2."""
-    two = Instance([4, 4], [5, 20], [4, 9], [1, 1], [2, 0], (Gpu("fast", 10, 2.0), SLOW), task_names=("a", "b"))
+    """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the fast one at
+    its arrival at 2.
+    """
+    two = Instance(
+        [4, 4], [5, 20], [4, 9], [1, 1], [2, 0], (Gpu("fast", 10, 2.0), SLOW), task_names=("a", "b")
+    )
     measured = simulate(two, first_fit, Uncertainty(delay_s=1))
     assert measured.claims.tolist() == [
         (1, 1, 1.0, "provisioning", 0.0, 1.0),
@@ -395,7 +477,9 @@ def test_the_claims_of_llm_requests_are_amounts_of_the_cluster():
 
 
 def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
-    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number, as in the events."""
+    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its number,
+    as in the events.
+    """
     gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
     walk = list(cg.step_through(Setting(fourteen), "atc:online=true"))
@@ -414,14 +498,19 @@ def test_runs_can_be_stepped_through():
     walk = list(steps(lambda listener: Simulation(THIRTY, Online(atc), listener=listener)))
     assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
     assert "GPUs: " in str(walk[0])
-    served = list(steps(lambda listener: Serving(printed_requests(), printed_cluster(), "fifo", listener)))
+    served = list(
+        steps(lambda listener: Serving(printed_requests(), printed_cluster(), "fifo", listener))
+    )
     assert sum(step.event.kind == "finish" for step in served) == 20
     assert max(sum(holder.amount for holder in step.holders[0]) for step in served) == 16
 
 
 def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
     path = tmp_path / "tasks.csv"
-    path.write_text("task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nbig,570,60,9,2,0\n", encoding="utf-8")
+    path.write_text(
+        "task,workload,memory_gb,deadline_s,weight,arrival_s\nlate,60,9,9,1,5\nbig,570,60,9,2,0\n",
+        encoding="utf-8",
+    )
     words = ["run", "--scheduler", "greedy", "--instance", str(path), "--delay", "2", "--events"]
     assert told(capsys, *words)[1].splitlines()[:10] == [
         "      0.00  submit    job 1              task big, 60 GB, weight 2, due 9.00",
@@ -463,7 +552,21 @@ def test_run_animates(capsys, tmp_path):
     [
         (["solve", "--scheduler", "greedy", *SMALL], 1),
         (["compare", "--schedulers", "fifo,atc", *SMALL, "--instances", "2"], 4),
-        (["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9", "--instances", "1"], 5),
+        (
+            [
+                "compare",
+                "--schedulers",
+                "greedy,atc",
+                *SMALL,
+                "--noise",
+                "0.2",
+                "--replan",
+                "9",
+                "--instances",
+                "1",
+            ],
+            5,
+        ),
         (["run", "--scheduler", "greedy", *SMALL], 1),
         (["run", "--scheduler", "atc", *SMALL, "--unknown-arrivals"], 1),
         (["llm"], 8),
@@ -488,10 +591,14 @@ def test_run_shows_the_plan_beside_what_was_measured(capsys):
     words = ["run", "--scheduler", "greedy", *SMALL]
     certain = json.loads(told(capsys, *words, "--format", "json")[1])
     assert certain["planned"] == certain["measured"]
-    uncertain = json.loads(told(capsys, *words, "--noise", "0.3", "--delay", "2", "--format", "json")[1])
+    uncertain = json.loads(
+        told(capsys, *words, "--noise", "0.3", "--delay", "2", "--format", "json")[1]
+    )
     assert uncertain["planned"] == certain["planned"]
     assert uncertain["measured"]["act_s"] > uncertain["planned"]["act_s"] + 2
-    rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--delay", "2", "--format", "csv")[1])))
+    rows = list(
+        csv.DictReader(io.StringIO(told(capsys, *words, "--delay", "2", "--format", "csv")[1]))
+    )
     assert len(rows) == 12
     assert all(float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9 for row in rows)
     assert all(row["gpu_number"] == row["planned_gpu_number"] for row in rows)
@@ -501,7 +608,18 @@ def test_run_shows_the_plan_beside_what_was_measured(capsys):
 
 
 def test_compare_shows_each_way_with_paired_intervals(capsys):
-    words = ["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9", "--instances", "3"]
+    words = [
+        "compare",
+        "--schedulers",
+        "greedy,atc",
+        *SMALL,
+        "--noise",
+        "0.2",
+        "--replan",
+        "9",
+        "--instances",
+        "3",
+    ]
     out = told(capsys, *words)[1]
     labels = ["greedy", "greedy:replan_s=9", "atc", "atc:replan_s=9", "atc:online=true"]
     assert all(re.search(rf"^{label} ", out, re.MULTILINE) for label in labels)
@@ -516,8 +634,20 @@ def test_compare_shows_each_way_with_paired_intervals(capsys):
 def test_noise_makes_replications_of_a_file(capsys, tmp_path):
     path = str(tmp_path / "tasks.csv")
     told(capsys, "generate", *SMALL, "--out", path)
-    words = ["compare", "--schedulers", "greedy", "--instance", path, "--instances", "3", "--format", "csv"]
-    rows = list(csv.DictReader(io.StringIO(told(capsys, *words, "--noise", "0.2", "--seed", "4")[1])))
+    words = [
+        "compare",
+        "--schedulers",
+        "greedy",
+        "--instance",
+        path,
+        "--instances",
+        "3",
+        "--format",
+        "csv",
+    ]
+    rows = list(
+        csv.DictReader(io.StringIO(told(capsys, *words, "--noise", "0.2", "--seed", "4")[1]))
+    )
     assert len({row["weighted_tardiness"] for row in rows}) == 3
     assert len({row["planned_weighted_tardiness"] for row in rows}) == 1
     assert "must be left out, unless --level" in told(capsys, *words)[2]
@@ -527,18 +657,36 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
     ("words", "said"),
     [
         (["run", "--scheduler", "act"], "unknown scheduler 'act'; did you mean 'atc'?"),
-        (["compare", "--schedulers", "atc,gredy"], "unknown scheduler 'gredy'; did you mean 'greedy'?"),
+        (
+            ["compare", "--schedulers", "atc,gredy"],
+            "unknown scheduler 'gredy'; did you mean 'greedy'?",
+        ),
         (["run", "--scheduler", "none.py:f"], "scheduler file 'none.py' does not exist"),
-        (["run", "--scheduler", "greedy", "--unknown-arrivals"], "greedy plans ahead, which unknown arrivals do not allow"),
-        (["run", "--scheduler", "annealing", "--replan", "9"], "annealing plans anew (replan_s) with few moves"),
+        (
+            ["run", "--scheduler", "greedy", "--unknown-arrivals"],
+            "greedy plans ahead, which unknown arrivals do not allow",
+        ),
+        (
+            ["run", "--scheduler", "annealing", "--replan", "9"],
+            "annealing plans anew (replan_s) with few moves",
+        ),
         (["run", "--scheduler", "milp", "--replan", "9"], "--replan has no effect beside milp"),
         (["run", "--scheduler", "greedy", "--replan", "0"], "--replan(=0.0) must be a number > 0"),
         (["run", "--scheduler", "greedy", "--noise", "-0.1"], "noise(=-0.1) must be a number >= 0"),
-        (["run", "--scheduler", "greedy", "--replan", "1e-9"], "replan_s(=1e-09) must be at least 0.000"),
-        (["run", "--scheduler", "greedy", "--noise", "1e200"], "noise(=1e+200) must be at most 100"),
+        (
+            ["run", "--scheduler", "greedy", "--replan", "1e-9"],
+            "replan_s(=1e-09) must be at least 0.000",
+        ),
+        (
+            ["run", "--scheduler", "greedy", "--noise", "1e200"],
+            "noise(=1e+200) must be at most 100",
+        ),
         (["run", "--scheduler", "greedy", "--noise", "nan"], "noise(=nan) must be a number >= 0"),
         (["compare", "--delay", "-1"], "delay_s(=-1.0) must be a number >= 0"),
-        (["run", "--scheduler", "greedy", "--gantt", "run.doc"], "--gantt(='run.doc') must be a file that ends in"),
+        (
+            ["run", "--scheduler", "greedy", "--gantt", "run.doc"],
+            "--gantt(='run.doc') must be a file that ends in",
+        ),
         (["run", "--scheduler", "greedy", "--moves", "9"], "--moves has no effect beside greedy"),
     ],
 )

@@ -1,4 +1,6 @@
-"""JSON has null where a number does not exist, and neither NaN nor Infinity, wherever the package writes JSON."""
+"""JSON has null where a number does not exist, and neither NaN nor Infinity, wherever the
+package writes JSON.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +24,14 @@ def strict(text):
 
 
 def test_what_is_no_number_is_null_however_deep():
-    value = {"a": NAN, "b": [INF, (-INF, 1.5, {"c": NAN})], "d": None, "e": "NaN", "f": True, "g": 3}
+    value = {
+        "a": NAN,
+        "b": [INF, (-INF, 1.5, {"c": NAN})],
+        "d": None,
+        "e": "NaN",
+        "f": True,
+        "g": 3,
+    }
     assert strict(json_text(value)) == {
         "a": None,
         "b": [None, [None, 1.5, {"c": None}]],

@@ -1,4 +1,6 @@
-"""Where claims are drawn: jobs that share a place lie one above the other, each as high as its amount, and stay there."""
+"""Where claims are drawn: jobs that share a place lie one above the other, each as high as its
+amount, and stay there.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ from cgrsp_simpy.plots.style import EXECUTING, MISSED, OWN_PHASES, PROVISIONING,
 
 def timeline(claims, sizes=(8.0,), visits=(), **more):
     places = tuple(f"node {index}" for index in range(len(sizes)))
-    return Timeline("node", places, sizes, np.array(claims, CLAIM), np.array(list(visits), VISIT), **more)
+    return Timeline(
+        "node", places, sizes, np.array(claims, CLAIM), np.array(list(visits), VISIT), **more
+    )
 
 
 def spans(claims, sizes=(8.0,)):
@@ -28,13 +32,21 @@ def spans(claims, sizes=(8.0,)):
     return [
         (job, low, high, from_s, to_s)
         for job, low, high, from_s, to_s in zip(
-            found["job"].tolist(), (found["low"] * size).tolist(), (found["high"] * size).tolist(), found["from_s"], found["to_s"]
+            found["job"].tolist(),
+            (found["low"] * size).tolist(),
+            (found["high"] * size).tolist(),
+            found["from_s"],
+            found["to_s"],
         )
     ]
 
 
 def test_jobs_that_share_a_place_lie_one_above_the_other():
-    claims = [(1, 0, 4, "executing", 0, 10), (2, 0, 2, "executing", 0, 20), (3, 0, 4, "executing", 10, 30)]
+    claims = [
+        (1, 0, 4, "executing", 0, 10),
+        (2, 0, 2, "executing", 0, 20),
+        (3, 0, 4, "executing", 10, 30),
+    ]
     assert spans(claims) == [(1, 0, 4, 0, 10), (2, 4, 6, 0, 20), (3, 0, 4, 10, 30)]
 
 
@@ -46,7 +58,11 @@ def test_a_job_stays_where_it_is_from_phase_to_phase():
         (3, 0, 3, "executing", 5, 6),
     ]
     assert spans(claims)[1:3] == [(2, 3, 6, 2, 5), (2, 3, 6, 5, 9)]
-    assert [tuple(each)[:1] + tuple(each)[-2:] for each in stays(bars(timeline(claims)))] == [(1, 0, 5), (2, 2, 9), (3, 5, 6)]
+    assert [tuple(each)[:1] + tuple(each)[-2:] for each in stays(bars(timeline(claims)))] == [
+        (1, 0, 5),
+        (2, 2, 9),
+        (3, 5, 6),
+    ]
 
 
 def test_without_one_stretch_that_is_long_enough_a_job_has_several_bars():
@@ -66,7 +82,14 @@ def test_what_takes_no_time_or_holds_nothing_has_no_bar():
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 1), st.integers(1, 9), st.integers(1, 9), st.integers(0, 3), st.integers(1, 9)), max_size=40
+        st.tuples(
+            st.integers(0, 1),
+            st.integers(1, 9),
+            st.integers(1, 9),
+            st.integers(0, 3),
+            st.integers(1, 9),
+        ),
+        max_size=40,
     )
 )
 @settings(max_examples=150)
@@ -79,11 +102,20 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
         end_s = from_s + provisioning_s + run_s
         free_at[place] = [end_s] * ninths + sorted(free_at[place])[ninths:]
         amount = ninths * sizes[place] / 9
-        claims += [(job, place, amount, "provisioning", from_s, from_s + provisioning_s)] if provisioning_s else []
+        claims += (
+            [(job, place, amount, "provisioning", from_s, from_s + provisioning_s)]
+            if provisioning_s
+            else []
+        )
         claims += [(job, place, amount, "executing", from_s + provisioning_s, end_s)]
     found = bars(timeline(claims, sizes))
     assert ((found["low"] >= 0) & (found["high"] <= 1 + 1e-12)).all()
-    for one, other in ((one, other) for at, one in enumerate(found) for other in found[:at] if one["place"] == other["place"]):
+    for one, other in (
+        (one, other)
+        for at, one in enumerate(found)
+        for other in found[:at]
+        if one["place"] == other["place"]
+    ):
         apart = one["from_s"] >= other["to_s"] or other["from_s"] >= one["to_s"]
         assert apart or one["low"] >= other["high"] - 1e-12 or other["low"] >= one["high"] - 1e-12
     for job, place, amount, phase, from_s, to_s in claims:
@@ -106,7 +138,9 @@ def ax():
 
 
 def mixed():
-    """A node of eight GPUs and one of one: provisioning, execution, a phase of another kind, and a job too late."""
+    """A node of eight GPUs and one of one: provisioning, execution, a phase of another kind,
+    and a job too late.
+    """
     claims = [
         (1, 0, 4, "provisioning", 0, 10),
         (1, 0, 4, "executing", 10, 40),
@@ -126,7 +160,9 @@ def test_a_gantt_chart_of_places_that_jobs_share(ax):
     for each in ax.collections:
         if isinstance(each, PolyCollection):
             boxes = [path.get_extents() for path in each.get_paths()]
-            drawn[to_hex(each.get_facecolor()[0])] = [(box.x0, box.x1, round(box.y0, 3), round(box.y1, 3)) for box in boxes]
+            drawn[to_hex(each.get_facecolor()[0])] = [
+                (box.x0, box.x1, round(box.y0, 3), round(box.y1, 3)) for box in boxes
+            ]
     colours = kind_colours(["16 GPUs", "2 GPUs"])
     assert list(colours) == ["2 GPUs", "16 GPUs"]
     assert drawn == {
@@ -140,7 +176,9 @@ def test_a_gantt_chart_of_places_that_jobs_share(ax):
     assert sorted(text.get_text() for text in ax.texts) == ["J1", "J3", "train"]
     (line,) = [each for each in ax.collections if isinstance(each, LineCollection)]
     assert to_hex(line.get_edgecolor()[0]) == MISSED.lower()
-    assert [segment.round(3).tolist() for segment in line.get_segments()] == [[[0, 0.025], [40, 0.025]]]
+    assert [segment.round(3).tolist() for segment in line.get_segments()] == [
+        [[0, 0.025], [40, 0.025]]
+    ]
     assert ax.get_ylabel() == "node"
 
 
@@ -158,7 +196,12 @@ def test_runs_that_have_no_policy_are_numbered(ax):
 
 def test_a_part_of_a_place_counts_as_that_part(ax):
     slot_timeline(mixed(), ax)
-    assert [text.get_text() for text in ax.get_legend().texts] == ["executing", "provisioning", "moving", "idle"]
+    assert [text.get_text() for text in ax.get_legend().texts] == [
+        "executing",
+        "provisioning",
+        "moving",
+        "idle",
+    ]
     executing = ax.collections[0].get_paths()[0].get_extents()
     assert (executing.x0, executing.x1, executing.y1) == (0, 100, 1.0)
     upper = ax.collections[1].get_paths()[0].vertices
@@ -171,7 +214,9 @@ def test_a_box_is_filled_as_far_as_its_place_is_held():
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
     top, bottom = moving._fig.axes
     moving._func(20)
-    heights = [round(path.get_extents().height / 0.9, 6) for path in bottom.collections[0].get_paths()]
+    heights = [
+        round(path.get_extents().height / 0.9, 6) for path in bottom.collections[0].get_paths()
+    ]
     assert sorted(heights) == [0.25, 0.5]
     assert [to_hex(colour) for colour in bottom.collections[0].get_facecolor()] == [EXECUTING] * 2
     assert [text.get_text() for text in bottom.texts] == ["2 jobs", "node 0", "", "node 1"]
@@ -207,10 +252,13 @@ def test_of_many_places_those_that_the_jobs_asked_for_held_are_drawn(ax):
 
 def test_of_many_kinds_some_are_in_the_legend(ax):
     many = timeline(
-        [(job, 0, 1, "executing", job, job + 1) for job in range(30)], kinds={job: f"weight {job}" for job in range(30)}
+        [(job, 0, 1, "executing", job, job + 1) for job in range(30)],
+        kinds={job: f"weight {job}" for job in range(30)},
     )
     gantt(many, ax)
-    assert [text.get_text() for text in ax.get_legend().texts] == [f"weight {job}" for job in range(0, 30, 4)]
+    assert [text.get_text() for text in ax.get_legend().texts] == [
+        f"weight {job}" for job in range(0, 30, 4)
+    ]
     assert len({to_hex(each.get_facecolor()[0]) for each in ax.collections}) == 30
 
 
@@ -225,5 +273,8 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
 
 
 def test_what_only_a_run_of_rented_gpus_has_is_told():
-    with pytest.raises(cg.InputError, match=r"colour_by\(='class'\) must be left out for a run that is not of rented GPUs"):
+    with pytest.raises(
+        cg.InputError,
+        match=r"colour_by\(='class'\) must be left out for a run that is not of rented GPUs",
+    ):
         gantt(mixed(), colour_by="class")

@@ -1,4 +1,6 @@
-"""What the lectures say is so: worked out anew, from formulas or with other seeds than the lectures'."""
+"""What the lectures say is so: worked out anew, from formulas or with other seeds than
+the lectures'.
+"""
 
 import contextlib
 import io
@@ -28,10 +30,15 @@ def script(number):
 
 
 def numbers(number, start, after=""):
-    """The numbers in the one printed line of a lecture that starts so, behind what `after` matches."""
+    """The numbers in the one printed line of a lecture that starts so, behind what
+    `after` matches.
+    """
     lines = script(number).with_suffix(".out").read_text(encoding="utf-8").splitlines()
     (line,) = (line.strip() for line in lines if line.strip().startswith(start))
-    return [float(found.replace(",", "")) for found in re.findall(r"[-+]?\d[\d,]*\.?\d*", re.sub(f"^{start}{after}", "", line))]
+    return [
+        float(found.replace(",", ""))
+        for found in re.findall(r"[-+]?\d[\d,]*\.?\d*", re.sub(f"^{start}{after}", "", line))
+    ]
 
 
 def beginning(number, until):
@@ -61,7 +68,10 @@ def test_double_booking_hurts_and_flatters():
         return np.mean([record[2] - submit_s[job] for job, record in records.items()]) / 60
 
     for name, seeds, sign in (("normal", range(100, 120), 1), ("hectic", range(100, 104), -1)):
-        wrong, right = ([wait_min(kind, cg.day(name), seed) for seed in seeds] for kind in ("DoubleBooking", "Model"))
+        wrong, right = (
+            [wait_min(kind, cg.day(name), seed) for seed in seeds]
+            for kind in ("DoubleBooking", "Model")
+        )
         found = paired_difference(wrong, right)
         assert min(sign * found.low, sign * found.high) > 0
 
@@ -75,7 +85,10 @@ def variance_of_mean(load):
 
 
 def lindley_s(gaps_s, service_s):
-    """Waits of one server, first come, first served; the gap of each job is the one before it. Shape (jobs, ...)."""
+    """Waits of one server, first come, first served; the gap of each job is the one before it.
+
+    Shape (jobs, ...).
+    """
     waits_s = np.zeros_like(gaps_s)
     for n in range(1, len(gaps_s)):
         waits_s[n] = np.maximum(0, waits_s[n - 1] + service_s[n - 1] - gaps_s[n])
@@ -85,20 +98,31 @@ def lindley_s(gaps_s, service_s):
 @pytest.mark.parametrize(("load", "jobs"), [(0.5, 2000), (0.7, 4000)])
 def test_the_variance_that_sets_run_lengths(load, jobs):
     rng, queues = np.random.default_rng(1), 4000
-    first = np.where(rng.random(queues) < load, rng.exponential(1 / (1 - load), queues), 0.0)  # of the stationary law
+    # of the stationary law
+    first = np.where(rng.random(queues) < load, rng.exponential(1 / (1 - load), queues), 0.0)
     waits, total = first, np.zeros(queues)
     for _ in range(jobs):
         total += waits
-        waits = np.maximum(0, waits + rng.exponential(1, queues) - rng.exponential(1 / load, queues))
+        waits = np.maximum(
+            0, waits + rng.exponential(1, queues) - rng.exponential(1 / load, queues)
+        )
     found = jobs * (total / jobs).var(ddof=1) / (load / (1 - load)) ** 2
-    error = found * np.std([(total / total.mean())[rng.integers(0, queues, queues)].var(ddof=1) for _ in range(200)])
+    error = found * np.std(
+        [(total / total.mean())[rng.integers(0, queues, queues)].var(ddof=1) for _ in range(200)]
+    )
     error /= (total / total.mean()).var(ddof=1)
     assert found == pytest.approx(variance_of_mean(load), abs=4 * error)
     assert abs(found - 1.3 * variance_of_mean(load)) > 4 * error
 
 
 def test_run_lengths_follow_the_rule_for_all_queues():
-    for kind, load in (("M/M/1", 0.5), ("M/M/1", 0.8), ("M/M/1", 0.95), ("M/D/1", 0.8), ("M/M/4", 0.8)):
+    for kind, load in (
+        ("M/M/1", 0.5),
+        ("M/M/1", 0.8),
+        ("M/M/1", 0.95),
+        ("M/D/1", 0.8),
+        ("M/M/4", 0.8),
+    ):
         jobs = numbers(3, f"{kind} at {load:<4}, ")[0]
         assert jobs == math.ceil(variance_of_mean(load) * (t.ppf(0.975, 9) / 0.2) ** 2 / 10 / 0.8)
     assert variance_of_mean(0.95) / variance_of_mean(0.8) == pytest.approx(14, abs=0.5)
@@ -111,7 +135,12 @@ def test_intervals_of_such_runs_hold_the_formula():
         scenario, held = lecture["queue"](load, slots), []
         truth_s = float(cg.queueing.mmc(load * slots / 10, 1 / 10, slots).wait_s)
         for study in range(60):
-            runs = [cg.simulate(scenario, "fifo", 1000 + 10 * study + n).jobs[scenario.workload.jobs // 5 :] for n in range(10)]
+            runs = [
+                cg.simulate(scenario, "fifo", 1000 + 10 * study + n).jobs[
+                    scenario.workload.jobs // 5 :
+                ]
+                for n in range(10)
+            ]
             found = mean([(jobs["start_s"] - jobs["submit_s"]).mean() for jobs in runs])
             held.append(found.low <= truth_s <= found.high)
         assert 0.8 < np.mean(held) <= 1
@@ -124,7 +153,10 @@ def test_common_random_numbers_are_worth_about_three_times_the_seeds():
     fifo, edf = (by_seed(cg.day("normal"), policy, range(5000, 5400)) for policy in ("fifo", "edf"))
     rng = np.random.default_rng(1)
     drawn = [rng.integers(0, len(fifo), len(fifo)) for _ in range(300)]
-    gains = [(fifo[d].var(ddof=1) + edf[d].var(ddof=1)) / (edf - fifo)[d].var(ddof=1) for d in (slice(None), *drawn)]
+    gains = [
+        (fifo[d].var(ddof=1) + edf[d].var(ddof=1)) / (edf - fifo)[d].var(ddof=1)
+        for d in (slice(None), *drawn)
+    ]
     low, high = np.percentile(gains[1:], [2.5, 97.5])
     assert 1.8 < low < 4
     assert high > 3
@@ -143,7 +175,10 @@ def test_on_a_normal_day_the_slot_makes_the_difference_and_the_order_none():
         found = paired_difference(by_seed(day, cg.ListPolicy(order, FIFO_SLOTS), seeds), fifo)
         assert abs(found.mean) < 2 * found.half_width < 0.2
     for order in (cg.rules.by_submission, cg.rules.by_deadline):
-        assert paired_difference(by_seed(day, cg.ListPolicy(order, EDF_SLOTS), seeds), fifo).high < -0.5
+        assert (
+            paired_difference(by_seed(day, cg.ListPolicy(order, EDF_SLOTS), seeds), fifo).high
+            < -0.5
+        )
     assert paired_difference(by_seed(day, "edf", seeds), fifo).high < -0.5
 
 
@@ -151,7 +186,11 @@ def test_on_a_normal_day_the_slot_makes_the_difference_and_the_order_none():
 def test_on_a_hectic_day_only_an_order_by_length_shortens_the_wait():
     day, seeds = cg.day("hectic"), range(5000, 5120)
     fifo = by_seed(day, "fifo", seeds)
-    for order, place in ((cg.rules.by_deadline, FIFO_SLOTS), (in_random_order, FIFO_SLOTS), (cg.rules.by_submission, EDF_SLOTS)):
+    for order, place in (
+        (cg.rules.by_deadline, FIFO_SLOTS),
+        (in_random_order, FIFO_SLOTS),
+        (cg.rules.by_submission, EDF_SLOTS),
+    ):
         found = paired_difference(by_seed(day, cg.ListPolicy(order, place), seeds), fifo)
         assert abs(found.mean) < 2 * found.half_width < 6
     for policy in ("spt", cg.ListPolicy(cg.rules.shortest_first, FIFO_SLOTS)):
@@ -162,19 +201,28 @@ def test_on_a_hectic_day_only_an_order_by_length_shortens_the_wait():
 
 def test_lectures_agree_about_edf():
     """Lecture 6 on a normal day, with 160 seeds, beside lecture 4's 640 and lecture 8's 30."""
-    by_order, by_slot = numbers(6, "deadline   first")[:2], numbers(6, "deadline   best stocked")[:2]
+    by_order, by_slot = (
+        numbers(6, "deadline   first")[:2],
+        numbers(6, "deadline   best stocked")[:2],
+    )
     assert abs(by_order[0]) <= by_order[1]
-    many, few = numbers(4, "the same jobs, the same luck")[:2], numbers(8, "EDF - FIFO, mean wait:")[:2]
+    many, few = (
+        numbers(4, "the same jobs, the same luck")[:2],
+        numbers(8, "EDF - FIFO, mean wait:")[:2],
+    )
     for found, half in (by_slot, many, few):
         assert found + half < 0
         assert abs(found - many[0]) <= half + many[1]
-    assert abs(by_slot[0] - numbers(6, "submission best stocked")[0]) < 0.1  # FIFO's order on the same slots
+    # FIFO's order on the same slots
+    assert abs(by_slot[0] - numbers(6, "submission best stocked")[0]) < 0.1
     (share,) = numbers(6, "the order by length changes the hectic day's wait by")
     assert share == pytest.approx(-100 / 6, abs=2)
 
 
 def test_a_large_frame_takes_less_than_twice_a_small_one_and_idle_slots_are_many_on_a_normal_day():
-    assert all(gpu.mean_execution_s[2] < 2 * gpu.mean_execution_s[0] for gpu in cg.day("hectic").gpus)
+    assert all(
+        gpu.mean_execution_s[2] < 2 * gpu.mean_execution_s[0] for gpu in cg.day("hectic").gpus
+    )
     idle = {"normal": [], "hectic": []}
     for name, seen in idle.items():
 
@@ -190,14 +238,29 @@ def test_a_large_frame_takes_less_than_twice_a_small_one_and_idle_slots_are_many
 @pytest.mark.long
 def test_rescue_keeps_most_of_the_short_waits_and_aging_has_its_price():
     day, seeds = cg.day("hectic"), range(5000, 5040)
-    study = cg.compare(day, ["fifo", "spt", "spt-rescue", beginning(6, "study = cg.compare(day, [")["aging"]], seeds)
-    wait, rush = ({p: np.mean(study.values(p, figure)) for p in study.policies} for figure in ("wait_min", "tight_miss_pct"))
+    study = cg.compare(
+        day,
+        ["fifo", "spt", "spt-rescue", beginning(6, "study = cg.compare(day, [")["aging"]],
+        seeds,
+    )
+    wait, rush = (
+        {p: np.mean(study.values(p, figure)) for p in study.policies}
+        for figure in ("wait_min", "tight_miss_pct")
+    )
     assert wait["fifo"] - wait["spt-rescue"] > 0.5 * (wait["fifo"] - wait["spt"])
     assert rush["spt-rescue"] == 0
-    assert paired_difference(study.values("aging", "tight_miss_pct"), study.values("spt", "tight_miss_pct")).low > 20
+    assert (
+        paired_difference(
+            study.values("aging", "tight_miss_pct"), study.values("spt", "tight_miss_pct")
+        ).low
+        > 20
+    )
 
     def large_min(policy):
-        return [(jobs["start_s"] - jobs["submit_s"])[jobs["complexity"] == 3].mean() / 60 for jobs in jobs_of(policy)]
+        return [
+            (jobs["start_s"] - jobs["submit_s"])[jobs["complexity"] == 3].mean() / 60
+            for jobs in jobs_of(policy)
+        ]
 
     def jobs_of(policy):
         return (study.run(policy, seed).jobs for seed in seeds)
@@ -212,7 +275,11 @@ def held(since_h, until_h=10):
     """FIFO that starts nothing between two hours of the run."""
 
     def policy(view):
-        return [cg.Wake(3600 * until_h)] if 3600 * since_h <= view.now_s < 3600 * until_h else zip(view.queue, view.idle)
+        return (
+            [cg.Wake(3600 * until_h)]
+            if 3600 * since_h <= view.now_s < 3600 * until_h
+            else zip(view.queue, view.idle)
+        )
 
     return policy
 
@@ -229,7 +296,9 @@ def test_to_hold_jobs_until_the_peak_is_over_makes_the_surge_day_worse():
     assert paired_difference(by_seed(day, held(0), seeds), 3 * fifo).low > 0
     assert by_seed(day, held(0), seeds, "tight_miss_pct").min() == 100
     assert paired_difference(by_seed(day, held(4), seeds), fifo).low > 20
-    bills = [by_seed(day, policy, seeds, "cost_usd").mean() for policy in ("fifo", held(0), held(4))]
+    bills = [
+        by_seed(day, policy, seeds, "cost_usd").mean() for policy in ("fifo", held(0), held(4))
+    ]
     assert max(bills) < 1.06 * min(bills)
 
 
@@ -237,7 +306,13 @@ def test_submissions_after_the_peak_hardly_wait_but_a_hectic_day_does_at_any_hou
     late = from_hour("surge", 18)
     assert by_seed(late, "fifo", range(5000, 5005)).max() < 1
     assert by_seed(late, "fifo", range(5000, 5005), "tight_miss_pct").max() == 0
-    assert min(by_seed(from_hour("hectic", hour), "fifo", range(5000, 5002)).min() for hour in range(0, 24, 2)) > 30
+    assert (
+        min(
+            by_seed(from_hour("hectic", hour), "fifo", range(5000, 5002)).min()
+            for hour in range(0, 24, 2)
+        )
+        > 30
+    )
 
 
 def test_what_the_seventh_lecture_says_of_its_table():
@@ -266,7 +341,9 @@ def test_the_queue_of_a_surge_day_grows_a_little_slower_than_arrivals_minus_pace
     pace = beginning(7, "def time_share")["pace"]
     for seed in range(5000, 5120):
         times_s, waiting = queue_length(cg.simulate(day, "fifo", seed))
-        at_4, at_10 = (waiting[np.searchsorted(times_s, 3600 * hour, "right") - 1] for hour in (4, 10))
+        at_4, at_10 = (
+            waiting[np.searchsorted(times_s, 3600 * hour, "right") - 1] for hour in (4, 10)
+        )
         grown.append((at_10 - at_4) / 6)
     by_formula = 3600 * day.workload.rate_per_s - pace(5)
     assert 0.85 * by_formula < mean(grown).low < mean(grown).high < by_formula
@@ -278,7 +355,10 @@ def test_the_queue_of_a_surge_day_grows_a_little_slower_than_arrivals_minus_pace
 def test_urgency_changes_no_decision_on_the_thirty_normal_days():
     day = cg.day("normal")
     for seed in range(30):
-        spt, *others = (cg.simulate(day, policy, seed).jobs.tobytes() for policy in ("spt", "spt-rescue", "adaptive"))
+        spt, *others = (
+            cg.simulate(day, policy, seed).jobs.tobytes()
+            for policy in ("spt", "spt-rescue", "adaptive")
+        )
         assert all(other == spt for other in others)
 
 
@@ -292,16 +372,21 @@ def test_all_ten_waits_of_the_eighth_lecture_are_printed_above_ours_and_one_cell
 
 
 def test_what_the_eighth_lecture_says_of_doubtful_cells():
-    verdicts = {seeds: numbers(8, f"{seeds} seeds:") for seeds in (100, 200, 300, 1000)}  # SPT's ours, z, CADR's ours, z
+    # SPT's ours, z, CADR's ours, z
+    verdicts = {seeds: numbers(8, f"{seeds} seeds:") for seeds in (100, 200, 300, 1000)}
     assert [spt_z <= 2.045 for _, spt_z, _, _ in verdicts.values()] == [False, False, True, False]
     assert all(cadr_z > 2.045 for *_, cadr_z in verdicts.values())
     assert verdicts[1000][3] > 2.8
     assert 2 * norm.sf(2.8) == pytest.approx(1 / 200, rel=0.05)
-    assert (1 / 30) / (1 / 30 + 1 / 1000) > 0.95  # the print's share of the variance of z's difference
+    # the print's share of the variance of z's difference
+    assert (1 / 30) / (1 / 30 + 1 / 1000) > 0.95
 
 
 def test_the_most_certain_difference_is_a_quarter_of_a_dollar():
-    fifo, spt = (by_seed(cg.day("normal"), policy, range(5000, 5030), "cost_usd") for policy in ("fifo", "spt"))
+    fifo, spt = (
+        by_seed(cg.day("normal"), policy, range(5000, 5030), "cost_usd")
+        for policy in ("fifo", "spt")
+    )
     found = paired_difference(fifo, spt)
     assert 0.2 < found.low < found.high < 0.3
 
@@ -310,7 +395,9 @@ def test_the_most_certain_difference_is_a_quarter_of_a_dollar():
 
 
 def erlang_wait_s(slots, rate_per_s, mean_s):
-    """Mean wait of M/M/c by Erlang's recursion for the loss, from which the chance of waiting follows."""
+    """Mean wait of M/M/c by Erlang's recursion for the loss, from which the chance of
+    waiting follows.
+    """
     load, loss = rate_per_s * mean_s, 1.0
     if slots <= load:
         return math.inf
@@ -369,16 +456,25 @@ def large_frames_longer_min():
 
 
 def slots_that_keep_pace():
-    """By the thesis's numbers: chance of High stock at multiplier 0.5 and mean execution time by type."""
+    """By the thesis's numbers: chance of High stock at multiplier 0.5 and mean
+    execution time by type.
+    """
     high = [0.25, 0.325, 0.35, 0.375]
-    work_s = [0.4 * a + 0.4 * b + 0.2 * c for a, b, c in (gpu.mean_execution_s for gpu in cg.day("surge").gpus)]
+    work_s = [
+        0.4 * a + 0.4 * b + 0.2 * c
+        for a, b, c in (gpu.mean_execution_s for gpu in cg.day("surge").gpus)
+    ]
     held_s = [h * 5 + 1.5 * h * 75 + (1 - 2.5 * h) * 3900 + work for h, work in zip(high, work_s)]
     return next(n for n in count(1) if sum(1 / held_s[slot % 4] for slot in range(n)) >= 0.02)
 
 
 def own_provisioning_pct():
     jobs = np.concatenate([cg.simulate(cg.day("surge"), "fifo", seed).jobs for seed in range(10)])
-    return 100 * (jobs["start_s"] - jobs["dispatch_s"]).sum() / (jobs["start_s"] - jobs["submit_s"]).sum()
+    return (
+        100
+        * (jobs["start_s"] - jobs["dispatch_s"]).sum()
+        / (jobs["start_s"] - jobs["submit_s"]).sum()
+    )
 
 
 def z_of_fifo():
@@ -417,13 +513,17 @@ def test_double_booked_jobs_of_the_exercise_take_turns():
 
 
 def test_widths_by_theory_in_the_answers():
-    """Of an interval of batch means over one that treats waits as independent; measured in fresh runs at utilisation 0.8."""
+    """Of an interval of batch means over one that treats waits as independent; measured in fresh
+    runs at utilisation 0.8.
+    """
     answers = (FOLDER / "answers" / "05_output_analysis.out").read_text(encoding="utf-8")
     for load in (0.5, 0.8, 0.95):
         ratio = math.sqrt(variance_of_mean(load) * load / (2 - load))
         assert f"utilisation {load:<4}: {ratio:4.1f} times as wide by theory" in answers
     rng = np.random.default_rng(2)
-    waits = lindley_s(rng.exponential(1.25, (30_000, 40)), rng.exponential(1.0, (30_000, 40)))[1000:]
+    waits = lindley_s(rng.exponential(1.25, (30_000, 40)), rng.exponential(1.0, (30_000, 40)))[
+        1000:
+    ]
     ratios = [half_width(run.reshape(20, 1450).mean(axis=1)) / half_width(run) for run in waits.T]
     assert mean(ratios).low < 9.7
     assert mean(ratios).high > 8.7

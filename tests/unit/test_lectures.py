@@ -1,4 +1,6 @@
-"""Each lecture prints its .out file and draws its figure; `python tests/unit/test_lectures.py` writes both anew."""
+"""Each lecture prints its .out file and draws its figure; `python tests/unit/test_lectures.py`
+writes both anew.
+"""
 
 import ast
 import math
@@ -34,8 +36,19 @@ def picture(script):
 
 
 def output(script, folder):
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, str(script)], cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONWARNINGS": "error",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -57,8 +70,12 @@ def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
 def test_a_lecture_is_short_and_has_its_parts(script):
     text = script.read_text(encoding="utf-8")
     lines = text.splitlines()
-    logical = sum(token.type == tokenize.NEWLINE for token in tokenize.generate_tokens(StringIO(text).readline))
-    assert logical <= (110 if lecture(script) == 2 else 75)  # the second builds a whole model, and breaks it three times
+    logical = sum(
+        token.type == tokenize.NEWLINE
+        for token in tokenize.generate_tokens(StringIO(text).readline)
+    )
+    # the second builds a whole model, and breaks it three times
+    assert logical <= (110 if lecture(script) == 2 else 75)
     finds = ast.get_docstring(ast.parse(text)).splitlines()[0]
     assert text.startswith('"""') and len(finds) > 40
     assert text.count("# %% [markdown]") >= 2
@@ -73,7 +90,9 @@ def test_answers_are_right(script, tmp_path):
     printed = output(script, tmp_path)
     assert printed == script.with_suffix(".out").read_text(encoding="utf-8")
     judged = [line for line in printed.splitlines() if line.endswith(": right")]
-    assert [line.split(":")[0] for line in judged] == [f"{lecture(script)}.{exercise}" for exercise in (1, 2)]
+    assert [line.split(":")[0] for line in judged] == [
+        f"{lecture(script)}.{exercise}" for exercise in (1, 2)
+    ]
     assert not list(tmp_path.iterdir())
 
 
@@ -81,7 +100,9 @@ def test_answers_are_right(script, tmp_path):
 
 
 def test_every_lecture_has_two_exercises():
-    assert list(EXERCISES) == [f"{number}.{exercise}" for number in range(1, 9) for exercise in (1, 2)]
+    assert list(EXERCISES) == [
+        f"{number}.{exercise}" for number in range(1, 9) for exercise in (1, 2)
+    ]
     for number, exercise in EXERCISES.items():
         assert exercise.question.endswith(("?", ".")), number
 
@@ -127,7 +148,10 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
     assert capsys.readouterr().out == LECTURES[2].read_text(encoding="utf-8")
     assert main(["lectures", "3", "--copy", str(tmp_path / "mine")]) == 0
     copied = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    assert all(path.read_bytes() == (FOLDER / path.relative_to(tmp_path / "mine")).read_bytes() for path in copied)
+    assert all(
+        path.read_bytes() == (FOLDER / path.relative_to(tmp_path / "mine")).read_bytes()
+        for path in copied
+    )
     assert [path.parent.name for path in copied] == ["mine"] * 3 + ["answers"] * 2
 
 

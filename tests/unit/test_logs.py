@@ -1,4 +1,6 @@
-"""The registry of logs: each format to one table, the same rules for all, ids and tags kept up to the results."""
+"""The registry of logs: each format to one table, the same rules for all, ids and tags kept up
+to the results.
+"""
 
 import csv
 import gzip
@@ -26,7 +28,8 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting import Case, read_jobs, simulate, waiting_policy
 
 HERE = Path(__file__).resolve().parents[1] / "data"
-REAL = Path(__file__).resolve().parents[3] / "shared" / "data"  # read, not carried: a folder beside the project
+# read, not carried: a folder beside the project
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.fixture
@@ -89,10 +92,25 @@ MADE_UP = {
     ),
     "swf": (
         "log.swf",
-        "; MaxNodes: 2\n; MaxProcs: 8\n"
-        "9 5 3 60 4 -1 1048576 4 90 -1 1 7 1 3 2 1 -1 -1\n10 6 -1 -1 4 -1 -1 4 90 -1 1 8 1 3 2 1 -1 -1\n",
-        {"submit_s": [5], "service_s": [60], "limit_s": [90], "gpus": [4], "cores": [4], "memory_gb": [4]},
-        {"job_id": ("9",), "user": ("7",), "queue": ("2",), "wait time": ("3",), "think time": ("",)},
+        "; MaxNodes: 2\n"
+        "; MaxProcs: 8\n"
+        "9 5 3 60 4 -1 1048576 4 90 -1 1 7 1 3 2 1 -1 -1\n"
+        "10 6 -1 -1 4 -1 -1 4 90 -1 1 8 1 3 2 1 -1 -1\n",
+        {
+            "submit_s": [5],
+            "service_s": [60],
+            "limit_s": [90],
+            "gpus": [4],
+            "cores": [4],
+            "memory_gb": [4],
+        },
+        {
+            "job_id": ("9",),
+            "user": ("7",),
+            "queue": ("2",),
+            "wait time": ("3",),
+            "think time": ("",),
+        },
         {"no run time": (4,)},
     ),
     "philly": (
@@ -104,8 +122,10 @@ MADE_UP = {
     ),
     "openb": (
         "log.csv",
-        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
-        "p0,4000,8192,1,500,V100,LS,Running,10,130,30\np1,500,1024,0,0,,BE,Failed,20,70,\n",
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+        "deletion_time,scheduled_time\n"
+        "p0,4000,8192,1,500,V100,LS,Running,10,130,30\n"
+        "p1,500,1024,0,0,,BE,Failed,20,70,\n",
         {
             "submit_s": [10, 20],
             "start_s": [30, 20],
@@ -114,12 +134,21 @@ MADE_UP = {
             "cores": [4, 0.5],
             "memory_gb": [8, 1],
         },
-        {"job_id": ("p0", "p1"), "qos": ("LS", "BE"), "gpu_spec": ("V100", ""), "gpu_milli": ("500", "0")},
+        {
+            "job_id": ("p0", "p1"),
+            "qos": ("LS", "BE"),
+            "gpu_spec": ("V100", ""),
+            "gpu_milli": ("500", "0"),
+        },
         {},
     ),
     "azure": (
         "log.csv",
-        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n",
+        (
+            "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+            "2023-11-16 18:17:03.9799600,4808,10\n"
+            "2023-11-16 18:17:04.0319600,3180,8\n"
+        ),
         {"submit_s": [0, 0.052], "prompt_tokens": [4808, 3180], "output_tokens": [10, 8]},
         {"job_id": ("2", "3")},
         {},
@@ -132,7 +161,13 @@ MADE_UP = {
                 "workflow": {
                     "tasks": [
                         {"name": "a", "runtimeInSeconds": 4, "files": [], "machine": "m1"},
-                        {"name": "b", "parents": ["a"], "runtimeInSeconds": 5, "files": [], "memoryInBytes": 2**29},
+                        {
+                            "name": "b",
+                            "parents": ["a"],
+                            "runtimeInSeconds": 5,
+                            "files": [],
+                            "memoryInBytes": 2**29,
+                        },
                     ]
                 },
             }
@@ -145,7 +180,11 @@ MADE_UP = {
         "log.csv",
         "M1,3,j_1,1,Terminated,10,25,100,0.5\ntask_x,1,j_2,2,Failed,5,6,50,0.1\n",
         {"start_s": [10, 5], "service_s": [15, 1]},
-        {"job_id": ("M1", "task_x"), "job_name": ("j_1", "j_2"), "status": ("Terminated", "Failed")},
+        {
+            "job_id": ("M1", "task_x"),
+            "job_name": ("j_1", "j_2"),
+            "status": ("Terminated", "Failed"),
+        },
         {},
     ),
     "sacct": (
@@ -180,10 +219,13 @@ def test_every_format_has_a_made_up_file():
 @pytest.mark.parametrize("name", MADE_UP)
 def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packed):
     path, text, columns, tags, left_out = MADE_UP[name]
-    found = read_log(file(gzip.compress(text.encode()) if packed else text, path), name, strict=True)
-    assert {column: [None if value != value else value for value in values] for column, values in found.columns.items()} == {
-        column: pytest.approx(values, nan_ok=True) for column, values in columns.items()
-    }
+    found = read_log(
+        file(gzip.compress(text.encode()) if packed else text, path), name, strict=True
+    )
+    assert {
+        column: [None if value != value else value for value in values]
+        for column, values in found.columns.items()
+    } == {column: pytest.approx(values, nan_ok=True) for column, values in columns.items()}
     assert {tag: found.tags[tag] for tag in tags} == tags
     assert found.report.left_out == left_out and not found.report.bad
     assert all(len(texts) == len(found) for texts in found.tags.values())
@@ -192,7 +234,10 @@ def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packe
 @pytest.mark.parametrize("name", MADE_UP)
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
     path, text, *_ = MADE_UP[name]
-    plain, odd = read_log(file(text, path), name), read_log(file(("\ufeff" + text).replace("\n", "\r\n"), path), name)
+    plain, odd = (
+        read_log(file(text, path), name),
+        read_log(file(("\ufeff" + text).replace("\n", "\r\n"), path), name),
+    )
     assert {**plain.tags} == {**odd.tags}
     for column, values in plain.columns.items():
         np.testing.assert_array_equal(values, odd[column])
@@ -217,10 +262,13 @@ def test_real_logs_are_read_whole(path, name, rows, left_out):
 
 
 @pytest.mark.parametrize(
-    ("path", "rows", "hour"), [("nasa_ipsc.swf", 200, 0), ("philly_0e4a51.trace", 60, None), ("azure_llm_code.csv", 300, 18)]
+    ("path", "rows", "hour"),
+    [("nasa_ipsc.swf", 200, 0), ("philly_0e4a51.trace", 60, None), ("azure_llm_code.csv", 300, 18)],
 )
 def test_the_excerpts_are_read_whole(path, rows, hour):
-    """The NASA log begins on 1 October 1993 at 0:00:03 local time, the other at 18:17 on 16 November 2023."""
+    """The NASA log begins on 1 October 1993 at 0:00:03 local time, the other at 18:17 on
+    16 November 2023.
+    """
     found = read_log(HERE / path, "azure" if path.startswith("azure") else None, strict=True)
     assert len(found) == rows and (found.start.hour if found.start else None) == hour
 
@@ -246,7 +294,9 @@ def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
 
 
 def test_unix_times_in_milliseconds_are_refused(file):
-    with pytest.raises(InputError, match=r"log\.csv: earliest submission\(=1700000000000\.0\) must be seconds"):
+    with pytest.raises(
+        InputError, match=r"log\.csv: earliest submission\(=1700000000000\.0\) must be seconds"
+    ):
         read_log(file("timestamp,service_s\n1700000000000,5\n"))
 
 
@@ -261,7 +311,11 @@ def test_a_window_is_of_any_format():
 # ---- rows in any order, with more columns ----
 
 ROWS = st.lists(
-    st.tuples(st.integers(0, 50), st.integers(0, 9), st.integers(0, 4), st.text("abc ,\"'é", max_size=5)), min_size=1, max_size=30
+    st.tuples(
+        st.integers(0, 50), st.integers(0, 9), st.integers(0, 4), st.text("abc ,\"'é", max_size=5)
+    ),
+    min_size=1,
+    max_size=30,
 )
 
 
@@ -273,7 +327,9 @@ def table(names, rows):
 
 @given(ROWS, st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(tmp_path_factory, rows, random):
+def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(
+    tmp_path_factory, rows, random
+):
     folder = tmp_path_factory.mktemp("logs")
     names = ["job_id", "submit_s", "service_s", "gpus", "customer"]
     cells = [[f"j{number}", *row] for number, row in enumerate(rows)]
@@ -285,12 +341,19 @@ def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(tmp_path_
     one, two = (read_log(folder / name) for name in ("a.csv", "b.csv.gz"))
 
     def jobs(found):
-        columns = (*(found[name] for name in ("submit_s", "service_s", "gpus")), found.tags["customer"])
-        return {job: tuple(map(str, values)) for job, *values in zip(found.tags["job_id"], *columns)}
+        columns = (
+            *(found[name] for name in ("submit_s", "service_s", "gpus")),
+            found.tags["customer"],
+        )
+        return {
+            job: tuple(map(str, values)) for job, *values in zip(found.tags["job_id"], *columns)
+        }
 
     assert jobs(one) == jobs(two) and len(jobs(one)) == len(rows)
     assert np.all(np.diff(two["submit_s"]) >= 0)
-    assert jobs(one) == {row[0]: (*(str(float(value)) for value in row[1:4]), row[4]) for row in cells}
+    assert jobs(one) == {
+        row[0]: (*(str(float(value)) for value in row[1:4]), row[4]) for row in cells
+    }
 
 
 @given(ROWS)
@@ -299,7 +362,10 @@ def test_two_modules_that_read_one_swf_see_the_same_jobs(tmp_path_factory, rows)
     path = tmp_path_factory.mktemp("logs") / "log.swf"
     path.write_text(
         "; Version: 2.2\n"
-        + "".join(f"{job} {at} -1 {run} {cpus} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n" for job, (at, run, cpus, _) in enumerate(rows))
+        + "".join(
+            f"{job} {at} -1 {run} {cpus} -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n"
+            for job, (at, run, cpus, _) in enumerate(rows)
+        )
     )
     fit = sorted((at, job) for job, (at, run, cpus, _) in enumerate(rows) if cpus)
     if not any(rows[job][1] for _, job in fit):
@@ -309,11 +375,17 @@ def test_two_modules_that_read_one_swf_see_the_same_jobs(tmp_path_factory, rows)
     rental = cg.trace(path).workload
     assert waiting.tags["job_id"] == tuple(str(job) for _, job in fit)
     timed = [place for place, run_s in enumerate(waiting.run_s) if run_s]
-    assert cluster.tags == rental.tags == waiting.tags.chosen(timed)  # a job of 0 s is left out by those whose jobs take time
+    # a job of 0 s is left out by those whose jobs take time
+    assert cluster.tags == rental.tags == waiting.tags.chosen(timed)
     for ours, theirs in (("submit_s", "arrival_s"), ("run_s", "duration_s"), ("cores", "gpus")):
         values = getattr(waiting, ours)[timed]
-        assert (values - (values[0] if ours == "submit_s" else 0)).tolist() == getattr(cluster, theirs).tolist()
-    assert list(rental.service_s) == cluster.duration_s.tolist() and list(rental.gpus) == cluster.gpus.tolist()
+        assert (values - (values[0] if ours == "submit_s" else 0)).tolist() == getattr(
+            cluster, theirs
+        ).tolist()
+    assert (
+        list(rental.service_s) == cluster.duration_s.tolist()
+        and list(rental.gpus) == cluster.gpus.tolist()
+    )
 
 
 # ---- column mapping ----
@@ -326,7 +398,11 @@ def test_columns_of_other_names_are_mapped(file, told):
     assert found["submit_s"].tolist() == [5, 7] and found["gpus"].tolist() == [2, 1]
     assert {**found.tags} == {"job_id": ("a", "b"), "org": ("acme", "bco"), "line": ("2", "3")}
     text = ",".join(f"{ours}={theirs}" for ours, theirs in mapping.items())
-    for command in (["run"], ["cluster", "run"], ["waiting", "run", "--policy", "njw", "--servers", "1"]):
+    for command in (
+        ["run"],
+        ["cluster", "run"],
+        ["waiting", "run", "--policy", "njw", "--servers", "1"],
+    ):
         status, out, _ = told(*command, "--trace", path, "--columns", text, "--format", "csv")
         assert status == 0
         assert [row["job_id"] for row in csv.DictReader(io.StringIO(out))] == ["a", "b"]
@@ -344,7 +420,13 @@ def test_a_mapped_log_comes_back_from_a_scenario_file(file, tmp_path):
     [
         ("service=seconds,submit=when", "line 1: no column when (columns: 'created, seconds')"),
         ("submt=created", "unknown column of the format csv 'submt'; did you mean 'submit_s'?"),
-        ("submit", "--columns(='submit') must be names with columns of the file, such as submit=created,service=seconds"),
+        (
+            "submit",
+            (
+                "--columns(='submit') must be names with columns of the file, such as"
+                " submit=created,service=seconds"
+            ),
+        ),
         ("submit=created,submit=seconds", "--columns(="),
         ("", "--columns(='')"),
     ],
@@ -358,37 +440,59 @@ def test_a_mapping_that_cannot_be_is_one_line(file, told, columns, said):
 
 HEAD = "job_id,submit_s,service_s\n"
 REFUSED = [
-    ("a,0,5\nb,1,6\n", "line 1: no column submit_s or timestamp or time (columns: 'a, 0, 5')"),  # no header
+    # no header
+    ("a,0,5\nb,1,6\n", "line 1: no column submit_s or timestamp or time (columns: 'a, 0, 5')"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),
     (b"\x89PNG\r\n\x1a\n\x00\x00", "not a text file"),
     (HEAD.encode("utf-16"), "not a text file in UTF-8"),
     (gzip.compress(HEAD.encode() * 9, mtime=0)[:-9], "damaged gzip file"),
     (HEAD, "no usable job (bad rows: 0; left out: none)"),
-    (HEAD + "a,-1,5\n", "no usable job (bad rows: 1; left out: none): line 2: submit_s(='-1') must be a number >= 0"),
+    (
+        HEAD + "a,-1,5\n",
+        (
+            "no usable job (bad rows: 1; left out: none): line 2: submit_s(='-1') must be"
+            " a number >= 0"
+        ),
+    ),
     (HEAD + "a,0,nan\n", "line 2: service_s(='nan') must be a number >= 0"),
     (HEAD + "a,0,5,6\n", "line 2: 4 fields, not 3"),
     (HEAD + f"{'a' * 140_000},0,5\n", "line 2: not CSV (field larger than field limit (131072))"),
     (HEAD + 'a,0,5\n"b,1,5\n', "line 3: not CSV (unexpected end of data)"),
     ("gmt_create,predict_status,exec_time_seconds\n", "they are those of the format gentd26"),
     ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "they are those of the format azure"),
-    (HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"), "line 1: no column submit_s"),
+    (
+        HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"),
+        "line 1: no column submit_s",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED, ids=[said[:60] for _, said in REFUSED])
 def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
     path = file(text)
-    for command in (["run"], ["cluster", "run"], ["waiting", "run", "--policy", "njw", "--servers", "1"]):
+    for command in (
+        ["run"],
+        ["cluster", "run"],
+        ["waiting", "run", "--policy", "njw", "--servers", "1"],
+    ):
         status, out, err = told(*command, "--trace", path)
         assert (status, out) == (2, "")
         assert said in err and str(path) in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["gres/gpu:a=9999999999999999999K", "gres/gpu=1.5", "gres/gpu:a=many", "mem=1e9G", "cpu"])
+@pytest.mark.parametrize(
+    "text",
+    ["gres/gpu:a=9999999999999999999K", "gres/gpu=1.5", "gres/gpu:a=many", "mem=1e9G", "cpu"],
+)
 def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(file, text):
     found = read_log(
-        file(SACCT + SACCT.splitlines()[1].replace("cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", text) + "\n"), "sacct"
+        file(
+            SACCT
+            + SACCT.splitlines()[1].replace("cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", text)
+            + "\n"
+        ),
+        "sacct",
     )
     [fault] = found.report.bad
     assert fault.line == 11 and fault.what.startswith(f"AllocTRES(={text!r}) must be like cpu=8")
@@ -402,7 +506,10 @@ def test_a_number_out_of_range_spoils_no_other_column(file):
 
 def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
     found = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
-    assert found.tags["job_id"] == ("a", "d") and [fault.line for fault in found.report.bad] == [3, 4]
+    assert found.tags["job_id"] == ("a", "d") and [fault.line for fault in found.report.bad] == [
+        3,
+        4,
+    ]
 
 
 def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
@@ -415,12 +522,19 @@ def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
     [
         ("azure", "jobs on rented GPUs", ["run"], "service_s"),
         ("azure", "jobs of a cluster", ["cluster", "run"], "service_s"),
-        ("alibaba", "jobs for waiting policies", ["waiting", "run", "--policy", "njw", "--servers", "1"], "submit_s"),
+        (
+            "alibaba",
+            "jobs for waiting policies",
+            ["waiting", "run", "--policy", "njw", "--servers", "1"],
+            "submit_s",
+        ),
         ("csv", "jobs of a cluster", ["cluster", "run"], "gpus"),
         ("csv", "LLM requests", None, "prompt_tokens"),
     ],
 )
-def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(file, told, name, who, command, column):
+def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(
+    file, told, name, who, command, column
+):
     path = file(MADE_UP[name][1].replace("gpus", "cards"))
     said = f"the format {name} tells no {column} "
     if command is None:
@@ -437,13 +551,24 @@ def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(f
 
 def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(file, caplog):
     caplog.set_level("INFO")
-    path = file("job_id,submit_s,service_s,gpus,cores\na,0,5,1,1\nb,1,0,1,1\nc,2,,1,1\nd,,5,1,1\ne,3,5,0,1\nf,4,5,1,0\n")
+    path = file(
+        "job_id,submit_s,service_s,gpus,cores\n"
+        "a,0,5,1,1\n"
+        "b,1,0,1,1\n"
+        "c,2,,1,1\n"
+        "d,,5,1,1\n"
+        "e,3,5,0,1\n"
+        "f,4,5,1,0\n"
+    )
     log = read_log(path)
     assert log.tags["job_id"] == ("a", "b", "e", "f")
     assert log.report.left_out == {"no run time": (4,), "no submit time": (5,)}
     assert read_jobs(path).jobs.tags["job_id"] == ("a", "b", "e")
     assert jobs_of(log).tags["job_id"] == cg.trace(path).workload.tags["job_id"] == ("a", "f")
-    assert "rows left out: 1 of no run time, 1 of no submit time, 1 of no GPU, 1 of run time 0" in caplog.text
+    assert (
+        "rows left out: 1 of no run time, 1 of no submit time, 1 of no GPU, 1 of run time 0"
+        in caplog.text
+    )
 
 
 # ---- ids and tags in the results ----
@@ -452,7 +577,10 @@ def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(file,
 def shuffled_rows(number, seed=3):
     random = Random(seed)
     customers = [f"customer {letter}" for letter in "ABCDEFG"] + [""]
-    rows = [[f"id-{job}", at, random.choice([0, 20, 30, 400]), random.choice(customers)] for job, at in enumerate(range(number))]
+    rows = [
+        [f"id-{job}", at, random.choice([0, 20, 30, 400]), random.choice(customers)]
+        for job, at in enumerate(range(number))
+    ]
     random.shuffle(rows)
     return rows
 
@@ -467,9 +595,12 @@ def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path)
     for figure in ("jobs", "completed", "cost_usd", "utilisation_pct"):
         assert sum(row[figure] for row in report) == pytest.approx(whole[figure], rel=1e-9)
     for mean in ("wait_min", "tardiness_min", "miss_pct"):
-        assert sum(row[mean] * row["jobs"] for row in report) == pytest.approx(whole[mean] * len(ran), rel=1e-9, abs=1e-9)
+        assert sum(row[mean] * row["jobs"] for row in report) == pytest.approx(
+            whole[mean] * len(ran), rel=1e-9, abs=1e-9
+        )
     speed = [gpu.speed for gpu in run.scenario.gpus]
-    for number, row in enumerate(run.rows()):  # what is told of a job is that of its row in the file
+    # what is told of a job is that of its row in the file
+    for number, row in enumerate(run.rows()):
         at, seconds, customer = ran[row["job_id"]][1:]
         assert (row["submit_s"], row["customer"]) == (at, customer)
         assert row["service_s"] * speed[run.jobs["gpu"][number]] == pytest.approx(seconds)
@@ -478,21 +609,38 @@ def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path)
 
 def test_the_report_of_a_customer_is_that_of_his_rows():
     """Worked by hand: two customers on one slot of a GPU of speed 1 at once."""
-    jobs = cg.LoggedWorkload((0.0, 10.0, 20.0), (5.0, 5.0, 5.0), (9.0, 9e9, 9e9), (1,) * 3, (1.0,) * 3, tags=Tags({"who": "aba"}))
+    jobs = cg.LoggedWorkload(
+        (0.0, 10.0, 20.0),
+        (5.0, 5.0, 5.0),
+        (9.0, 9e9, 9e9),
+        (1,) * 3,
+        (1.0,) * 3,
+        tags=Tags({"who": "aba"}),
+    )
     run = cg.simulate(cg.Scenario("three", jobs, market=cg.Market()), "fifo")
     one, two = run.by("who")
     assert (one["by"], one["value"], one["jobs"], two["jobs"]) == ("who", "a", 2, 1)
     waits_s = run.jobs["start_s"] - run.jobs["submit_s"]
-    assert one["wait_min"] == pytest.approx((waits_s[0] + waits_s[2]) / 120) and two["wait_min"] == pytest.approx(waits_s[1] / 60)
+    assert one["wait_min"] == pytest.approx((waits_s[0] + waits_s[2]) / 120) and two[
+        "wait_min"
+    ] == pytest.approx(waits_s[1] / 60)
     assert one["cost_usd"] == pytest.approx(run.jobs["cost_usd"][[0, 2]].sum())
 
 
 def test_reports_of_waiting_and_cluster_add_up_too(file):
-    rows = [[job, at, seconds or 7, 1, customer] for job, at, seconds, customer in shuffled_rows(300, seed=5)]
+    rows = [
+        [job, at, seconds or 7, 1, customer]
+        for job, at, seconds, customer in shuffled_rows(300, seed=5)
+    ]
     log = read_log(file(table(["job_id", "submit_s", "service_s", "gpus", "customer"], rows)))
     cluster = simulate_cluster(jobs_of(log), Cluster((8,)), make_scheduler("sjf"))
-    waiting = simulate(Case(read_jobs(log.path).jobs, waiting_policy("ajw", 900, 180), 2), keep=True)
-    for report, waits_s in ((by_of_cluster(cluster, "customer"), cluster.wait_s), (waiting.by("customer"), waiting.jobs.wait_s)):
+    waiting = simulate(
+        Case(read_jobs(log.path).jobs, waiting_policy("ajw", 900, 180), 2), keep=True
+    )
+    for report, waits_s in (
+        (by_of_cluster(cluster, "customer"), cluster.wait_s),
+        (waiting.by("customer"), waiting.jobs.wait_s),
+    ):
         assert {row["value"]: row["jobs"] for row in report} == Counter(row[4] for row in rows)
         assert sum(row["wait_s"] * row["jobs"] for row in report) == pytest.approx(waits_s.sum())
         own = {row[0]: row[4] for row in rows}
@@ -502,18 +650,31 @@ def test_reports_of_waiting_and_cluster_add_up_too(file):
         )
 
 
-@pytest.mark.parametrize("command", [["run"], ["cluster", "run"], ["waiting", "run", "--policy", "njw", "--servers", "1"]])
+@pytest.mark.parametrize(
+    "command",
+    [["run"], ["cluster", "run"], ["waiting", "run", "--policy", "njw", "--servers", "1"]],
+)
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_command_reports_by_a_column(file, told, command, form):
     path = file("job_id,submit_s,service_s,gpus,who\na,0,5,1,x\nb,1,5,1,y\nc,2,5,1,x\n")
     status, out, _ = told(*command, "--trace", path, "--by", "who", "--format", form)
     assert status == 0
     if form == "json":
-        assert [(row["value"], row["jobs"]) for row in json.loads(out)["rows"]] == [("x", 2), ("y", 1)]
+        assert [(row["value"], row["jobs"]) for row in json.loads(out)["rows"]] == [
+            ("x", 2),
+            ("y", 1),
+        ]
     elif form == "csv":
-        assert [(row["value"], row["jobs"]) for row in csv.DictReader(io.StringIO(out))] == [("x", "2"), ("y", "1")]
+        assert [(row["value"], row["jobs"]) for row in csv.DictReader(io.StringIO(out))] == [
+            ("x", "2"),
+            ("y", "1"),
+        ]
     else:
-        assert [line.split()[:2] for line in out.splitlines()] == [["who", "jobs"], ["x", "2"], ["y", "1"]]
+        assert [line.split()[:2] for line in out.splitlines()] == [
+            ["who", "jobs"],
+            ["x", "2"],
+            ["y", "1"],
+        ]
     status, out, err = told(*command, "--trace", path, "--by", "whom")
     assert (status, out) == (2, "") and "unknown tag 'whom'; did you mean 'who'?" in err
 
@@ -527,9 +688,23 @@ def test_a_column_whose_name_a_result_has_stands_behind_log(file):
 def test_kept_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told, tmp_path):
     path = file("job_id,submit_s,service_s\nlate,9,5\nearly,0,5\nnone,3,\n")
     kept = tmp_path / "kept.csv"
-    status, _, _ = told("waiting", "simulate", "--policy", "njw", "--servers", "1", "--whole", "--trace", path, "--keep", kept)
+    status, _, _ = told(
+        "waiting",
+        "simulate",
+        "--policy",
+        "njw",
+        "--servers",
+        "1",
+        "--whole",
+        "--trace",
+        path,
+        "--keep",
+        kept,
+    )
     assert status == 0
-    assert [(row["job_id"], row["submit_s"]) for row in csv.DictReader(io.StringIO(kept.read_text()))] == [
+    assert [
+        (row["job_id"], row["submit_s"]) for row in csv.DictReader(io.StringIO(kept.read_text()))
+    ] == [
         ("early", "0.0"),
         ("late", "9.0"),
     ]
@@ -551,7 +726,9 @@ def test_kept_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told, tmp_path
     ],
 )
 def test_the_header_of_a_log_tells_the_cluster(file, header, sizes):
-    found = cluster_of(read_log(file(header + "1 0 -1 5 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", "log.swf")))
+    found = cluster_of(
+        read_log(file(header + "1 0 -1 5 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", "log.swf"))
+    )
     assert (None if found is None else found.sizes) == sizes
 
 
@@ -569,11 +746,30 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, tmp_path):
     path = tmp_path / "schedule.swf"
     path.write_text(schedule_text(outcome))
     back = read_log(path, strict=True)
-    assert cluster_of(back) == cluster and back.tags["job_id"] == jobs.tags["job_id"] and back.tags["user"] == jobs.tags["user"]
-    assert back["submit_s"].tolist() == jobs.arrival_s.tolist() and back["service_s"].tolist() == jobs.duration_s.tolist()
+    assert (
+        cluster_of(back) == cluster
+        and back.tags["job_id"] == jobs.tags["job_id"]
+        and back.tags["user"] == jobs.tags["user"]
+    )
+    assert (
+        back["submit_s"].tolist() == jobs.arrival_s.tolist()
+        and back["service_s"].tolist() == jobs.duration_s.tolist()
+    )
     assert [float(text) for text in back.tags["wait time"]] == outcome.wait_s.tolist()
     assert (
-        told("cluster", "run", "--trace", HERE / "nasa_ipsc.swf", "--nodes", "1x128", "--scheduler", "sjf", "--swf", path)[0] == 0
+        told(
+            "cluster",
+            "run",
+            "--trace",
+            HERE / "nasa_ipsc.swf",
+            "--nodes",
+            "1x128",
+            "--scheduler",
+            "sjf",
+            "--swf",
+            path,
+        )[0]
+        == 0
     )
     assert path.read_text() == schedule_text(outcome)
 
@@ -594,4 +790,9 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(file,
     first = cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out")
     assert cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out").rows == first.rows
     with pytest.raises(InputError, match="use another directory"):
-        cg.compare(cg.trace(file("submit_s,service_s,who\n0,5,a\n1,6,c\n")), ["fifo"], range(2), out=tmp_path / "out")
+        cg.compare(
+            cg.trace(file("submit_s,service_s,who\n0,5,a\n1,6,c\n")),
+            ["fifo"],
+            range(2),
+            out=tmp_path / "out",
+        )

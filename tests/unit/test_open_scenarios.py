@@ -1,4 +1,6 @@
-"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand, and what is refused."""
+"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand, and
+what is refused.
+"""
 
 import json
 from dataclasses import replace
@@ -85,7 +87,9 @@ def test_classes_are_drawn_by_their_shares_with_their_windows_and_weights():
 
 
 def test_figures_by_class_and_weighted_tardiness_by_hand():
-    """One slot, 60 s each: ends at 60, 120 and 180; tardiness 0, 100 and 30 s; weights 1, 3, 0.5."""
+    """One slot, 60 s each: ends at 60, 120 and 180; tardiness 0, 100 and 30 s;
+    weights 1, 3, 0.5.
+    """
     gpu = cg.GpuType("A", 3.6, (60.0,), 1.0)
     jobs = [
         cg.Job(0, 0, 100, weight=1.0, deadline_class=0),
@@ -113,7 +117,9 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     assert "tight_miss_pct" not in summary
     assert [row["deadline_class"] for row in run.rows()] == ["calm", "keen", "keen"]
     assert run.kinds("class") == {0: "calm deadline", 1: "keen deadline", 2: "keen deadline"}
-    shares = [(each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes]
+    shares = [
+        (each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes
+    ]
     assert shares == [
         ("calm", 1 / 3, None, None),
         ("keen", 2 / 3, None, None),
@@ -126,7 +132,8 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
     assert (
         figures
         == (
-            "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd utilisation_pct makespan_h"
+            "jobs completed wait_min miss_pct tight_miss_pct loose_miss_pct tardiness_min cost_usd"
+            " utilisation_pct makespan_h"
         ).split()
     )
     run = cg.simulate(cg.day("normal"), "fifo")
@@ -152,7 +159,13 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
     listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
     assert Totals(*listed) == both
     other = cg.simulate(cg.day("quiet"), "edf").totals
-    assert [own.name for own in (both + other).by_class] == ["rush", "day", "batch", "tight", "loose"]
+    assert [own.name for own in (both + other).by_class] == [
+        "rush",
+        "day",
+        "batch",
+        "tight",
+        "loose",
+    ]
 
 
 def test_a_job_by_hand_is_of_one_of_the_two_classes_unless_it_says_so():
@@ -299,8 +312,16 @@ FLAT = [1.0] * 24
         ("per_h = [0, 0", "per_h = [0, -1", ["arrivals per hour", "-1", "number >= 0"]),
         ("start_h = 8.0", "start_h = 24", ["start_h", "24", "below 24"]),
         ("start_h = 8.0", 'start_day = "Sun"', ["start_day", "'Sun'", "did you mean 'Sunday'"]),
-        ("start_h = 8.0", "start_h = 7\n[market.clock]\nbands = [[0, 1]]", ["start_h", "7", "clock, 0"]),
-        ('gpu = "RTX 3090"', 'gpu = "RTX 3091"', ["GPU type of hourly stock", "'RTX 3091'", "RTX 3090"]),
+        (
+            "start_h = 8.0",
+            "start_h = 7\n[market.clock]\nbands = [[0, 1]]",
+            ["start_h", "7", "clock, 0"],
+        ),
+        (
+            'gpu = "RTX 3090"',
+            'gpu = "RTX 3091"',
+            ["GPU type of hourly stock", "'RTX 3091'", "RTX 3090"],
+        ),
         ("[[0.9, 0.1, 0.0],", "[[0.9, 0.2, 0.0],", ["RTX 3090 in hour 0", "sum to 1", "1.1"]),
         ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
     ],
@@ -357,7 +378,9 @@ JOB = cg.Job(0, 0.0, 9.0)
             ["hour of day", "None", "timestamps"],
         ),
         (
-            lambda: cg.arrival_rates(cg.LoggedWorkload((0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0)),
+            lambda: cg.arrival_rates(
+                cg.LoggedWorkload((0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0)
+            ),
             ["hours that the log covers(=2.0)", "at least 24"],
         ),
     ],

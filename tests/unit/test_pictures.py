@@ -1,4 +1,6 @@
-"""What a picture shows is where it says: values at their own marks, intervals whole, fronts seen, legends of what is drawn."""
+"""What a picture shows is where it says: values at their own marks, intervals whole, fronts seen,
+legends of what is drawn.
+"""
 
 import csv
 import itertools
@@ -27,10 +29,12 @@ from cgrsp_simpy.thesis.seen import seen_decision, seen_front
 
 PICTURES = Path(__file__).parents[2] / "figures"
 WITH_BARS = {"5.4": 4, "5.5": 8, "5.7": 6}  # figures of the thesis, and their panels
-WITH_POLICIES = ("5.6", "5.8", "slots", "thresholds", "reservations")  # whose published marks are those of policies
+# whose published marks are those of policies
+WITH_POLICIES = ("5.6", "5.8", "slots", "thresholds", "reservations")
 
 
-KEPT = {"part": str, "table": str, "step_s": lambda text: float(text) if text else None}  # columns that are no plain numbers
+# columns that are no plain numbers
+KEPT = {"part": str, "table": str, "step_s": lambda text: float(text) if text else None}
 
 
 def number(text):
@@ -44,7 +48,11 @@ def rows_of(path):
     """The rows of a committed figure as they were before they were written."""
     rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     return [
-        {name: KEPT[name](text) if name in KEPT else number(text) for name, text in row.items() if text or name in KEPT}
+        {
+            name: KEPT[name](text) if name in KEPT else number(text)
+            for name, text in row.items()
+            if text or name in KEPT
+        }
         for row in rows
     ]
 
@@ -79,27 +87,48 @@ def of_hgsp(id):
 
 
 def marks_of(ax):
-    """Boxes in pixels of each bar with its interval, and of each published mark; the latter may be none."""
+    """Boxes in pixels of each bar with its interval, and of each published mark; the
+    latter may be none.
+    """
     bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
-    segments = [segment for each in ax.collections for segment in each.get_segments() if len(segment)]
+    segments = [
+        segment for each in ax.collections for segment in each.get_segments() if len(segment)
+    ]
     ours = []
     for bar in bars:
         box = bar.get_window_extent()
-        own = [ax.transData.transform(line) for line in segments if np.allclose(line[:, 1], bar.get_y() + bar.get_height() / 2)]
-        ours.append(Bbox.union([box, *(Bbox([[line[0, 0], box.y0], [line[-1, 0], box.y1]]) for line in own)]))
+        own = [
+            ax.transData.transform(line)
+            for line in segments
+            if np.allclose(line[:, 1], bar.get_y() + bar.get_height() / 2)
+        ]
+        ours.append(
+            Bbox.union(
+                [box, *(Bbox([[line[0, 0], box.y0], [line[-1, 0], box.y1]]) for line in own)]
+            )
+        )
     radius = rcParams["lines.markersize"] / 2**0.5 / 72 * ax.figure.dpi
     hollow = [line for line in ax.lines if line.get_label() == "published"]
-    centres = [ax.transData.transform(place) for line in hollow for place in line.get_xydata() if np.isfinite(place).all()]
+    centres = [
+        ax.transData.transform(place)
+        for line in hollow
+        for place in line.get_xydata()
+        if np.isfinite(place).all()
+    ]
     return ours, [Bbox([centre - radius, centre + radius]) for centre in centres]
 
 
 def distance(box, point):
-    away = np.maximum(0, np.maximum(np.array([box.x0, box.y0]) - point, point - np.array([box.x1, box.y1])))
+    away = np.maximum(
+        0, np.maximum(np.array([box.x0, box.y0]) - point, point - np.array([box.x1, box.y1]))
+    )
     return float(np.hypot(*away))
 
 
 def check_values(ax):
-    """Every value begins nearer to its own mark than to any other, level with it, and lies on nothing; how many are shown."""
+    """Every value begins nearer to its own mark than to any other, level with it, and lies on
+    nothing; how many are shown.
+    """
     ours, published = marks_of(ax)
     texts = [text for text in ax.texts if isinstance(text, Annotation) and text.get_visible()]
     assert len(texts) in (0, len(ours) + len(published))
@@ -125,7 +154,9 @@ def test_each_value_stands_at_its_own_mark(seed):
     published[rng.random(number) < 0.2] = np.nan
     with plots.styled("print"):
         _, ax, _ = canvas_of(6.3, 0.8 + 0.3 * number).subplots(1, 3)
-        marks.bars(ax, list(cg.POLICIES)[:number], ours, scale * rng.random(number) * 0.4, published)
+        marks.bars(
+            ax, list(cg.POLICIES)[:number], ours, scale * rng.random(number) * 0.4, published
+        )
         ax.figure.canvas.draw()
         assert check_values(ax) == number + np.isfinite(published).sum()
 
@@ -149,7 +180,14 @@ def test_each_value_of_hgsp_stands_at_its_own_mark(id):
 def test_a_published_value_has_no_more_digits_than_are_printed():
     ax = canvas_of(6.3, 2).add_subplot()
     marks.bars(ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125])
-    assert [text.get_text() for text in ax.texts] == ["5.00", "6.00", "7.00", "5.2", "0.0025", "107"]
+    assert [text.get_text() for text in ax.texts] == [
+        "5.00",
+        "6.00",
+        "7.00",
+        "5.2",
+        "0.0025",
+        "107",
+    ]
 
 
 @pytest.mark.parametrize("id", [*WITH_BARS, *WITH_POLICIES])
@@ -173,7 +211,9 @@ def coloured(image, colour, within=40):
 
 
 def height_at(ax, image, x_px, place, colour):
-    """How many pixels of a colour stand above each other at a column, around a place on the y axis."""
+    """How many pixels of a colour stand above each other at a column, around a place
+    on the y axis.
+    """
     _, y_px = ax.transData.transform((1, place))
     return int(coloured(image[round(y_px) - 20 : round(y_px) + 21, x_px], colour).sum())
 
@@ -192,11 +232,13 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
     line_px = 0.8 * 1.2 / 72 * 200
     for place, value, half in zip(range(4), values, halves):
         beside = height_at(ax, image, edge + 8, place, "blue")
-        assert (beside > 2 * line_px) == (half >= value), (value, half)  # the arrowhead is higher than the line
+        # the arrowhead is higher than the line
+        assert (beside > 2 * line_px) == (half >= value), (value, half)
         if half >= value:
             middle = round(ax.transData.transform((1, place))[1])
             columns = slice(edge + 4, round(ax.transData.transform((value, place))[0]))
-            assert coloured(image[middle - 3 : middle + 4, columns], "blue").any(axis=0).all()  # and the line is whole
+            # and the line is whole
+            assert coloured(image[middle - 3 : middle + 4, columns], "blue").any(axis=0).all()
 
 
 def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
@@ -214,7 +256,9 @@ def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
 
 
 def test_table_one_of_hgsp_shows_that_intervals_go_on_to_zero():
-    rows = [row for row in rows_of(PICTURES / "hgsp" / "hgsp_table1.csv") if row["level"] == "tasks1"]
+    rows = [
+        row for row in rows_of(PICTURES / "hgsp" / "hgsp_table1.csv") if row["level"] == "tasks1"
+    ]
     with plots.styled("print"):
         canvas = of_hgsp("table1")
         ax, image = canvas.axes[0], pixels(canvas)
@@ -235,7 +279,9 @@ def test_the_line_of_an_interval_on_a_bar_is_whole(seed):
         marks.bars(ax, ["balanced"], [value], [half])
         image = pixels(ax.figure)
     (left, y), (right, _) = ax.transData.transform([(value - half, 0), (value + half, 0)])
-    dark = coloured(image[round(y) - 1 : round(y) + 2, round(left) : round(right)], "0.2", within=120)
+    dark = coloured(
+        image[round(y) - 1 : round(y) + 2, round(left) : round(right)], "0.2", within=120
+    )
     assert dark.any(axis=0).all()
 
 
@@ -245,9 +291,12 @@ def test_the_line_of_an_interval_on_a_bar_is_whole(seed):
 def test_the_front_is_seen_where_an_interval_lies_on_it():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
-        marks.points(ax, ["rh", "cadr"], ([5, 7], [1, 1]), ([20.0, 5.0], [4.0, 2.0]), front=(True, True))
+        marks.points(
+            ax, ["rh", "cadr"], ([5, 7], [1, 1]), ([20.0, 5.0], [4.0, 2.0]), front=(True, True)
+        )
         image = pixels(ax.figure)
-    x, y = ax.transData.transform((5, 22))  # above the first point, on its interval and on the front
+    # above the first point, on its interval and on the front
+    x, y = ax.transData.transform((5, 22))
     around = image[round(y), round(x) - 8 : round(x) + 9]
     assert coloured(around, marks.FRONT["color"]).sum() >= 6
     assert coloured(around, plots.style.POLICY["rh"]).any()
@@ -276,10 +325,14 @@ def test_the_published_mark_of_a_legend_is_one_that_is_drawn(id):
 def test_a_legend_names_the_complexities_that_are_there():
     canvas = thesis("3.2")
     there = sorted({row["complexity"] for row in data.three_jobs()})
-    assert [text.get_text() for text in canvas.legends[0].texts] == [f"complexity {level}" for level in there]
+    assert [text.get_text() for text in canvas.legends[0].texts] == [
+        f"complexity {level}" for level in there
+    ]
 
 
-@pytest.mark.parametrize(("id", "letters"), [("5.1", "ab"), ("5.3", "ab"), ("5.5", "ab"), ("5.7", "abc")])
+@pytest.mark.parametrize(
+    ("id", "letters"), [("5.1", "ab"), ("5.3", "ab"), ("5.5", "ab"), ("5.7", "abc")]
+)
 def test_panels_have_the_letters_of_the_captions(id, letters):
     titles = [ax.get_title(loc="left") for ax in thesis(id).axes]
     assert [title[1] for title in titles if title.startswith("(")] == list(letters)
@@ -289,7 +342,9 @@ def test_panels_have_the_letters_of_the_captions(id, letters):
 
 
 def test_the_decision_is_that_of_the_caption():
-    """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are loose and go to the cheapest."""
+    """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are loose and go
+    to the cheapest.
+    """
     rows = data.decision()
     jobs, slots = ([row for row in rows if row["what"] == what] for what in ("job", "slot"))
     assert [job["state"] for job in jobs] == ["tight", "loose", "loose"]
@@ -320,13 +375,21 @@ def test_scenes_are_the_days_jobs_three_at_a_time():
         group, own = usual[first : first + 3], scenes.workload.listed[first : first + 3]
         assert {job.submit_s for job in own} == {group[-1].submit_s}
         for job, before in zip(own, group, strict=True):
-            assert (job.id, job.complexity, job.tight) == (before.id, before.complexity, before.tight)
-            assert job.deadline_s - job.submit_s == pytest.approx(before.deadline_s - before.submit_s)
+            assert (job.id, job.complexity, job.tight) == (
+                before.id,
+                before.complexity,
+                before.tight,
+            )
+            assert job.deadline_s - job.submit_s == pytest.approx(
+                before.deadline_s - before.submit_s
+            )
 
 
 def test_the_index_tells_the_decision():
     rows = [{name: str(value) for name, value in row.items()} for row in data.decision()]
-    assert seen_decision(rows).startswith("J33 (tight) to slot 4 (RTX 3090, $0.46/h), J34 (loose) to slot 3 (RTX A4000, $0.25/h)")
+    assert seen_decision(rows).startswith(
+        "J33 (tight) to slot 4 (RTX 3090, $0.46/h), J34 (loose) to slot 3 (RTX A4000, $0.25/h)"
+    )
 
 
 def front_rows(differences, halves):
@@ -367,11 +430,17 @@ def test_what_is_said_of_adaptive_is_no_stronger_than_its_interval(seed):
 def test_the_text_of_the_month_says_how_adaptive_compares_with_cadr():
     """Fewer misses in the mean, which ten months do not prove, and less lateness, which they do."""
     index = (PICTURES / "README.md").read_text(encoding="utf-8")
-    lines = list(csv.DictReader((PICTURES / "figure_5_8.csv").read_text(encoding="utf-8").splitlines()))
+    lines = list(
+        csv.DictReader((PICTURES / "figure_5_8.csv").read_text(encoding="utf-8").splitlines())
+    )
     assert seen_front(lines) in index
     paired = {row["column"]: row for row in lines if row["part"]}
     assert float(paired["miss, %"]["reproduced"]) < 0
-    assert float(paired["tardiness, min"]["reproduced"]) + float(paired["tardiness, min"]["half_width_95"]) < 0
+    assert (
+        float(paired["tardiness, min"]["reproduced"])
+        + float(paired["tardiness, min"]["half_width_95"])
+        < 0
+    )
 
 
 # ---- Idle GPUs ----
@@ -386,5 +455,6 @@ def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
         told = [text.get_text() for text in ax.get_yticklabels()]
         assert told == [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in range(4)]
     (legend,) = canvas.legends
-    assert [text.get_text() for text in legend.texts] == ["forward", "backward", "transfer"]  # updates take microseconds
+    # updates take microseconds
+    assert [text.get_text() for text in legend.texts] == ["forward", "backward", "transfer"]
     assert plt.get_fignums() == []

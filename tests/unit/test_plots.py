@@ -1,4 +1,5 @@
-"""Plots draw what the data hold, on the Axes given, and neither save nor show, nor change a setting.
+"""Plots draw what the data hold, on the Axes given, and neither save nor show, nor change
+a setting.
 
 `python tests/unit/test_plots.py` draws the pictures in tests/unit/baseline anew.
 """
@@ -30,11 +31,22 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
-from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, POLICY, PROVISIONING, STYLE, colour_of, line_of, looks, marker_of
+from cgrsp_simpy.plots.style import (
+    COMPLEXITY,
+    MISSED,
+    POLICY,
+    PROVISIONING,
+    STYLE,
+    colour_of,
+    line_of,
+    looks,
+    marker_of,
+)
 from cgrsp_simpy.rental.record import RECORD, Run, Totals
 from cgrsp_simpy.thesis.verdict import Judged
 
-TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]  # thesis Table 5.2
+# thesis Table 5.2
+TEN = ["rh", "cadr", "spt-rescue", "adaptive", "spt", "edf", "lcf", "balanced", "fifo", "random"]
 BASELINE = Path(__file__).parent / "baseline"
 AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 
@@ -52,8 +64,14 @@ def ax():
 
 def three_jobs():
     """Of three jobs of about a minute on one slot the first alone is in time."""
-    listed = [cg.Job(0, 0.0, 100.0), cg.Job(1, 0.0, 100.0, complexity=2, tight=True), cg.Job(2, 0.0, 100.0, complexity=3)]
-    return cg.simulate(cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=AT_ONCE), "fifo")
+    listed = [
+        cg.Job(0, 0.0, 100.0),
+        cg.Job(1, 0.0, 100.0, complexity=2, tight=True),
+        cg.Job(2, 0.0, 100.0, complexity=3),
+    ]
+    return cg.simulate(
+        cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=AT_ONCE), "fifo"
+    )
 
 
 def empty_run():
@@ -70,10 +88,14 @@ def broken(view):
 def study_of(values, half=0.5, seeds=30):
     """A study by structure. values: policy -> figure -> mean."""
     means = {
-        policy: {name: Mean(value, value - half, value + half, seeds) for name, value in row.items()}
+        policy: {
+            name: Mean(value, value - half, value + half, seeds) for name, value in row.items()
+        }
         for policy, row in values.items()
     }
-    return SimpleNamespace(title="made up", policies=list(values), seeds=list(range(seeds)), means=lambda: means)
+    return SimpleNamespace(
+        title="made up", policies=list(values), seeds=list(range(seeds)), means=lambda: means
+    )
 
 
 MADE_UP = {
@@ -86,11 +108,26 @@ PUBLISHED = {"fifo": 23.0, "cadr": 7.9}
 
 
 def sweep_of(names, values=(3, 5, 7)):
-    return [({"slots": x}, study_of({name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)})) for x in values]
+    return [
+        ({"slots": x}, study_of({name: {"miss_pct": 40.0 / x + i} for i, name in enumerate(names)}))
+        for x in values
+    ]
 
 
 CELLS = [
-    Judged("5.2", "FIFO", "wait, min", "", "158.77 [155.37, 162.16]", "155.40", 4.2, 30, 0.9, "agrees", True),
+    Judged(
+        "5.2",
+        "FIFO",
+        "wait, min",
+        "",
+        "158.77 [155.37, 162.16]",
+        "155.40",
+        4.2,
+        30,
+        0.9,
+        "agrees",
+        True,
+    ),
     Judged("5.2", "FIFO", "cost, USD", "", "6.15", "6.14", 0.1, 30, 0.1, "agrees", True),
     Judged("5.2", "EDF", "tardiness, min", "", "3.42", "2.89", 0.9, 30, 0.4, "agrees", True),
     Judged("5.5", "quiet", "FIFO", "miss, %", "0.0", "0.00", 0.0, 30, 0.0, "agrees", True),
@@ -128,7 +165,8 @@ def boxes(ax, colour):
     found = [
         (corners[:, 0].min(), np.ptp(corners[:4, 0]), round(corners[:, 1].mean()))
         for each in ax.collections
-        if to_hex(each.get_facecolor()[0] if len(each.get_facecolor()) else "none") == colour.lower()
+        if to_hex(each.get_facecolor()[0] if len(each.get_facecolor()) else "none")
+        == colour.lower()
         for corners in (path.vertices[:4] for path in each.get_paths())
     ]
     return sorted(found)
@@ -138,10 +176,16 @@ def test_gantt_draws_each_provisioning_and_each_execution(run, ax):
     assert plots.gantt(run, ax=ax) is ax
     jobs = run.jobs
     unit = 60.0 if "min" in ax.get_xlabel() else 3600.0
-    assert np.allclose(boxes(ax, PROVISIONING), sorted(zip(jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, jobs["slot"])))
+    assert np.allclose(
+        boxes(ax, PROVISIONING),
+        sorted(zip(jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, jobs["slot"])),
+    )
     for level, colour in enumerate(COMPLEXITY, start=1):
         part = jobs[jobs["complexity"] == level]
-        assert np.allclose(boxes(ax, colour), sorted(zip(part["start_s"] / unit, part["service_s"] / unit, part["slot"])))
+        assert np.allclose(
+            boxes(ax, colour),
+            sorted(zip(part["start_s"] / unit, part["service_s"] / unit, part["slot"])),
+        )
 
 
 def test_gantt_marks_each_job_that_missed_its_deadline(ax):
@@ -193,7 +237,10 @@ def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
 
 
 def test_runs_of_one_policy_are_told_apart(ax):
-    runs = [cg.simulate(cg.day("quiet"), policy, seed) for policy, seed in (("fifo", 1), ("fifo", 2), ("rh", 1))]
+    runs = [
+        cg.simulate(cg.day("quiet"), policy, seed)
+        for policy, seed in (("fifo", 1), ("fifo", 2), ("rh", 1))
+    ]
     plots.queue_length(runs, ax=ax)
     assert [line.get_label() for line in ax.lines] == ["fifo, seed 1", "fifo, seed 2", "rh"]
     assert len({line.get_color() for line in ax.lines}) == 3
@@ -202,7 +249,9 @@ def test_runs_of_one_policy_are_told_apart(ax):
 def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(run, ax):
     plots.slot_timeline(run, ax=ax)
     jobs, unit = run.jobs, 60.0 if "min" in ax.get_xlabel() else 3600.0
-    executing, provisioning, idle = (area(each.get_paths()[0].vertices) * unit for each in ax.collections)
+    executing, provisioning, idle = (
+        area(each.get_paths()[0].vertices) * unit for each in ax.collections
+    )
     assert executing == pytest.approx(jobs["service_s"].sum())
     assert provisioning == pytest.approx(jobs["delay_s"].sum())
     assert executing + provisioning == pytest.approx(sum(run.slot_held_s))
@@ -216,7 +265,9 @@ def area(corners):
 
 def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
     listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
-    run = cg.simulate(cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE), "fifo")
+    run = cg.simulate(
+        cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE), "fifo"
+    )
     plots.slot_timeline(run, ax=ax)
     assert ax.collections[0].get_paths()[0].vertices[:, 1].max() == 3
 
@@ -234,7 +285,10 @@ def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
         assert shares.sum() == pytest.approx(100)
         waits = (each.jobs["start_s"] - each.jobs["submit_s"]) / 60
         assert np.allclose(100 * np.histogram(waits, edges)[0] / len(waits), shares)
-        assert f"mean {waits.mean():.2f} min" in line.get_label() or f"mean {waits.mean():.1f} min" in line.get_label()
+        assert (
+            f"mean {waits.mean():.2f} min" in line.get_label()
+            or f"mean {waits.mean():.1f} min" in line.get_label()
+        )
     assert ax.lines[1].get_xdata()[0] == pytest.approx(run.summary()["wait_min"])
     assert np.array_equal(ax.lines[0].get_xdata(), ax.lines[2].get_xdata())
 
@@ -243,9 +297,13 @@ def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     plots.policy_bars(study, "wait_min", ax=ax)
     means = [row["wait_min"] for row in study.means().values()]
     assert [bar.get_width() for bar in ax.patches] == [value.mean for value in means]
-    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [POLICY[name].lower() for name in study.policies]
+    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [
+        POLICY[name].lower() for name in study.policies
+    ]
     rims, segments = [each.get_segments() for each in ax.collections]
-    assert np.allclose([segment[:, 0] for segment in segments], [(value.low, value.high) for value in means])
+    assert np.allclose(
+        [segment[:, 0] for segment in segments], [(value.low, value.high) for value in means]
+    )
     assert np.array_equal(rims, segments)
     assert [text.get_text() for text in ax.get_yticklabels()] == study.policies
     assert ax.get_xlabel() == "mean wait (min)"
@@ -266,7 +324,9 @@ def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
     lines = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
     for policy in ("fifo", "cadr"):
         assert list(lines[policy].get_xdata()) == [2, 4, 8]
-        assert list(lines[policy].get_ydata()) == [at.means()[policy]["wait_min"].mean for _, at in sweep]
+        assert list(lines[policy].get_ydata()) == [
+            at.means()[policy]["wait_min"].mean for _, at in sweep
+        ]
         assert lines[policy].get_marker() == marker_of(policy)
     (hollow,) = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert np.array_equal(hollow.get_ydata(), [np.nan, 9.0, np.nan], equal_nan=True)
@@ -279,10 +339,16 @@ def test_a_sweep_over_several_parameters_needs_to_know_which_is_drawn(ax):
         for slots in (3, 5)
         for clock in ("printed", "calibrated")
     ]
-    with pytest.raises(cg.InputError, match=r"over\(=None\) must be one of the parameters that vary: slots, clock"):
+    with pytest.raises(
+        cg.InputError, match=r"over\(=None\) must be one of the parameters that vary: slots, clock"
+    ):
         plots.sweep_lines(points, "miss_pct")
     plots.sweep_lines(points, "miss_pct", ax=ax, over="slots")
-    lines = {line.get_label(): list(line.get_ydata()) for line in ax.lines if not line.get_label().startswith("_")}
+    lines = {
+        line.get_label(): list(line.get_ydata())
+        for line in ax.lines
+        if not line.get_label().startswith("_")
+    }
     assert lines == {"fifo, clock printed": [10, 12], "fifo, clock calibrated": [13, 15]}
     assert len({line.get_linestyle() for line in ax.lines if line.get_label() in lines}) == 2
 
@@ -297,9 +363,12 @@ def test_a_sweep_over_names_has_a_tick_a_name(ax):
 def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
     plots.pareto(study_of(MADE_UP), ax=ax)
     *points, front = ax.lines
-    assert [(*line.get_xdata(), *line.get_ydata()) for line in points] == [tuple(row.values()) for row in MADE_UP.values()]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in points] == [
+        tuple(row.values()) for row in MADE_UP.values()
+    ]
     corners = list(zip(*front.get_data()))
-    assert corners[1:4] == [(7.0, 20.0), (7.5, 20.0), (7.5, 5.0)]  # rh, and cadr; spt is beaten by cadr, fifo by all
+    # rh, and cadr; spt is beaten by cadr, fifo by all
+    assert corners[1:4] == [(7.0, 20.0), (7.5, 20.0), (7.5, 5.0)]
 
 
 @pytest.mark.parametrize("replication", [0, 1])
@@ -307,7 +376,11 @@ def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, a
     plots.daily(month, "wait_min", replication=replication, ax=ax)
     for policy in ("fifo", "rh"):
         (line,) = [line for line in ax.lines if line.get_label() == policy]
-        rows = [row for row in month.days if row["policy"] == policy and row["replication"] == replication]
+        rows = [
+            row
+            for row in month.days
+            if row["policy"] == policy and row["replication"] == replication
+        ]
         assert list(line.get_xdata()) == [row["day"] for row in rows]
         assert list(line.get_ydata()) == [row["wait_min"] for row in rows]
     kinds = {row["kind"] for row in month.days if row["replication"] == replication}
@@ -319,9 +392,14 @@ def test_published_vs_reproduced_draws_the_counted_cells(ax):
     plots.published_vs_reproduced(SimpleNamespace(cells=CELLS), ax=ax)
     *lines, diagonal = ax.lines
     found = sorted((x, y) for line in lines for x, y in zip(*line.get_data()))
-    assert found == sorted((float(cell.printed.split()[0]), float(cell.ours)) for cell in CELLS if cell.counted)
+    assert found == sorted(
+        (float(cell.printed.split()[0]), float(cell.ours)) for cell in CELLS if cell.counted
+    )
     assert np.array_equal(*diagonal.get_data())
-    assert sorted(text.get_text() for text in ax.texts) == ["5.5 normal, SPT: wait, min", "5.6 10 %, FIFO"]
+    assert sorted(text.get_text() for text in ax.texts) == [
+        "5.5 normal, SPT: wait, min",
+        "5.6 10 %, FIFO",
+    ]
     assert ax.get_legend().get_title().get_text() == "4 of 6 cells agree, the others are named"
 
 
@@ -332,11 +410,15 @@ DRAW = {
     "queue_length": lambda **more: plots.queue_length(three_jobs(), **more),
     "slot_timeline": lambda **more: plots.slot_timeline(three_jobs(), **more),
     "wait_histogram": lambda **more: plots.wait_histogram(three_jobs(), **more),
-    "policy_bars": lambda **more: plots.policy_bars(study_of(MADE_UP), "miss_pct", published=PUBLISHED, **more),
+    "policy_bars": lambda **more: plots.policy_bars(
+        study_of(MADE_UP), "miss_pct", published=PUBLISHED, **more
+    ),
     "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
     "pareto": lambda **more: plots.pareto(study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more),
     "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
-    "published_vs_reproduced": lambda **more: plots.published_vs_reproduced(SimpleNamespace(cells=CELLS), **more),
+    "published_vs_reproduced": lambda **more: plots.published_vs_reproduced(
+        SimpleNamespace(cells=CELLS), **more
+    ),
 }
 DAYS = [
     {
@@ -354,7 +436,10 @@ every_function = pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
 
 
 def test_every_function_is_among_them():
-    assert set(DRAW) == {name for name in plots.__all__ if callable(getattr(plots, name))} - {"animate", "styled"}
+    assert set(DRAW) == {name for name in plots.__all__ if callable(getattr(plots, name))} - {
+        "animate",
+        "styled",
+    }
 
 
 @every_function
@@ -389,18 +474,30 @@ def test_no_text_is_cut_off_small_or_on_another(draw, style):
         figure = draw().figure
         figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
-    shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip() and text.axes is not None]
+    shown = [
+        text
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text.axes is not None
+    ]
     assert min(text.get_fontsize() for text in shown) >= 7
     extents = {text: Text.get_window_extent(text, renderer) for text in shown if in_view(text)}
     for text, box in extents.items():
-        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1, text
+        assert (
+            box.x0 >= -1
+            and box.y0 >= -1
+            and box.x1 <= figure.bbox.x1 + 1
+            and box.y1 <= figure.bbox.y1 + 1
+        ), text
     for (one, first), (other, second) in itertools.combinations(extents.items(), 2):
         assert not first.padded(-1).overlaps(second.padded(-1)), (one, other)
 
 
 def in_view(text):
     """Whether a text is not a tick beyond the limits of its axis."""
-    for axis, limits, at in ((text.axes.xaxis, text.axes.get_xlim(), 0), (text.axes.yaxis, text.axes.get_ylim(), 1)):
+    for axis, limits, at in (
+        (text.axes.xaxis, text.axes.get_xlim(), 0),
+        (text.axes.yaxis, text.axes.get_ylim(), 1),
+    ):
         ticks = [label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)]
         if text in ticks:
             return min(limits) <= text.get_position()[at] <= max(limits)
@@ -428,9 +525,18 @@ import sys
 cg.plots.gantt(cg.simulate(cg.day("quiet"), "fifo")).figure.savefig("gantt.png")
 print("matplotlib.pyplot" in sys.modules)
 """
-    environment = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "DISPLAY", "WAYLAND_DISPLAY")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MPLBACKEND", "DISPLAY", "WAYLAND_DISPLAY")
+    }
     answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert answer.stdout == "False\n"
     assert (tmp_path / "gantt.png").stat().st_size > 5000
@@ -454,19 +560,37 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"), "unknown metric 'mis_pct'; did you mean 'miss_pct'?"),
-        (lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}), "unknown published policy 'edf'"),
+        (
+            lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
+            "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
+        ),
+        (
+            lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
+            "unknown published policy 'edf'",
+        ),
         (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
-        (lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}), "unknown published policy 'edf'"),
+        (
+            lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
+            "unknown published policy 'edf'",
+        ),
         (lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"), "unknown metric 'wait'"),
         (
             lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
             "unknown parameter 'slot'; did you mean 'slots'",
         ),
-        (lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}), "unknown published policy 'rh'"),
-        (lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"), "sweep(=[]) must be over at least one parameter"),
+        (
+            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
+            "unknown published policy 'rh'",
+        ),
+        (
+            lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
+            "sweep(=[]) must be over at least one parameter",
+        ),
         (lambda: plots.daily(SimpleNamespace(days=DAYS), "kind"), "unknown metric 'kind'"),
-        (lambda: plots.daily(SimpleNamespace(days=DAYS), replication=1), "replication(=1) must be one of 7"),
+        (
+            lambda: plots.daily(SimpleNamespace(days=DAYS), replication=1),
+            "replication(=1) must be one of 7",
+        ),
         (lambda: plots.daily(SimpleNamespace(days=DAYS), policies=["rh"]), "unknown policy 'rh'"),
         (lambda: plots.daily(SimpleNamespace(days=[])), "month has no days"),
         (lambda: plots.gantt(three_jobs(), colour_by="colour"), "unknown colour_by 'colour'"),
@@ -490,7 +614,9 @@ def drawn(ax):
     return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
-@pytest.mark.parametrize("draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram])
+@pytest.mark.parametrize(
+    "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
+)
 def test_a_run_without_jobs(draw):
     ax = draw(empty_run())
     texts = drawn(ax)
@@ -502,7 +628,9 @@ def test_a_gantt_without_jobs_shows_the_slots():
     assert len(plots.gantt(empty_run()).get_yticklabels()) == 5
 
 
-@pytest.mark.parametrize("draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram])
+@pytest.mark.parametrize(
+    "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
+)
 def test_a_run_of_one_job(draw):
     one = cg.JobList([cg.Job(0, 0.0, 0.0)])  # and it misses its deadline
     drawn(draw(cg.simulate(cg.Scenario("one", one, market=AT_ONCE), "fifo")))
@@ -516,7 +644,9 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
 
 def test_a_hundred_slots_are_not_all_named(ax):
     plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
-    assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [str(slot) for slot in range(0, 100, 4)]
+    assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
+        str(slot) for slot in range(0, 100, 4)
+    ]
 
 
 def test_numbers_of_jobs_are_shown_where_they_fit(ax):
@@ -539,7 +669,10 @@ def test_no_misses_and_all_jobs_missed(value):
     assert drawn(ax) == ["0" if value == 0 else "100"] * 2
     assert ax.get_xlim()[1] > value
     assert sorted(drawn(plots.pareto(study_of(both, half=0.0)))) == ["fifo", "rh"]
-    assert sorted(drawn(plots.sweep_lines([({"slots": 3}, study_of(both))], "miss_pct"))) == ["fifo", "rh"]
+    assert sorted(drawn(plots.sweep_lines([({"slots": 3}, study_of(both))], "miss_pct"))) == [
+        "fifo",
+        "rh",
+    ]
 
 
 def test_one_seed_has_no_intervals():
@@ -592,7 +725,8 @@ def test_labels_are_spread_apart_and_keep_their_order(seed):
 
 
 def test_spread_moves_labels_as_little_as_possible():
-    assert np.allclose(spread(np.array([4.0, 4.0]), 1.0, 0.0, 10.0), [4.5, 3.5])  # of equals the first is the highest
+    # of equals the first is the highest
+    assert np.allclose(spread(np.array([4.0, 4.0]), 1.0, 0.0, 10.0), [4.5, 3.5])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -607,7 +741,13 @@ def test_names_of_points_do_not_overlap(seed, share, ax):
     extents = [Text.get_window_extent(text) for text in ax.texts]
     assert len(extents) == 11
     assert not any(one.overlaps(other) for one, other in itertools.combinations(extents, 2))
-    assert all(ax.bbox.x0 <= box.x0 and box.x1 <= ax.bbox.x1 and ax.bbox.y0 <= box.y0 and box.y1 <= ax.bbox.y1 for box in extents)
+    assert all(
+        ax.bbox.x0 <= box.x0
+        and box.x1 <= ax.bbox.x1
+        and ax.bbox.y0 <= box.y0
+        and box.y1 <= ax.bbox.y1
+        for box in extents
+    )
 
 
 def test_a_title_is_no_wider_than_a_narrow_panel():
@@ -627,10 +767,22 @@ def test_values_beside_bars_are_left_out_where_rows_are_lower_than_text():
 
 # ---- Looks ----
 
-# Deuteranopia on linear RGB: Machado, Oliveira and Fernandes (2009), IEEE Transactions on Visualization and Computer Graphics
-# 15(6), 1291-1298, severity 1.0.
-DEUTERANOPIA = np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]])
-XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+# Deuteranopia on linear RGB: Machado, Oliveira and Fernandes (2009), IEEE Transactions on
+# Visualization and Computer Graphics 15(6), 1291-1298, severity 1.0.
+DEUTERANOPIA = np.array(
+    [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ]
+)
+XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
 
 
 def lab(colour, seen=None):
@@ -638,7 +790,8 @@ def lab(colour, seen=None):
     rgb = np.array(to_rgb(colour))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     linear = np.clip(linear if seen is None else seen @ linear, 0, 1)
-    x, y, z = np.cbrt(XYZ @ linear / XYZ.sum(axis=1))  # the linear part near black is of no matter here
+    # the linear part near black is of no matter here
+    x, y, z = np.cbrt(XYZ @ linear / XYZ.sum(axis=1))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
@@ -648,26 +801,45 @@ def test_every_policy_has_a_look_of_its_own():
     assert len({marker_of(policy) for policy in POLICY}) == len(POLICY)
     styles = {(colour_of(policy), line_of(policy)) for policy in POLICY}
     assert len(styles) == len(POLICY)
-    assert (colour_of("rh:reserve=2"), marker_of("rh:reserve=2")) == (colour_of("rh"), marker_of("rh"))
+    assert (colour_of("rh:reserve=2"), marker_of("rh:reserve=2")) == (
+        colour_of("rh"),
+        marker_of("rh"),
+    )
     assert colour_of("mine") is marker_of("mine") is line_of("mine") is None
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(TEN, 2)))
 def test_any_two_policies_are_told_apart_by_the_colour_blind_and_in_grey(one, other):
-    normal, deuteranope = (np.linalg.norm(lab(POLICY[one], seen) - lab(POLICY[other], seen)) for seen in (None, DEUTERANOPIA))
+    normal, deuteranope = (
+        np.linalg.norm(lab(POLICY[one], seen) - lab(POLICY[other], seen))
+        for seen in (None, DEUTERANOPIA)
+    )
     grey = abs(lab(POLICY[one])[0] - lab(POLICY[other])[0])
     assert min(normal, deuteranope) > 11  # CIE76; 2.3 is just noticeable
     assert grey > 10 or (line_of(one), marker_of(one)) != (line_of(other), marker_of(other))
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2)))
+@pytest.mark.parametrize(
+    ("one", "other"), list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2))
+)
 def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
     assert np.linalg.norm(lab(POLICY[one], DEUTERANOPIA) - lab(POLICY[other], DEUTERANOPIA)) > 25
     assert abs(lab(POLICY[one])[0] - lab(POLICY[other])[0]) > 10  # in grey print
 
 
 def test_policies_of_one_name_in_one_figure_differ():
-    found = looks(["rh", "rh:reserve=2", "rh:reserve=3", "fifo", "fifo:x=1", "mine.py:one", "mine.py:two", "three"])
+    found = looks(
+        [
+            "rh",
+            "rh:reserve=2",
+            "rh:reserve=3",
+            "fifo",
+            "fifo:x=1",
+            "mine.py:one",
+            "mine.py:two",
+            "three",
+        ]
+    )
     assert found[0].colour == POLICY["rh"]
     assert len({look.colour for look in found}) == len(found)
     assert len({look.line for look in found[:3]}) == 3
@@ -676,7 +848,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 # ---- cgrsp run --gantt ----
 
 
-@pytest.mark.parametrize(("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")])
+@pytest.mark.parametrize(
+    ("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")]
+)
 def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys):
     path = tmp_path / name
     assert main(["run", "--day", "quiet", "--gantt", str(path)]) == 0
@@ -712,7 +886,9 @@ def test_run_refuses_a_picture_that_it_cannot_write(name, message, tmp_path, cap
 
 PICTURES = {
     "gantt": lambda ax: plots.gantt(three_jobs(), ax=ax),
-    "policy_bars": lambda ax: plots.policy_bars(study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED),
+    "policy_bars": lambda ax: plots.policy_bars(
+        study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED
+    ),
     "pareto": lambda ax: plots.pareto(study_of(MADE_UP), ax=ax),
     "sweep_lines": lambda ax: plots.sweep_lines(sweep_of(list(MADE_UP)), "miss_pct", ax=ax),
 }
@@ -732,7 +908,9 @@ def test_picture_is_as_before(name, tmp_path):
     if not matplotlib.__version__.startswith(f"{drawn_with}."):
         pytest.skip(f"drawn with matplotlib {drawn_with}, whose letters differ a little")
     save(name, tmp_path / f"{name}.png")
-    assert compare_images(str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10) is None
+    assert (
+        compare_images(str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10) is None
+    )
 
 
 if __name__ == "__main__":

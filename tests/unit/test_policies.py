@@ -1,4 +1,6 @@
-"""Each policy's rule on hand-made views: what runs next and where, with the numbers worked out beside it."""
+"""Each policy's rule on hand-made views: what runs next and where, with the numbers worked
+out beside it.
+"""
 
 from dataclasses import replace
 from math import inf, nextafter
@@ -21,7 +23,9 @@ def gpu(name, price=1.0, times=60.0, stock=HIGH):
 def scenario_of(*slots, gpus=None, free_types=False, rate_per_s=100.0):
     """Slots of these types; at the usual rate the load is far above any gate."""
     gpus = tuple(dict.fromkeys(slots)) if gpus is None else gpus
-    return cg.Scenario("by hand", cg.PoissonWorkload(100, rate_per_s), slots, gpus, free_types, CERTAIN)
+    return cg.Scenario(
+        "by hand", cg.PoissonWorkload(100, rate_per_s), slots, gpus, free_types, CERTAIN
+    )
 
 
 def stocked(gpu, stock):
@@ -30,7 +34,9 @@ def stocked(gpu, stock):
 
 
 def queue_of(*jobs):
-    """Jobs from (deadline, complexity, tight), each shortened from the right; all submitted at 0."""
+    """Jobs from (deadline, complexity, tight), each shortened from the right; all
+    submitted at 0.
+    """
     return [cg.Job(id, 0.0, *job) for id, job in enumerate(jobs)]
 
 
@@ -42,23 +48,32 @@ def decide(policy, view):
 def order(policy, *jobs, now_s=0.0, slot=None, **view):
     """The ids in the order in which a policy takes jobs, on as many equal slots."""
     slots = [slot or gpu("only", times=(60.0, 70.0, 100.0))] * len(jobs)
-    return [id for id, _ in decide(policy, scenario_of(*slots).view(queue_of(*jobs), now_s, **view))]
+    return [
+        id for id, _ in decide(policy, scenario_of(*slots).view(queue_of(*jobs), now_s, **view))
+    ]
 
 
 def slot_for(policy, slots, deadline_s=28800.0, complexity=1, now_s=0.0, **scenario):
     """The slot to which a policy sends a single job."""
-    [(_, slot)] = decide(policy, scenario_of(*slots, **scenario).view([cg.Job(0, 0.0, deadline_s, complexity)], now_s))
+    [(_, slot)] = decide(
+        policy,
+        scenario_of(*slots, **scenario).view([cg.Job(0, 0.0, deadline_s, complexity)], now_s),
+    )
     return slot
 
 
-every_policy_but_random = pytest.mark.parametrize("policy", [name for name in cg.POLICIES if name != "random"])
+every_policy_but_random = pytest.mark.parametrize(
+    "policy", [name for name in cg.POLICIES if name != "random"]
+)
 
 
 @pytest.mark.parametrize("now_s", [0.0, 30_000.0, 80_000.0])
 @pytest.mark.parametrize("stock", [HIGH, MEDIUM, LOW])
 def test_the_stock_of_these_tests_is_certain(stock, now_s):
     view = scenario_of(*[gpu("A", stock=stock)] * 50).view([], now_s)
-    assert {view.status(slot) for slot in view.idle} == {cg.Status([HIGH, MEDIUM, LOW].index(stock))}
+    assert {view.status(slot) for slot in view.idle} == {
+        cg.Status([HIGH, MEDIUM, LOW].index(stock))
+    }
 
 
 # ---- FIFO ----
@@ -94,14 +109,17 @@ def test_spt_estimates_on_the_reference_type_not_on_the_idle_one():
     reference, odd = gpu("reference", times=(10.0, 20.0, 30.0)), gpu("odd", times=(20.0, 10.0, 5.0))
     view = scenario_of(odd, odd, gpus=(reference, odd)).view(queue_of((100, 2), (100, 1)))
     assert [id for id, _ in decide("spt", view)] == [1, 0]
-    assert [id for id, _ in decide("spt-rescue", view)] == [0, 1]  # all urgent and due together: by arrival
+    # all urgent and due together: by arrival
+    assert [id for id, _ in decide("spt-rescue", view)] == [0, 1]
     late = scenario_of(odd, odd, gpus=(reference, odd)).view(queue_of((9000, 1), (9000, 2)))
-    assert [id for id, _ in decide("spt-rescue", late)] == [1, 0]  # normal tier: by e_j over the idle slots
+    # normal tier: by e_j over the idle slots
+    assert [id for id, _ in decide("spt-rescue", late)] == [1, 0]
 
 
 def test_eq_4_1_weighs_speed_price_and_stock():
     rtx_3090, rtx_a5000 = (stocked(gpu, HIGH) for gpu in cg.THESIS_GPUS[:2])
-    # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3 x 0.27 / 0.27 = 1.0141
+    # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3 x
+    # 0.27 / 0.27 = 1.0141
     assert slot_for("spt", [rtx_3090, rtx_a5000]) == 1
     # With Medium stock the A5000 pays 0.2: 1.2141
     assert slot_for("spt", [rtx_3090, stocked(rtx_a5000, MEDIUM)]) == 0
@@ -112,7 +130,8 @@ def test_eq_4_1_weighs_speed_price_and_stock():
 
 def test_cost_weight_shifts_eq_4_1_from_speed_to_price():
     slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0)]
-    # w_c = 0.3: 0.7 + 0.6 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35;  w_c = 0.4: 0.6 + 0.8 = 1.4 against 0.9 + 0.4 = 1.3
+    # w_c = 0.3: 0.7 + 0.6 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35; w_c = 0.4: 0.6 + 0.8 = 1.4 against
+    # 0.9 + 0.4 = 1.3
     assert slot_for("spt", slots) == 0
     assert slot_for("spt:cost_weight=0.4", slots) == 1
     assert slot_for("spt-rescue", slots) == 0
@@ -120,8 +139,8 @@ def test_cost_weight_shifts_eq_4_1_from_speed_to_price():
 
 
 def test_eq_4_1_normalises_over_the_idle_slots_alone():
-    # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at 0.1 USD and 30 s would turn it:
-    # 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x 10 = 5.1
+    # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at 0.1 USD and
+    # 30 s would turn it: 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x 10 = 5.1
     slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0), gpu("busy", 0.1, 30.0)]
     view = scenario_of(*slots).view([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
     assert decide("spt", view) == [(0, 0)]
@@ -134,7 +153,9 @@ def test_equal_scores_take_the_slot_registered_first(policy):
 
 @every_policy_but_random
 def test_each_slot_is_given_once(policy):
-    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).view(queue_of((9000,), (9000,), (9000,)))
+    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).view(
+        queue_of((9000,), (9000,), (9000,))
+    )
     assert decide(policy, view) == [(0, 0), (1, 1)]
 
 
@@ -172,7 +193,8 @@ def test_lcf_takes_the_least_price_x_time_x_stock_factor():
 def test_balanced_divides_by_the_slowest_and_dearest_of_the_whole_fleet():
     slots = [gpu("fast", 1.0, 100.0), gpu("cheap", 0.5, 200.0), gpu("busy", 1.0, 1000.0)]
     view = scenario_of(*slots).view([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
-    # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones alone 0.6 against 0.9
+    # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones alone
+    # 0.6 against 0.9
     assert decide("balanced", view) == [(0, 1)]
     assert slot_for("balanced", slots[:2]) == 0
     assert slot_for("balanced:alpha=0.1", slots[:2]) == 1  # 0.05 + 0.9 against 0.1 + 0.45
@@ -209,12 +231,19 @@ def test_random_fills_the_idle_slots_or_empties_the_queue():
     few, many = queue_of(*[(9000,)] * 2), queue_of(*[(9000,)] * 9)
     for queue, number in ((few, 2), (many, 4)):
         answer = decide("random", scenario_of(*[gpu("A")] * 4).view(queue))
-        assert len(answer) == len({id for id, _ in answer}) == len({slot for _, slot in answer}) == number
+        assert (
+            len(answer)
+            == len({id for id, _ in answer})
+            == len({slot for _, slot in answer})
+            == number
+        )
 
 
 def test_random_reaches_every_pair_of_job_and_slot():
     view = scenario_of(*[gpu("A")] * 2).view(queue_of(*[(9000,)] * 3))
-    assert {pair for _ in range(200) for pair in decide("random", view)} == {(j, m) for j in range(3) for m in range(2)}
+    assert {pair for _ in range(200) for pair in decide("random", view)} == {
+        (j, m) for j in range(3) for m in range(2)
+    }
 
 
 # ---- SPT+Rescue ----
@@ -230,29 +259,47 @@ def test_a_laxity_of_exactly_theta_is_normal():
 
 
 def test_rescued_jobs_go_by_deadline_then_normal_ones_by_time_and_deadline():
-    assert order("spt-rescue", (9000, 3), (9000, 2), (8000, 2), (300, 3), (200, 1), (10, 2)) == [5, 4, 3, 2, 1, 0]
+    assert order("spt-rescue", (9000, 3), (9000, 2), (8000, 2), (300, 3), (200, 1), (10, 2)) == [
+        5,
+        4,
+        3,
+        2,
+        1,
+        0,
+    ]
 
 
 def test_laxity_takes_the_fastest_of_the_idle_slots():
-    scenario = scenario_of(gpu("fast", times=(50.0, 60.0, 70.0)), gpu("slow", times=(100.0, 110.0, 120.0)))
+    scenario = scenario_of(
+        gpu("fast", times=(50.0, 60.0, 70.0)), gpu("slow", times=(100.0, 110.0, 120.0))
+    )
     queue = queue_of((9000, 1), (660, 2))
-    assert [id for id, _ in decide("spt-rescue", scenario.view(queue))] == [0, 1]  # L = 660 - 60 = 600 s: normal
-    assert [id for id, _ in decide("spt-rescue", scenario.view(queue, busy={0: 30.0}))] == [1]  # L = 660 - 110 = 550 s: urgent
+    # L = 660 - 60 = 600 s: normal
+    assert [id for id, _ in decide("spt-rescue", scenario.view(queue))] == [0, 1]
+    # L = 660 - 110 = 550 s: urgent
+    assert [id for id, _ in decide("spt-rescue", scenario.view(queue, busy={0: 30.0}))] == [1]
 
 
 def test_the_thesis_example_rescues_job_6():
     slot = gpu("rounded", times=(65.0, 75.0, 120.0))
-    waiting = [cg.Job(3, 20.0, 28820.0), cg.Job(4, 30.0, 28830.0), cg.Job(5, 40.0, 28840.0), cg.Job(6, 50.0, 210.0, 2, True)]
+    waiting = [
+        cg.Job(3, 20.0, 28820.0),
+        cg.Job(4, 30.0, 28830.0),
+        cg.Job(5, 40.0, 28840.0),
+        cg.Job(6, 50.0, 210.0, 2, True),
+    ]
     view = scenario_of(*[slot] * 3).view(waiting, 70.0, busy={0: 75.0, 2: 80.0})
     assert decide("fifo", view) == [(3, 1)]
-    assert decide("spt-rescue", view) == [(6, 1)]  # L = 210 - 70 - 75 = 65 s < 600 s, thesis Eq. 4.4
+    # L = 210 - 70 - 75 = 65 s < 600 s, thesis Eq. 4.4
+    assert decide("spt-rescue", view) == [(6, 1)]
 
 
 # ---- Adaptive ----
 
 
 def test_adaptive_is_critical_then_safe_then_hopeless():
-    # Complexity 1, 2, 3 takes 60, 70, 100 s. Critical from L = 0 (deadline e) to below L = 600 s (deadline 600 + e).
+    # Complexity 1, 2, 3 takes 60, 70, 100 s. Critical from L = 0 (deadline e) to below L = 600 s
+    # (deadline 600 + e).
     jobs = [(59, 1), (28800, 3), (28800, 1), (660, 1), (659, 1), (100, 3), (50, 2)]
     assert order("adaptive", *jobs) == [5, 4, 3, 2, 1, 6, 0]
 
@@ -263,16 +310,19 @@ def test_a_laxity_of_zero_is_critical_and_less_is_hopeless():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "policy", "first"), [(10, "adaptive", 9), (11, "adaptive", 0), (11, "adaptive:pressure=11", 10)]
+    ("waiting", "policy", "first"),
+    [(10, "adaptive", 9), (11, "adaptive", 0), (11, "adaptive:pressure=11", 10)],
 )
 def test_adaptive_turns_to_deadlines_when_more_than_ten_jobs_wait(waiting, policy, first):
-    jobs = [(10_000 + id, 3) for id in range(waiting - 1)] + [(20_000, 1)]  # the last is due last, and shortest
+    # the last is due last, and shortest
+    jobs = [(10_000 + id, 3) for id in range(waiting - 1)] + [(20_000, 1)]
     view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).view(queue_of(*jobs))
     assert decide(policy, view) == [(first, 0)]
 
 
 def test_under_pressure_the_wide_threshold_ends_at_28800_s_of_laxity():
-    jobs = [(28900.0, 3)] * 10 + [(28861.0, 1)]  # L = 28800 s and 28801 s: all safe, the shortest first
+    # L = 28800 s and 28801 s: all safe, the shortest first
+    jobs = [(28900.0, 3)] * 10 + [(28861.0, 1)]
     view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).view(queue_of(*jobs))
     assert decide("adaptive", view) == [(10, 0)]
     jobs[3] = (28899.0, 3)  # L = 28799 s: critical
@@ -287,10 +337,13 @@ def test_hopeless_jobs_stay_last_under_pressure():
 
 def test_adaptive_sends_critical_jobs_to_the_fastest_and_others_to_the_best_by_eq_4_1():
     slots = [gpu("cheap", 0.5, 65.0), gpu("fast", 1.0, 60.0)]
-    assert slot_for("adaptive", slots, deadline_s=600.0) == 1  # critical, speed alone: 1.083 against 1
-    assert slot_for("adaptive", slots, deadline_s=28800.0) == 0  # 0.7 x 1.083 + 0.3 = 1.058 against 0.7 + 0.6 = 1.3
+    # critical, speed alone: 1.083 against 1
+    assert slot_for("adaptive", slots, deadline_s=600.0) == 1
+    # 0.7 x 1.083 + 0.3 = 1.058 against 0.7 + 0.6 = 1.3
+    assert slot_for("adaptive", slots, deadline_s=28800.0) == 0
     assert slot_for("adaptive", slots, deadline_s=30.0) == 0  # hopeless: as a safe one
-    assert slot_for("adaptive", [slots[0], stocked(slots[1], MEDIUM)], deadline_s=600.0) == 0  # 1.083 against 1.2
+    # 1.083 against 1.2
+    assert slot_for("adaptive", [slots[0], stocked(slots[1], MEDIUM)], deadline_s=600.0) == 0
 
 
 # ---- CADR ----
@@ -298,7 +351,8 @@ def test_adaptive_sends_critical_jobs_to_the_fastest_and_others_to_the_best_by_e
 
 @pytest.mark.parametrize("policy", ["cadr", "cadr-oo"])
 def test_critical_ratios_of_1_and_3_belong_to_the_tier_below(policy):
-    # e = 100 s for complexity 3. Against a safe job of 60 s: at risk comes first, safe after it, doomed last.
+    # e = 100 s for complexity 3. Against a safe job of 60 s: at risk comes first, safe after
+    # it, doomed last.
     assert order(policy, (28800, 1), (300, 3)) == [1, 0]  # CR = 3: at risk
     assert order(policy, (28800, 1), (nextafter(300, inf), 3)) == [0, 1]  # safe, and longer
     assert order(policy, (28800, 1), (101, 3), (100, 3)) == [1, 0, 2]  # CR = 1: doomed
@@ -333,7 +387,11 @@ def test_cadr_breaks_ties_of_price_by_time():
 
 
 def test_cadr_avoids_low_stock_unless_all_is_low():
-    slots = [gpu("cheap", 1.0, 90.0, LOW), gpu("dear", 2.0, 60.0, MEDIUM), gpu("dearer", 3.0, 60.0, HIGH)]
+    slots = [
+        gpu("cheap", 1.0, 90.0, LOW),
+        gpu("dear", 2.0, 60.0, MEDIUM),
+        gpu("dearer", 3.0, 60.0, HIGH),
+    ]
     assert slot_for("cadr", slots) == 1
     assert slot_for("cadr", [stocked(slot, LOW) for slot in slots]) == 0
 
@@ -354,7 +412,13 @@ def test_cadr_oo_takes_the_fastest_slot_whatever_its_price_and_stock():
 def rh_order(*jobs, busy_until=500.0, now_s=0.0, **scenario):
     """The order of RH on idle slots of 60, 70, 100 s, with one more that is busy."""
     slots = [gpu("only", times=(60.0, 70.0, 100.0))] * (len(jobs) + 1)
-    return [id for id, _ in decide("rh", scenario_of(*slots, **scenario).view(queue_of(*jobs), now_s, {len(jobs): busy_until}))]
+    return [
+        id
+        for id, _ in decide(
+            "rh",
+            scenario_of(*slots, **scenario).view(queue_of(*jobs), now_s, {len(jobs): busy_until}),
+        )
+    ]
 
 
 def test_rh_is_urgent_by_deadline_normal_by_time_hopeless_by_deadline():
@@ -378,8 +442,12 @@ def test_an_overdue_slot_counts_as_free_now():
 
 def test_t_free_is_the_first_of_the_busy_slots_and_now_if_all_are_idle():
     slots, queue = [gpu("only", times=(60.0, 70.0, 100.0))] * 4, queue_of((28800, 1), (599, 3))
-    assert [id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 500.0}))] == [1, 0]
-    assert [id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 400.0}))] == [0, 1]
+    assert [
+        id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 500.0}))
+    ] == [1, 0]
+    assert [
+        id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 400.0}))
+    ] == [0, 1]
     assert [id for id, _ in decide("rh", scenario_of(*slots).view(queue))] == [0, 1]
 
 
@@ -391,9 +459,11 @@ def test_rh_estimates_over_all_slots_idle_or_not():
 
 def test_rh_places_by_miss_then_stock_then_cost():
     fast, slow = gpu("fast", 4.0, 60.0), gpu("slow", 1.0, 90.0)
-    assert slot_for("rh", [fast, slow]) == 1  # 0.5 x 60 x 4 / 3600 = 0.033 against 0.5 x 90 / 3600 = 0.0125 USD
+    # 0.5 x 60 x 4 / 3600 = 0.033 against 0.5 x 90 / 3600 = 0.0125 USD
+    assert slot_for("rh", [fast, slow]) == 1
     assert slot_for("rh", [slow, fast], deadline_s=80.0) == 1  # a miss costs 0.5 x 10 = 5
-    assert slot_for("rh", [slow, stocked(fast, LOW)], deadline_s=80.0) == 1  # more than Low stock, 1.0
+    # more than Low stock, 1.0
+    assert slot_for("rh", [slow, stocked(fast, LOW)], deadline_s=80.0) == 1
     assert slot_for("rh", [stocked(slow, MEDIUM), fast]) == 1  # 0.2 is more than 0.02 USD
     assert slot_for("rh", [stocked(slow, MEDIUM), stocked(fast, LOW)]) == 0
     assert slot_for("rh", [slow, fast], deadline_s=90.0) == 0  # due at the very end is in time
@@ -417,14 +487,19 @@ LOW_RATE = 0.01  # 0.01 jobs a second of 60 s on 3 slots or more: a load of 0.2 
 )
 def test_below_the_gate_rh_withholds_slots_from_loose_jobs(policy, jobs, taken):
     queue = queue_of(*[(28800, 1, tight) for tight in jobs])
-    assert [id for id, _ in decide(policy, scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE).view(queue))] == taken
+    assert [
+        id
+        for id, _ in decide(policy, scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE).view(queue))
+    ] == taken
 
 
 def test_a_slot_held_by_rh_goes_to_the_tight_job_that_comes():
     slots, loose = [gpu("A")] * 3, cg.Job(0, 0.0, 28800.0)
     view = scenario_of(*slots, rate_per_s=LOW_RATE).view([loose], busy={0: 50.0, 1: 60.0})
     assert decide("rh", view) == []
-    view = scenario_of(*slots, rate_per_s=LOW_RATE).view([loose, cg.Job(1, 0.0, 3600.0, tight=True)], busy={0: 50.0, 1: 60.0})
+    view = scenario_of(*slots, rate_per_s=LOW_RATE).view(
+        [loose, cg.Job(1, 0.0, 3600.0, tight=True)], busy={0: 50.0, 1: 60.0}
+    )
     assert decide("rh", view) == [(1, 2)]
 
 
@@ -432,9 +507,11 @@ def test_below_the_gate_tight_jobs_are_eager_and_by_deadline():
     slots = 6 * [gpu("A", times=(60.0, 70.0, 100.0))]
     jobs = [(150, 1), (28800, 1), (9000, 1, True), (8000, 3, True), (59, 1, True)]
     eager = scenario_of(*slots, rate_per_s=LOW_RATE).view(queue_of(*jobs), busy={5: 500.0})
-    assert [id for id, _ in decide("rh", eager)] == [3, 2, 0, 1, 4]  # tight, urgent, normal, hopeless
+    # tight, urgent, normal, hopeless
+    assert [id for id, _ in decide("rh", eager)] == [3, 2, 0, 1, 4]
     saturated = scenario_of(*slots).view(queue_of(*jobs), busy={5: 500.0})
-    assert [id for id, _ in decide("rh", saturated)] == [0, 2, 1, 3, 4]  # urgent, normal by e and deadline, hopeless
+    # urgent, normal by e and deadline, hopeless
+    assert [id for id, _ in decide("rh", saturated)] == [0, 2, 1, 3, 4]
 
 
 def test_a_load_of_exactly_the_gate_closes_it():
@@ -474,7 +551,9 @@ def test_a_loose_job_that_the_reservation_holds_is_not_overtaken_by_a_loose_job_
 )
 def test_with_free_types_an_idle_slot_is_offered_as_every_type(policy, chosen):
     types = (gpu("A", 2.0, 80.0), gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 70.0))
-    view = scenario_of(types[0], types[0], gpus=types, free_types=True).view(queue_of((28800,)), busy={0: 10.0})
+    view = scenario_of(types[0], types[0], gpus=types, free_types=True).view(
+        queue_of((28800,)), busy={0: 10.0}
+    )
     [(_, (slot,))] = cg.make_policy(policy)(view)
     assert (slot.index, slot.gpu.name) == (1, chosen)
 
@@ -510,7 +589,8 @@ def test_a_job_of_several_gpus_gets_as_many_slots_and_is_not_overtaken(policy):
 
 
 def test_parameters_are_given_behind_a_colon():
-    scenario, queue = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04), queue_of(*[(28800,)] * 4)  # a load of 0.6
+    # a load of 0.6
+    scenario, queue = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04), queue_of(*[(28800,)] * 4)
     assert len(decide("rh:reserve=2,gate=0.7", scenario.view(queue))) == 2
     assert len(decide("rh:reserve=2,gate=0.5", scenario.view(queue))) == 4
 
@@ -535,12 +615,14 @@ WRONG = [
     ("rh:gate=nan", ["gate", "nan", "number"]),
     ("rh:gate=-0.1", ["gate", "-0.1", ">= 0"]),
     ("fifo:threshold_s=1", ["threshold_s"]),  # FIFO has no parameter
-    ("cadr:critical_ratio=0.5", ["critical_ratio", "0.5", ">= 1"]),  # at risk would lie within doomed
+    # at risk would lie within doomed
+    ("cadr:critical_ratio=0.5", ["critical_ratio", "0.5", ">= 1"]),
     ("adaptive:pressure=-1", ["pressure", "-1"]),
     ("adaptive:threshold_s=inf", ["threshold_s", "inf"]),
     ("adaptive:wide_s=nan", ["wide_s", "nan"]),
     ("spt-rescue:threshold_s=nan", ["threshold_s", "nan"]),
-    ("spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),  # every comparison of scores would be false
+    # every comparison of scores would be false
+    ("spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),
     ("spt:cost_weight=nan", ["cost_weight", "nan"]),
     ("spt:cost_weight=1.5", ["cost_weight", "1.5", "0 to 1"]),  # the slowest slot would be the best
     ("balanced:alpha=-0.1", ["alpha", "-0.1", "0 to 1"]),
@@ -565,17 +647,27 @@ def test_what_is_neither_a_name_nor_callable_is_an_error(policy):
 
 def test_a_policy_may_be_a_function_in_a_file(tmp_path):
     path = tmp_path / "my_rules.py"
-    path.write_text("def youngest_first(view):\n    return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)\n")
+    path.write_text(
+        "def youngest_first(view):\n"
+        "    return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)\n"
+    )
     policy = cg.make_policy(f"{path}:youngest_first")
     queue = [cg.Job(0, 0.0, 100.0), cg.Job(1, 5.0, 100.0), cg.Job(2, 9.0, 100.0)]
-    assert [(job.id, slot.index) for job, slot in policy(scenario_of(gpu("A"), gpu("A")).view(queue, 10.0))] == [(2, 0), (1, 1)]
+    assert [
+        (job.id, slot.index)
+        for job, slot in policy(scenario_of(gpu("A"), gpu("A")).view(queue, 10.0))
+    ] == [(2, 0), (1, 1)]
     assert cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"] == 6
 
 
 @pytest.mark.parametrize(
     ("source", "name", "words"),
     [
-        ("def youngest_first(view):\n    return []\n", "youngest", ["'youngest'", "'youngest_first'"]),
+        (
+            "def youngest_first(view):\n    return []\n",
+            "youngest",
+            ["'youngest'", "'youngest_first'"],
+        ),
         ("def youngest_first(view):\n    return []\n", "", ["''", "youngest_first"]),
         ("limit = 3\n", "limit", ["'limit'"]),  # not a function
         ("def broken(:\n", "broken", ["my_rules.py", "SyntaxError"]),

@@ -1,4 +1,6 @@
-"""Property tests: the same examples in every run, fresh ones beside the long tests, and no test that decides this for itself."""
+"""Property tests: the same examples in every run, fresh ones beside the long tests, and no test
+that decides this for itself.
+"""
 
 import re
 import subprocess
@@ -26,13 +28,21 @@ def test_another():
 def folder(tmp_path):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
     (tmp_path / "test_own.py").write_text(OWN)
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -m 'not long' --strict-markers\nmarkers = long: takes minutes\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = -m 'not long' --strict-markers\nmarkers = long: takes minutes\n"
+    )
     return tmp_path
 
 
 def tried(folder, *options):
     """The examples that one run of pytest tries."""
-    subprocess.run([sys.executable, "-m", "pytest", "-q", *options], cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *options],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
     numbers = (folder / "tried.txt").read_text().split()
     (folder / "tried.txt").unlink()
     return numbers

@@ -1,4 +1,6 @@
-"""The README is true: its commands run, its scripts run, and what it shows of their output is what they print."""
+"""The README is true: its commands run, its scripts run, and what it shows of their output is
+what they print.
+"""
 
 import os
 import re
@@ -15,20 +17,32 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
 SCRIPTS = [text for kind, text in BLOCKS if kind == "python"]
-SHOWN = {text.strip(): after.strip() for (_, text), (kind, after) in pairwise(BLOCKS) if kind == "text"}
+SHOWN = {
+    text.strip(): after.strip() for (_, text), (kind, after) in pairwise(BLOCKS) if kind == "text"
+}
 LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
 
 def run(arguments, folder):
     environment = {**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        arguments,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+    )
     assert done.returncode == 0, done.stderr
     return (done.stderr + done.stdout).strip()
 
 
 def calls(command):
     """What a command line calls after the set-up, for the Python that runs the tests."""
-    programs = {".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"], ".venv/bin/python": [sys.executable]}
+    programs = {
+        ".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"],
+        ".venv/bin/python": [sys.executable],
+    }
     lines = [shlex.split(part) for part in command.split("&&")]
     return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
 
@@ -45,7 +59,9 @@ def test_command(command, tmp_path):
 
 
 def test_set_up_commands_install_and_run_in_one_line():
-    comparison, tests = (command for command in COMMANDS if command.startswith("python3 -m venv .venv && "))
+    comparison, tests = (
+        command for command in COMMANDS if command.startswith("python3 -m venv .venv && ")
+    )
     assert "pip install -q . &&" in comparison
     assert tests.endswith("-m pytest -q -n auto")
 

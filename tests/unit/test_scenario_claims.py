@@ -13,7 +13,9 @@ from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-LOG = Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+LOG = (
+    Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+)
 SEEDS = range(6000, 6030)
 
 pytestmark = pytest.mark.long
@@ -38,27 +40,42 @@ def test_adaptive_fails_hps_is_touchy_but_less():
     assert mean(boost).low > 0
     assert paired_difference(weight, boost).low > 0
     out = (SCENARIOS / "adaptive_fails.out").read_text(encoding="utf-8")
-    more, half = map(float, re.search(r"adaptive moves (\S+) ± (\S+) points more than hps", out).groups())
+    more, half = map(
+        float, re.search(r"adaptive moves (\S+) ± (\S+) points more than hps", out).groups()
+    )
     assert more - half > 0
 
 
 def test_hectic_day_who_waits_and_misses_least():
     study = cg.compare(cg.day("hectic"), ["fifo", "spt", "edf", "rh", "cadr"], range(6100, 6190))
-    assert all(less(study, "wait_min", best, other) for best in ("spt", "rh") for other in ("fifo", "edf", "cadr"))
-    assert all(less(study, "miss_pct", best, other) for best in ("rh", "cadr") for other in ("fifo", "spt", "edf"))
+    assert all(
+        less(study, "wait_min", best, other)
+        for best in ("spt", "rh")
+        for other in ("fifo", "edf", "cadr")
+    )
+    assert all(
+        less(study, "miss_pct", best, other)
+        for best in ("rh", "cadr")
+        for other in ("fifo", "spt", "edf")
+    )
     assert less(study, "tardiness_min", "cadr", "rh")
 
 
 def test_how_many_slots_six_or_eight():
     for slots, enough in ((5, ()), (6, ("cadr",)), (7, ("cadr",)), (8, ("fifo", "rh", "cadr"))):
         study = cg.compare(cg.day("hectic", slots=slots), ["fifo", "rh", "cadr"], SEEDS)
-        assert tuple(policy for policy, row in study.means().items() if row["miss_pct"].high <= 1) == enough
+        assert (
+            tuple(policy for policy, row in study.means().items() if row["miss_pct"].high <= 1)
+            == enough
+        )
 
 
 def test_own_policy_last_in_first_out_keeps_the_wait_and_is_later():
     own = script("own_policy")
     study = cg.compare(cg.day("hectic"), ["fifo", own.youngest_first], SEEDS)
-    wait = paired_difference(study.values("youngest_first", "wait_min"), study.values("fifo", "wait_min"))
+    wait = paired_difference(
+        study.values("youngest_first", "wait_min"), study.values("fifo", "wait_min")
+    )
     assert abs(wait.mean) < 2 * wait.half_width < 12
     assert less(study, "tardiness_min", "fifo", "youngest_first")
 
@@ -66,7 +83,10 @@ def test_own_policy_last_in_first_out_keeps_the_wait_and_is_later():
 @pytest.mark.parametrize("seed", [601, 602])
 def test_deadline_week_tardiness_is_a_sixth(seed):
     tasks = generate(script("deadline_week").WEEK, seed=seed)
-    fifo, atc = greedy_assignment(tasks, range(tasks.tasks), least_start=True), dispatch(tasks, RULES["atc"])
+    fifo, atc = (
+        greedy_assignment(tasks, range(tasks.tasks), least_start=True),
+        dispatch(tasks, RULES["atc"]),
+    )
     assert 5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 7
 
 
@@ -76,5 +96,7 @@ def test_real_log_waits_eleven_minutes_by_low_stock():
     runs = [cg.simulate(log, "fifo", seed) for seed in range(6000, 6040)]
     wait = mean([run.summary()["wait_min"] for run in runs])
     assert 10 < wait.low < wait.high < 13
-    assert mean([(run.jobs["status"] == cg.Status.LOW).sum() for run in runs]).mean == pytest.approx(17, abs=1)
+    assert mean(
+        [(run.jobs["status"] == cg.Status.LOW).sum() for run in runs]
+    ).mean == pytest.approx(17, abs=1)
     assert log.known().offered_load == pytest.approx(0.08, abs=0.005)

@@ -1,4 +1,6 @@
-"""Every script in scenarios/ prints what its .out file says; `python tests/unit/test_scenarios.py` writes these anew."""
+"""Every script in scenarios/ prints what its .out file says; `python tests/unit/test_scenarios.py`
+writes these anew.
+"""
 
 import os
 import subprocess
@@ -18,20 +20,31 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
-LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")  # about 20 s each: pytest -m long
+# about 20 s each: pytest -m long
+LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")
 
 
 def output(script, folder):
     (Path(folder) / "figures").mkdir()
-    command = [sys.executable, str(script), *([str(LOGS[script.name])] if script.name in LOGS else [])]
+    command = [
+        sys.executable,
+        str(script),
+        *([str(LOGS[script.name])] if script.name in LOGS else []),
+    ]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8")
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, encoding="utf-8"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize(
-    "script", [pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG)) for each in SCRIPTS]
+    "script",
+    [
+        pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG))
+        for each in SCRIPTS
+    ],
 )
 def test_script_prints_its_out_file(script, tmp_path):
     if script.name in LOGS and not LOGS[script.name].is_file():

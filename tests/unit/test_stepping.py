@@ -1,4 +1,6 @@
-"""A run one event at a time: the same run, and after each event the state that must follow from what has happened so far."""
+"""A run one event at a time: the same run, and after each event the state that must follow from
+what has happened so far.
+"""
 
 import io
 import sys
@@ -57,7 +59,9 @@ def test_the_events_are_those_of_the_listing(policy):
 @given(st.sampled_from(["fifo", "edf", "spt-rescue", "rh"]), st.integers(0, 20), st.integers(1, 4))
 @settings(max_examples=25)
 def test_what_is_to_come_comes(policy, seed, slots):
-    """Dispatches, starts and finishes were announced, at their times; no clock goes back; a job waits or holds a slot."""
+    """Dispatches, starts and finishes were announced, at their times; no clock goes back; a job
+    waits or holds a slot.
+    """
     announced, clock_s = set(), 0.0
     for step in cg.step_through(cg.day("hectic", jobs=15, slots=slots), policy, seed):
         kind, job = step.event.kind, step.event.job
@@ -108,7 +112,10 @@ def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):
 
 
 def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
-    assert stepped(capsys, monkeypatch, "--step", typed="")[0] == stepped(capsys, monkeypatch, "--step")[0]
+    assert (
+        stepped(capsys, monkeypatch, "--step", typed="")[0]
+        == stepped(capsys, monkeypatch, "--step")[0]
+    )
 
 
 def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):

@@ -1,4 +1,6 @@
-"""A results directory: what it holds, that a study resumes there to the bit, what is refused there, and how it bears ill luck."""
+"""A results directory: what it holds, that a study resumes there to the bit, what is refused there,
+and how it bears ill luck.
+"""
 
 import errno
 import importlib
@@ -34,7 +36,9 @@ CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
 NAN, INF = float("nan"), float("inf")
 quiet = cg.day("quiet")
-posix = pytest.mark.skipif(os.name != "posix", reason="signals, groups and limits are those of POSIX")
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="signals, groups and limits are those of POSIX"
+)
 
 
 def compared(out=None, scenario=quiet, policies=("fifo", "spt"), seeds=range(5), **more):
@@ -77,7 +81,11 @@ def runs(monkeypatch):
 
 def files(folder):
     """Every file of a folder: its name, and what is in it."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def times(folder):
@@ -106,7 +114,9 @@ def test_the_files_of_a_study(study, tmp_path):
     assert chunks == {f"chunks/{number:06}.json" for number in range(len(chunks))}
     assert len(chunks) > 2
     days = {"days.csv"} if study is over_months else set()
-    assert names - chunks == {"configuration.json", "manifest.json", "rows.csv", "summary.json"} | days
+    assert (
+        names - chunks == {"configuration.json", "manifest.json", "rows.csv", "summary.json"} | days
+    )
     assert csv_text(found.rows) == csv_text(study().rows)  # a directory changes nothing
     assert study is not precise or len(found.seeds) > 5
 
@@ -141,23 +151,36 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
 def test_the_configuration_tells_what_is_run(tmp_path):
     swept(tmp_path)
     found = json.loads((tmp_path / "configuration.json").read_text())
-    assert (found["study"], found["seeds"], list(found["policies"])) == ("sweep", [0, 1, 2], ["fifo", "rh"])
+    assert (found["study"], found["seeds"], list(found["policies"])) == (
+        "sweep",
+        [0, 1, 2],
+        ["fifo", "rh"],
+    )
     assert [point for point, _ in found["points"]] == [
-        {"name": "quiet", "slots": slots, "rh:reserve": reserve} for slots in (2, 3) for reserve in (0, 1)
+        {"name": "quiet", "slots": slots, "rh:reserve": reserve}
+        for slots in (2, 3)
+        for reserve in (0, 1)
     ]
     assert [len(scenario["slots"]) for _, scenario in found["points"]] == [2, 2, 3, 3]
 
 
 def test_outcomes_come_back_as_they_were(tmp_path):
     there = Store(tmp_path, {}, [0])
-    outcomes = [[[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], "ValueError: “x”"], [{"a": -INF, "b": 1 / 3}]]
+    outcomes = [
+        [[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], "ValueError: “x”"],
+        [{"a": -INF, "b": 1 / 3}],
+    ]
     there.save(7, outcomes)
     there.save(8, [[{"a": NAN, "error": "no"}]])
     assert Store(tmp_path, {}, [0]).load(7, [2, 1]) == outcomes
     assert there.load(6, [2, 1]) is None
     [[found]] = there.load(8, [1])
     assert (isnan(found["a"]), found["error"]) == (True, "no")
-    assert not [word for word in ("NaN", "Infinity") if word in (tmp_path / "chunks" / "000008.json").read_text()]
+    assert not [
+        word
+        for word in ("NaN", "Infinity")
+        if word in (tmp_path / "chunks" / "000008.json").read_text()
+    ]
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -171,7 +194,10 @@ def test_folders_on_the_way_are_made(tmp_path, kind):
     [
         ("compare --day quiet --policies fifo,spt --seeds 3", []),
         ("sweep name=quiet slots=2,3 --policies fifo --seeds 3", []),
-        ("month --mix quiet=0.5,normal=0.5 --days 2 --replications 3 --policies fifo", ["days.csv"]),
+        (
+            "month --mix quiet=0.5,normal=0.5 --days 2 --replications 3 --policies fifo",
+            ["days.csv"],
+        ),
     ],
 )
 def test_each_command_keeps_and_resumes(line, extra, tmp_path, capsys, caplog, runs):
@@ -262,42 +288,107 @@ def four_slots(name):
 
 OTHERS = [
     # (the study that made the directory, one that differs, what the line must name)
-    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.slots", "5 entries"]),  # slots
-    (compared, partial(compared, scenario=cg.day("quiet", ["RTX A4000"] * 5)), ["scenario.slots[0].name", "RTX A4000"]),  # types
-    (compared, partial(compared, scenario=cg.day("quiet", jobs=7)), ["scenario.workload.jobs", " 6", " 7"]),  # jobs
+    # slots
+    (compared, partial(compared, scenario=cg.day("quiet", 4)), ["scenario.slots", "5 entries"]),
+    # types
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", ["RTX A4000"] * 5)),
+        ["scenario.slots[0].name", "RTX A4000"],
+    ),
+    # jobs
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", jobs=7)),
+        ["scenario.workload.jobs", " 6", " 7"],
+    ),
     (
         compared,
         partial(compared, scenario=cg.day("quiet", 5, 0.3)),
         ["scenario.workload.deadlines.tight_fraction", "0.2", "0.3"],
     ),  # classes
-    (compared, partial(compared, scenario=cg.day("quiet", clock="printed")), ["scenario.market.clock"]),  # hours of scarce stock
-    (compared, partial(compared, scenario=cg.day("quiet", free_types=True)), ["scenario.free_types", "true"]),  # types
-    (compared, partial(compared, scenario=cg.day("normal")), ["scenario.name", '"quiet"', '"normal"']),  # another day
+    # hours of scarce stock
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", clock="printed")),
+        ["scenario.market.clock"],
+    ),
+    # types
+    (
+        compared,
+        partial(compared, scenario=cg.day("quiet", free_types=True)),
+        ["scenario.free_types", "true"],
+    ),
+    # another day
+    (
+        compared,
+        partial(compared, scenario=cg.day("normal")),
+        ["scenario.name", '"quiet"', '"normal"'],
+    ),
     (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),  # another policy
     (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),  # one more
     (compared, partial(compared, policies=("fifo",)), ["policies", "spt"]),  # one less
-    (compared, partial(compared, policies=("spt", "fifo")), ["policies", '"fifo", "spt"', '"spt", "fifo"']),  # another order
-    (partial(compared, policies=("rh:reserve=1",)), partial(compared, policies=("rh:reserve=2",)), ["policies", "reserve"]),
-    (compared, partial(compared, seeds=range(6)), ["seeds", "[0, 1, 2, 3, 4]", "[0, 1, 2, 3, 4, 5]"]),  # one more
+    # another order
+    (
+        compared,
+        partial(compared, policies=("spt", "fifo")),
+        ["policies", '"fifo", "spt"', '"spt", "fifo"'],
+    ),
+    (
+        partial(compared, policies=("rh:reserve=1",)),
+        partial(compared, policies=("rh:reserve=2",)),
+        ["policies", "reserve"],
+    ),
+    # one more
+    (
+        compared,
+        partial(compared, seeds=range(6)),
+        ["seeds", "[0, 1, 2, 3, 4]", "[0, 1, 2, 3, 4, 5]"],
+    ),
     (compared, partial(compared, seeds=range(1, 6)), ["seeds[0]", " 0", " 1"]),  # others
     (compared, partial(compared, precision=0.9), ["precision"]),  # a precision
-    (partial(compared, precision=0.9), partial(compared, precision=0.8), ["precision.wait_min", "0.9", "0.8"]),  # another one
+    # another one
+    (
+        partial(compared, precision=0.9),
+        partial(compared, precision=0.8),
+        ["precision.wait_min", "0.9", "0.8"],
+    ),
     (compared, swept, ["study", '"compare"', '"sweep"']),  # another kind
     (compared, over_months, ["study", '"compare"', '"month"']),  # another kind
     (over_months, swept, ["study", '"month"', '"sweep"']),  # another kind
-    (swept, partial(swept, slots=[2, 4]), ["points", "slots", " 3", " 4"]),  # another value in the grid
+    # another value in the grid
+    (swept, partial(swept, slots=[2, 4]), ["points", "slots", " 3", " 4"]),
     (swept, partial(swept, slots=[2, 3, 4]), ["points"]),  # one more
     (swept, partial(swept, slots=[3, 2]), ["points", "slots"]),  # another order
-    (swept, partial(swept, tight_fraction=0.2), ["points", "tight_fraction"]),  # another name in the grid
-    (swept, partial(swept, **{"rh:reserve": [0, 2]}), ["points", "rh:reserve", " 1", " 2"]),  # another parameter of a policy
+    # another name in the grid
+    (swept, partial(swept, tight_fraction=0.2), ["points", "tight_fraction"]),
+    # another parameter of a policy
+    (swept, partial(swept, **{"rh:reserve": [0, 2]}), ["points", "rh:reserve", " 1", " 2"]),
     (swept, partial(swept, policies=("spt", "rh")), ["policies", "fifo"]),  # another policy
     (swept, partial(swept, seeds=range(1, 4)), ["seeds[0]", " 0", " 1"]),  # other seeds
-    (swept, partial(swept, scenario=partial(cg.day, tight_fraction=0.5)), ["deadlines.tight_fraction"]),  # its function
-    (over_months, partial(over_months, mix={"quiet": 0.5, "normal": 0.5}), ["mix.quiet", "0.75", "0.5"]),  # another mix
-    (over_months, partial(over_months, mix={"quiet": 0.75, "surge": 0.25}), ["mix.normal", "0.25"]),  # another day in it
-    (over_months, partial(over_months, mix={"normal": 0.25, "quiet": 0.75}), ["mix", '"quiet", "normal"']),  # another order
+    # its function
+    (
+        swept,
+        partial(swept, scenario=partial(cg.day, tight_fraction=0.5)),
+        ["deadlines.tight_fraction"],
+    ),
+    # another mix
+    (
+        over_months,
+        partial(over_months, mix={"quiet": 0.5, "normal": 0.5}),
+        ["mix.quiet", "0.75", "0.5"],
+    ),
+    # another day in it
+    (over_months, partial(over_months, mix={"quiet": 0.75, "surge": 0.25}), ["mix.normal", "0.25"]),
+    # another order
+    (
+        over_months,
+        partial(over_months, mix={"normal": 0.25, "quiet": 0.75}),
+        ["mix", '"quiet", "normal"'],
+    ),
     (over_months, partial(over_months, days=5), ["days", " 4", " 5"]),  # longer months
-    (over_months, partial(over_months, replications=4), ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"]),  # more of them
+    # more of them
+    (over_months, partial(over_months, replications=4), ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"]),
     (over_months, partial(over_months, first_seed=1), ["seeds[0]", " 0", " 1"]),  # others
     (
         partial(over_months, scenario=five_slots),
@@ -307,7 +398,9 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("study", "other", "words"), OTHERS, ids=[", ".join(words) for _, _, words in OTHERS])
+@pytest.mark.parametrize(
+    ("study", "other", "words"), OTHERS, ids=[", ".join(words) for _, _, words in OTHERS]
+)
 def test_another_study_is_refused_by_the_field_in_which_it_differs(study, other, words, tmp_path):
     study(tmp_path)
     before = files(tmp_path)
@@ -352,29 +445,86 @@ def fresh_module(folder, **texts):
 
 HELPER = "MOST = 1\nBY = {'a': -1, 'b': 2}\n\ndef order(queue):\n    return list(queue)[:MOST]\n"
 USES = {
-    "a name": "from helper import order\n\ndef rule(view):\n    return zip(order(view.queue), view.idle)\n",
-    "a module": "import helper\n\ndef rule(view):\n    return zip(helper.order(view.queue), view.idle)\n",
-    "within": "def rule(view):\n    from helper import order\n    return zip(order(view.queue), view.idle)\n",
-    "through another": "from between import order\n\ndef rule(view):\n    return zip(order(view.queue), view.idle)\n",
-    "a closure": "from helper import order\n\ndef made(f):\n    def rule(view):\n        return zip(f(view.queue), view.idle)\n"
-    "    return rule\n\nrule = made(order)\n",
-    "a default": "from helper import order\n\ndef rule(view, f=order):\n    return zip(f(view.queue), view.idle)\n",
-    "a keyword": "from helper import order\n\ndef rule(view, *, f=order):\n    return zip(f(view.queue), view.idle)\n",
-    "filled in": "from functools import partial\nfrom helper import order\n\ndef of(f, view):\n"
-    "    return zip(f(view.queue), view.idle)\n\nrule = partial(of, order)\nrule.__name__ = 'rule'\n",
-    "an object": "from helper import order\n\nclass Rule:\n    name = 'rule'\n    def __init__(self, f):\n        self.f = f\n"
-    "    def __call__(self, view):\n        return zip(self.f(view.queue), view.idle)\n\nrule = Rule(order)\n",
-    "a parent": "from helper import Parent\n\nclass Rule(Parent):\n    name = 'rule'\n\nrule = Rule()\n",
+    "a name": (
+        "from helper import order\n\n"
+        "def rule(view):\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "a module": (
+        "import helper\n\ndef rule(view):\n    return zip(helper.order(view.queue), view.idle)\n"
+    ),
+    "within": (
+        "def rule(view):\n"
+        "    from helper import order\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "through another": (
+        "from between import order\n\n"
+        "def rule(view):\n"
+        "    return zip(order(view.queue), view.idle)\n"
+    ),
+    "a closure": (
+        "from helper import order\n\n"
+        "def made(f):\n"
+        "    def rule(view):\n"
+        "        return zip(f(view.queue), view.idle)\n"
+        "    return rule\n\n"
+        "rule = made(order)\n"
+    ),
+    "a default": (
+        "from helper import order\n\n"
+        "def rule(view, f=order):\n"
+        "    return zip(f(view.queue), view.idle)\n"
+    ),
+    "a keyword": (
+        "from helper import order\n\n"
+        "def rule(view, *, f=order):\n"
+        "    return zip(f(view.queue), view.idle)\n"
+    ),
+    "filled in": (
+        "from functools import partial\n"
+        "from helper import order\n\n"
+        "def of(f, view):\n"
+        "    return zip(f(view.queue), view.idle)\n\n"
+        "rule = partial(of, order)\n"
+        "rule.__name__ = 'rule'\n"
+    ),
+    "an object": (
+        "from helper import order\n\n"
+        "class Rule:\n"
+        "    name = 'rule'\n"
+        "    def __init__(self, f):\n"
+        "        self.f = f\n"
+        "    def __call__(self, view):\n"
+        "        return zip(self.f(view.queue), view.idle)\n\n"
+        "rule = Rule(order)\n"
+    ),
+    "a parent": (
+        "from helper import Parent\n\nclass Rule(Parent):\n    name = 'rule'\n\nrule = Rule()\n"
+    ),
     "a method": "from helper import Parent\n\nrule = Parent().__call__\n",
-    "cached": "from helper import order\nimport functools\n\n@functools.cache\ndef most():\n    return order\n\ndef rule(view):\n"
-    "    return zip(most()(view.queue), view.idle)\n",
+    "cached": (
+        "from helper import order\n"
+        "import functools\n\n"
+        "@functools.cache\n"
+        "def most():\n"
+        "    return order\n\n"
+        "def rule(view):\n"
+        "    return zip(most()(view.queue), view.idle)\n"
+    ),
 }
-MORE = "\nclass Parent:\n    def __call__(self, view):\n        return zip(order(view.queue), view.idle)\n"
+MORE = (
+    "\nclass Parent:\n"
+    "    def __call__(self, view):\n"
+    "        return zip(order(view.queue), view.idle)\n"
+)
 
 
 @pytest.mark.parametrize("text", USES.values(), ids=USES)
 def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, folder, runs):
-    """A helper of another file, and its own constant, are part of a policy, however the policy comes to them."""
+    """A helper of another file, and its own constant, are part of a policy, however the policy
+    comes to them.
+    """
     helper = HELPER + MORE
 
     def study(helper):
@@ -390,7 +540,9 @@ def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, 
     study(helper)
     assert len(runs) == done
     for old, new in (("MOST = 1", "MOST = 2"), ("(queue)[:MOST]", "(queue)[::-1][:MOST]")):
-        refused(partial(study, helper.replace(old, new)), "code.helper:order", "use another directory")
+        refused(
+            partial(study, helper.replace(old, new)), "code.helper:order", "use another directory"
+        )
     changed = helper.replace("'b': 2", "'b': 3")  # which nobody uses
     if text in (USES["a module"], USES["within"]):  # a module that is used as a whole
         refused(partial(study, changed), "code.policies:rule")
@@ -400,7 +552,10 @@ def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, 
 
 
 def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
-    module = fresh_module(folder, rules_of_mine="MOST = 1\n\ndef rule(view):\n    return zip(view.queue[:MOST], view.idle)\n")
+    module = fresh_module(
+        folder,
+        rules_of_mine="MOST = 1\n\ndef rule(view):\n    return zip(view.queue[:MOST], view.idle)\n",
+    )
     study = partial(compared, folder / "results", policies=["fifo", module.rule])
     study()
     module.MOST = 2
@@ -463,7 +618,9 @@ TOLD = {
     "nameless": lambda number: lambda view: list(zip(view.queue, view.idle))[:number],
     "an object": Rule,
     "a method": lambda number: Rule(number).rule,
-    "filled in": lambda number: named(partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)),
+    "filled in": lambda number: named(
+        partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)
+    ),
     "a pair of rules": lambda number: cg.ListPolicy(ORDERS[number], cg.rules.cheapest),
     "made from text": lambda number: cg.make_policy(f"rh:reserve={number}"),
     "without a file": executed,
@@ -494,7 +651,11 @@ def guarded(view):
 
 
 def test_a_policy_that_uses_what_cannot_be_told_is_refused_before_anything_is_made(tmp_path, runs):
-    refused(partial(compared, tmp_path / "results", policies=["fifo", guarded]), "results directory", "lock")
+    refused(
+        partial(compared, tmp_path / "results", policies=["fifo", guarded]),
+        "results directory",
+        "lock",
+    )
     assert not (tmp_path / "results").exists()
     assert runs == []
 
@@ -503,7 +664,10 @@ class Late(PoissonWorkload):
     """The plain workload, whose jobs are due at once."""
 
     def generate(self, seed, service):
-        return [(cg.Job(*job[:2], job.submit_s, *job[3:]), draws) for job, draws in super().generate(seed, service)]
+        return [
+            (cg.Job(*job[:2], job.submit_s, *job[3:]), draws)
+            for job, draws in super().generate(seed, service)
+        ]
 
 
 class Slow(Service):
@@ -540,7 +704,9 @@ OWN_PARTS = {
     "service": replace(quiet, service=Slow()),
     "market": replace(quiet, market=Scarce()),
     "market.clock": replace(quiet, market=Market(part_of(Early, quiet.market.clock))),
-    "slots[2]": replace(quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])),
+    "slots[2]": replace(
+        quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])
+    ),
     "gpus[1]": replace(quiet, gpus=(quiet.gpus[0], part_of(Dear, quiet.gpus[1]), *quiet.gpus[2:])),
 }
 
@@ -549,11 +715,20 @@ OWN_PARTS = {
 def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(part, tmp_path, runs):
     own = OWN_PARTS[part]
     compared(tmp_path / "plain")
-    refused(partial(compared, tmp_path / "plain", own), f"scenario.{part}.class", "test_store", "use another directory")
+    refused(
+        partial(compared, tmp_path / "plain", own),
+        f"scenario.{part}.class",
+        "test_store",
+        "use another directory",
+    )
     found = compared(tmp_path / "own", own)
     refused(partial(compared, tmp_path / "own"), f"scenario.{part}.class", "use another directory")
     done = len(runs)
-    assert csv_text(compared(tmp_path / "own", own).rows) == csv_text(found.rows) == csv_text(compared(scenario=own).rows)
+    assert (
+        csv_text(compared(tmp_path / "own", own).rows)
+        == csv_text(found.rows)
+        == csv_text(compared(scenario=own).rows)
+    )
     assert len(runs) == done + 10  # the last has no directory
     with pytest.raises(cg.InputError, match="cannot be written to TOML"):
         own.to_toml(tmp_path / "own.toml")
@@ -562,14 +737,20 @@ def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(part, tmp_p
 
 def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):
     """What made a folder of the one a false answer for the other."""
-    late, plain = (compared(scenario=each).means()["fifo"]["miss_pct"].mean for each in (OWN_PARTS["workload"], quiet))
+    late, plain = (
+        compared(scenario=each).means()["fifo"]["miss_pct"].mean
+        for each in (OWN_PARTS["workload"], quiet)
+    )
     assert (late, plain) == (100, 0)
 
 
 def test_a_class_of_ones_own_is_told_by_its_code(folder, runs):
     text = (
-        "from cgrsp_simpy.rental.workload import PoissonWorkload\n\nFACTOR = 1\n\nclass Mine(PoissonWorkload):\n"
-        "    def generate(self, seed, service):\n        return super().generate(seed + FACTOR, service)\n"
+        "from cgrsp_simpy.rental.workload import PoissonWorkload\n\n"
+        "FACTOR = 1\n\n"
+        "class Mine(PoissonWorkload):\n"
+        "    def generate(self, seed, service):\n"
+        "        return super().generate(seed + FACTOR, service)\n"
     )
 
     def study(text):
@@ -593,7 +774,12 @@ class Burst(PoissonWorkload):
 
     def generate(self, seed, service):
         for job, draws in super().generate(seed, service):
-            yield cg.Job(job.id, job.submit_s + self.first_s, job.deadline_s + self.first_s, *job[3:]), draws
+            yield (
+                cg.Job(
+                    job.id, job.submit_s + self.first_s, job.deadline_s + self.first_s, *job[3:]
+                ),
+                draws,
+            )
 
 
 def test_scenarios_that_are_equal_only_by_name_are_run_apart(tmp_path):
@@ -629,7 +815,12 @@ def test_what_a_run_leaves_in_a_policy_is_no_other_policy(tmp_path, runs):
 def test_another_source_of_the_package_is_refused(tmp_path, monkeypatch):
     compared(tmp_path)
     monkeypatch.setattr(store, "source_digest", lambda: "0123456789abcdef")
-    refused(partial(compared, tmp_path), "version of cgrsp_simpy", "source 0123456789abcdef", "use another directory")
+    refused(
+        partial(compared, tmp_path),
+        "version of cgrsp_simpy",
+        "source 0123456789abcdef",
+        "use another directory",
+    )
 
 
 # ---- another log, other versions, other files ----
@@ -660,7 +851,14 @@ def test_other_versions_are_refused_with_both_numbers(tmp_path, name):
     now, manifest["versions"][name] = manifest["versions"][name], "0.0.9"
     path.write_text(json.dumps(manifest))
     before = files(tmp_path)
-    refused(partial(compared, tmp_path), str(tmp_path), f"version of {name}", '"0.0.9"', f'"{now}"', "use another directory")
+    refused(
+        partial(compared, tmp_path),
+        str(tmp_path),
+        f"version of {name}",
+        '"0.0.9"',
+        f'"{now}"',
+        "use another directory",
+    )
     assert files(tmp_path) == before
 
 
@@ -686,7 +884,8 @@ def test_a_folder_that_is_refused_stays_as_it_was(tmp_path):
 
 def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_path):
     compared(tmp_path, cg.day("quiet", 1))
-    for name in ("configuration.json", "rows.csv", "summary.json"):  # ended early, and a damaged configuration removed
+    # ended early, and a damaged configuration removed
+    for name in ("configuration.json", "rows.csv", "summary.json"):
         (tmp_path / name).unlink()
     refused(partial(compared, tmp_path), str(tmp_path), "no configuration.json", "empty directory")
 
@@ -725,9 +924,21 @@ DAMAGE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), DAMAGE, ids=[f"{name} {text!r}" for name, text in DAMAGE])
+@pytest.mark.parametrize(
+    ("name", "text"), DAMAGE, ids=[f"{name} {text!r}" for name, text in DAMAGE]
+)
 def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
-    command = ["compare", "--day", "quiet", "--policies", "fifo,spt", "--seeds", "6", "--out", str(tmp_path)]
+    command = [
+        "compare",
+        "--day",
+        "quiet",
+        "--policies",
+        "fifo,spt",
+        "--seeds",
+        "6",
+        "--out",
+        str(tmp_path),
+    ]
     assert main(command) == 0
     capsys.readouterr()
     (tmp_path / name).write_bytes(text)
@@ -737,11 +948,17 @@ def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
     assert out == ""
     assert len(err.splitlines()) == 1
     assert str(tmp_path) in err
-    assert ("made with" if text in (b"[]", b"{}") and name == "configuration.json" else f"{name} is damaged") in err
+    assert (
+        "made with"
+        if text in (b"[]", b"{}") and name == "configuration.json"
+        else f"{name} is damaged"
+    ) in err
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "0", "1e9", "-1", "6.0000001", '"6"', "null", "true"])
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "0", "1e9", "-1", "6.0000001", '"6"', "null", "true"]
+)
 @pytest.mark.parametrize("place", range(9))
 def test_an_altered_number_is_refused(tmp_path, place, number):
     compared(tmp_path, seeds=range(2))
@@ -783,7 +1000,9 @@ def test_a_damaged_chunk_that_is_removed_is_made_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "where", ["file", "file/results", "/proc/nowhere/results", "/dev/null", "x" * 300], ids=lambda it: it[:24]
+    "where",
+    ["file", "file/results", "/proc/nowhere/results", "/dev/null", "x" * 300],
+    ids=lambda it: it[:24],
 )
 def test_a_place_that_cannot_be_written_is_one_line(where, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -835,9 +1054,12 @@ def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(call, tmp_path, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        refused(partial(compared, tmp_path / "full"), str(tmp_path / "full"), os.strerror(errno.ENOSPC))
+        refused(
+            partial(compared, tmp_path / "full"), str(tmp_path / "full"), os.strerror(errno.ENOSPC)
+        )
     assert len(calls) == call
-    assert files(tmp_path / "full").items() <= kept.items()  # what is there is whole, and there is no .part
+    # what is there is whole, and there is no .part
+    assert files(tmp_path / "full").items() <= kept.items()
     assert len(files(tmp_path / "full")) == call - 1
     compared(tmp_path / "full")  # there is room again
     assert files(tmp_path / "full") == kept
@@ -849,7 +1071,9 @@ def test_a_study_writes_seven_files(tmp_path):
 
 
 def limited():
-    """No file may grow beyond 8000 bytes: configuration and manifest fit, the rows of 300 runs do not."""
+    """No file may grow beyond 8000 bytes: configuration and manifest fit, the rows of
+    300 runs do not.
+    """
     import resource
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
@@ -858,12 +1082,21 @@ def limited():
 @posix
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["here", "2 workers"])
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, workers):
-    command = [*CGRSP, *"compare --day quiet --policies fifo,spt --seeds 150 --out results".split(), *workers]
+    command = [
+        *CGRSP,
+        *"compare --day quiet --policies fifo,spt --seeds 150 --out results".split(),
+        *workers,
+    ]
     options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": False, "timeout": 60}
-    done = subprocess.run(command, preexec_fn=limited, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, **options)
+    done = subprocess.run(
+        command, preexec_fn=limited, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, **options
+    )
     assert (done.returncode, done.stdout) == (2, "")
     [line] = [line for line in done.stderr.splitlines() if line != "cgrsp: results are in results"]
-    assert line == f"cgrsp compare: {Path('results', 'chunks', '000000.json')}: {os.strerror(errno.EFBIG)}"
+    assert (
+        line
+        == f"cgrsp compare: {Path('results', 'chunks', '000000.json')}: {os.strerror(errno.EFBIG)}"
+    )
     assert set(files(tmp_path)) == {"results/configuration.json", "results/manifest.json"}
     done = subprocess.run(command, **options)  # the limit is gone
     assert done.returncode == 0
@@ -896,11 +1129,17 @@ KILLED = "compare --day hectic --policies fifo,spt,rh --seeds 24 --workers 2 --o
 def killed(folder, enough):
     """A command that is killed, with its workers, as soon as so many tasks are finished."""
     command = subprocess.Popen(
-        [*CGRSP, *KILLED.split()], cwd=folder, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*CGRSP, *KILLED.split()],
+        cwd=folder,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         until = time.monotonic() + 60
-        while not enough(len(list(folder.glob("results/chunks/*.json")))) and time.monotonic() < until:
+        while (
+            not enough(len(list(folder.glob("results/chunks/*.json")))) and time.monotonic() < until
+        ):
             assert command.poll() is None, "it ended before it was killed"
             time.sleep(0.002)
     finally:
@@ -909,7 +1148,14 @@ def killed(folder, enough):
 
 
 def finished(folder):
-    done = subprocess.run([*CGRSP, *KILLED.split()], cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [*CGRSP, *KILLED.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, "cgrsp: results are in results\n")
     return done.stdout
 
@@ -925,12 +1171,16 @@ def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
     kept = files(whole)
     assert 2 <= len(left) < len(times(whole / "results"))  # it was not finished
     assert again == once
-    assert files(stopped) == kept  # the command in manifest.json, too: it is the same one in another folder
-    assert left.items() <= times(stopped / "results").items()  # what was finished was not made again
+    # the command in manifest.json, too: it is the same one in another folder
+    assert files(stopped) == kept
+    # what was finished was not made again
+    assert left.items() <= times(stopped / "results").items()
     assert json.loads(kept["results/manifest.json"])["command"].endswith(f" {KILLED}")
 
 
-def test_the_source_is_told_alike_from_a_checkout_and_from_a_wheel_which_carries_the_lectures(tmp_path):
+def test_the_source_is_told_alike_from_a_checkout_and_from_a_wheel_which_carries_the_lectures(
+    tmp_path,
+):
     package = Path(cg.__file__).parent
     copy = tmp_path / "cgrsp_simpy"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,4 +1,6 @@
-"""Studies: failed runs, precision, sweeps, months, what is said of the differences, and the progress bar."""
+"""Studies: failed runs, precision, sweeps, months, what is said of the differences, and
+the progress bar.
+"""
 
 import csv
 import functools
@@ -90,15 +92,35 @@ def unlucky(scenario, seeds):
 @pytest.mark.parametrize(
     ("looked_up", "words"),
     [
-        (lambda study: study.values("fifo", "wait_mn"), "unknown figure 'wait_mn'; did you mean 'wait_min'?"),
-        (lambda study: study.values("fiffo", "wait_min"), "unknown policy 'fiffo'; did you mean 'fifo'?"),
+        (
+            lambda study: study.values("fifo", "wait_mn"),
+            "unknown figure 'wait_mn'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: study.values("fiffo", "wait_min"),
+            "unknown policy 'fiffo'; did you mean 'fifo'?",
+        ),
         (lambda study: study.means()["ss"], "unknown policy 'ss'"),
-        (lambda study: study.means()["spt"]["mis_pct"], "unknown figure 'mis_pct'; did you mean 'miss_pct'?"),
-        (lambda study: study.differences()["fifo"], r"unknown policy 'fifo' \(allowed: spt\)"),  # the one compared with
-        (lambda study: study.differences()["spt"]["jobs"], "unknown figure 'jobs'"),  # is not tested
-        (lambda study: study.tests()["spt"]["waitmin"], "unknown figure 'waitmin'; did you mean 'wait_min'?"),
-        (lambda study: cg.plots.policy_bars(study, "wait_mn"), "unknown metric 'wait_mn'; did you mean 'wait_min'?"),
-        (lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"), "unknown metric 'wait_mn'; did you mean 'wait_min'?"),
+        (
+            lambda study: study.means()["spt"]["mis_pct"],
+            "unknown figure 'mis_pct'; did you mean 'miss_pct'?",
+        ),
+        # the one compared with
+        (lambda study: study.differences()["fifo"], r"unknown policy 'fifo' \(allowed: spt\)"),
+        # is not tested
+        (lambda study: study.differences()["spt"]["jobs"], "unknown figure 'jobs'"),
+        (
+            lambda study: study.tests()["spt"]["waitmin"],
+            "unknown figure 'waitmin'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: cg.plots.policy_bars(study, "wait_mn"),
+            "unknown metric 'wait_mn'; did you mean 'wait_min'?",
+        ),
+        (
+            lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"),
+            "unknown metric 'wait_mn'; did you mean 'wait_min'?",
+        ),
     ],
 )
 @pytest.mark.parametrize("kind", ["compare", "month"])
@@ -158,13 +180,16 @@ def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
     assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
     assert all("raised SystemExit" in row["error"] for row in study.failures)
     assert same(
-        [row for row in study.rows if row["policy"] != policy.__name__], cg.compare(quiet, ["fifo", "spt"], range(2)).rows
+        [row for row in study.rows if row["policy"] != policy.__name__],
+        cg.compare(quiet, ["fifo", "spt"], range(2)).rows,
     )
     with pytest.raises(cg.PolicyError, match="raised SystemExit"):
         cg.simulate(quiet, policy)
 
 
-def test_a_policy_that_leaves_the_program_does_not_end_a_command_with_status_0(tmp_path, monkeypatch, capsys):
+def test_a_policy_that_leaves_the_program_does_not_end_a_command_with_status_0(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text("def rule(view):\n    raise SystemExit(0)\n")
     assert main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 1
@@ -194,11 +219,16 @@ def test_a_run_that_fails_is_a_row_with_its_error(failed):
 
 def test_the_other_rows_of_a_study_with_a_failure_are_intact(failed):
     rest = [row for row in failed.rows if row not in failed.failures]
-    assert [(row["policy"], row["seed"]) for row in failed.rows] == [(p, s) for p in ("fifo", "rule", "spt") for s in range(3, 9)]
+    assert [(row["policy"], row["seed"]) for row in failed.rows] == [
+        (p, s) for p in ("fifo", "rule", "spt") for s in range(3, 9)
+    ]
     assert len(rest) == 17
     for row in rest:
         policy = "spt" if row["policy"] == "spt" else "fifo"
-        assert same([row], [{**cg.compare(normal, [policy], [row["seed"]]).rows[0], "policy": row["policy"]}])
+        assert same(
+            [row],
+            [{**cg.compare(normal, [policy], [row["seed"]]).rows[0], "policy": row["policy"]}],
+        )
 
 
 def test_means_and_differences_leave_the_failed_run_out(failed):
@@ -214,7 +244,10 @@ def test_means_and_differences_leave_the_failed_run_out(failed):
 def test_the_table_shows_the_smaller_number_and_ends_with_the_failure(failed):
     lines = str(failed).splitlines()
     assert lines[-2] == ""
-    assert lines[-1] == f"1 of 18 runs failed; the first: policy rule, seed 4: {failed.failures[0]['error']}"
+    assert (
+        lines[-1]
+        == f"1 of 18 runs failed; the first: policy rule, seed 4: {failed.failures[0]['error']}"
+    )
     shown = [line for line in lines if line.startswith("rule")]
     assert len(shown) == 2  # means and differences
     assert [line.count("(n 5)") for line in shown] == [6, 4]
@@ -226,7 +259,9 @@ def test_files_tell_of_the_failure(failed, tmp_path):
     failed.to_json(tmp_path / "summary.json")
     rows = rows_of((tmp_path / "rows.csv").read_text())
     assert [bool(row["error"]) for row in rows] == [row in failed.failures for row in failed.rows]
-    assert [row["wait_min"] == "" for row in rows] == [row in failed.failures for row in failed.rows]
+    assert [row["wait_min"] == "" for row in rows] == [
+        row in failed.failures for row in failed.rows
+    ]
     assert json.loads((tmp_path / "summary.json").read_text())["failures"] == failed.failures
     assert "failures" not in cg.compare(normal, ["fifo"], range(2)).as_dict()
 
@@ -247,14 +282,18 @@ FAILING = [
 
 
 @pytest.mark.parametrize(("line", "number", "where"), FAILING, ids=["compare", "sweep"])
-def test_a_command_with_failures_ends_with_status_1(line, number, where, tmp_path, monkeypatch, capsys, caplog):
+def test_a_command_with_failures_ends_with_status_1(
+    line, number, where, tmp_path, monkeypatch, capsys, caplog
+):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(RULES)
     assert main(line.split()) == 1
     out, err = capsys.readouterr()
     assert (err, caplog.messages) == ("", [])  # the table says it
     told = out.splitlines()[-1]
-    assert told.startswith(f"{number} runs failed; the first: policy my_rules.py:rule, {where}: PolicyError: ")
+    assert told.startswith(
+        f"{number} runs failed; the first: policy my_rules.py:rule, {where}: PolicyError: "
+    )
     assert told.endswith("KeyError: 'lost'")
 
 
@@ -262,10 +301,14 @@ def test_a_command_with_failures_ends_with_status_1(line, number, where, tmp_pat
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)
     command = [*CGRSP, *FAILING[0][0].split(), "--format", form]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 1
     [told] = done.stderr.splitlines()
-    assert told.startswith("cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1: PolicyError: ")
+    assert told.startswith(
+        "cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1: PolicyError: "
+    )
     if form == "json":
         assert [row["seed"] for row in json.loads(done.stdout)["failures"]] == [1]
     else:
@@ -298,11 +341,17 @@ def test_where_no_run_of_a_policy_succeeds_there_are_no_numbers(policies, seeds)
         assert set(value.values()) == {None}
 
 
-@pytest.mark.parametrize("policies", [[never], [never, unlucky(normal, range(9))]], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "policies", [[never], [never, unlucky(normal, range(9))]], ids=["one", "two"]
+)
 def test_where_every_run_fails_the_table_still_says_so(policies):
     study = cg.compare(normal, policies, range(2))
     number = 2 * len(policies)
-    assert str(study).splitlines()[-1].startswith(f"{number} of {number} runs failed; the first: policy never, seed 0: ")
+    assert (
+        str(study)
+        .splitlines()[-1]
+        .startswith(f"{number} of {number} runs failed; the first: policy never, seed 0: ")
+    )
     assert study.figures == []
     assert json.loads(study.json())["policies"]["never"] == {}
 
@@ -327,7 +376,9 @@ class Jobless:
 )
 def test_a_seed_whose_jobs_cannot_be_made_is_a_failed_run_of_each_policy(policies):
     study = cg.compare(cg.Scenario("own", Jobless()), policies, range(3))
-    assert study.failures == [{"policy": policy, "seed": 1, "error": "RuntimeError: no jobs"} for policy in policies]
+    assert study.failures == [
+        {"policy": policy, "seed": 1, "error": "RuntimeError: no jobs"} for policy in policies
+    ]
     assert len(study.rows) == 3 * len(policies)
 
 
@@ -348,7 +399,8 @@ def test_a_point_of_a_sweep_at_which_every_run_fails_is_shown(slots):
     assert len(study.failures) == 2
     other = 5 - slots
     assert any(
-        line.split()[:3] == [str(other), "rule", f"{study.at(slots=other).means()['rule']['wait_min'].mean:.2f}"]
+        line.split()[:3]
+        == [str(other), "rule", f"{study.at(slots=other).means()['rule']['wait_min'].mean:.2f}"]
         for line in lines
     )
 
@@ -358,7 +410,9 @@ def test_a_month_with_a_failed_day_is_a_failed_month():
     rule = unlucky(quiet, [days[1].seed])
     study = cg.month({"quiet": 1.0}, ["fifo", rule], 3, 3)
     assert [(row["policy"], row["seed"]) for row in study.failures] == [("rule", 1)]
-    assert study.failures[0]["error"].startswith(f"day 2 (quiet, seed {days[1].seed}): PolicyError: policy 'rule' at t = ")
+    assert study.failures[0]["error"].startswith(
+        f"day 2 (quiet, seed {days[1].seed}): PolicyError: policy 'rule' at t = "
+    )
     assert [(row["replication"], row["day"]) for row in study.days if "error" in row] == [(1, 2)]
     assert same(study.rows[:3], cg.month({"quiet": 1.0}, ["fifo"], 3, 3).rows)
     assert study.means()["rule"]["wait_min"].n == 2
@@ -367,14 +421,17 @@ def test_a_month_with_a_failed_day_is_a_failed_month():
 # ---- the run behind a row ----
 
 
-@pytest.mark.parametrize("policy", ["random", "rh:reserve=2", unlucky(normal, [])], ids=["name", "text", "function"])
+@pytest.mark.parametrize(
+    "policy", ["random", "rh:reserve=2", unlucky(normal, [])], ids=["name", "text", "function"]
+)
 def test_the_run_behind_a_row_is_the_same_to_the_bit(policy):
     study = cg.compare(normal, ["fifo", policy], range(5, 8))
     label = policy if isinstance(policy, str) else "rule"
     run, alone = study.run(label, 6), cg.simulate(normal, policy, 6)
     assert np.array_equal(run.jobs, alone.jobs)
     assert same(
-        [{"policy": label, "seed": 6, **run.summary()}], [row for row in study.rows if (row["policy"], row["seed"]) == (label, 6)]
+        [{"policy": label, "seed": 6, **run.summary()}],
+        [row for row in study.rows if (row["policy"], row["seed"]) == (label, 6)],
     )
 
 
@@ -390,14 +447,17 @@ def test_a_run_of_a_policy_that_is_not_there_is_refused(failed):
 
 def test_the_run_behind_a_day_of_a_month_is_the_same_to_the_bit():
     study = cg.month({"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], 4, 2, first_seed=3)
-    [row] = [row for row in study.days if (row["policy"], row["replication"], row["day"]) == ("rh", 4, 2)]
+    [row] = [
+        row for row in study.days if (row["policy"], row["replication"], row["day"]) == ("rh", 4, 2)
+    ]
     run = study.run("rh", 4, 2)
     assert np.array_equal(run.jobs, cg.simulate(cg.day(row["kind"]), "rh", row["seed"]).jobs)
     assert same([run.summary()], [{name: row[name] for name in run.summary()}])
 
 
 @pytest.mark.parametrize(
-    ("where", "words"), [(("rhh", 0, 1), "unknown policy 'rhh'"), (("rh", 2, 1), "day"), (("rh", 0, 3), "day")]
+    ("where", "words"),
+    [(("rhh", 0, 1), "unknown policy 'rhh'"), (("rh", 2, 1), "day"), (("rh", 0, 3), "day")],
 )
 def test_a_day_that_is_not_in_the_study_is_refused(where, words):
     study = cg.month({"quiet": 1.0}, ["rh"], 2, 2)
@@ -436,7 +496,10 @@ def test_the_added_seeds_follow_the_greatest():
 
 def test_a_precision_that_is_there_adds_nothing():
     assert cg.compare(busy, ["fifo", "spt"], range(4), precision=50).seeds == list(range(4))
-    assert cg.compare(quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}).seeds == list(range(4))  # 0 ± 0
+    # 0 ± 0
+    assert cg.compare(quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}).seeds == list(
+        range(4)
+    )
     assert cg.compare(quiet, ["fifo"], range(4), precision={}).seeds == list(range(4))
 
 
@@ -445,7 +508,9 @@ def test_each_figure_has_its_own_precision():
     study = cg.compare(busy, ["fifo", "spt"], range(3), precision=wanted)
     for figure, width in wanted.items():
         assert max(widths(study, figure)) <= width
-        assert len(cg.compare(busy, ["fifo", "spt"], range(3), precision={figure: width}).seeds) <= len(study.seeds)
+        assert len(
+            cg.compare(busy, ["fifo", "spt"], range(3), precision={figure: width}).seeds
+        ) <= len(study.seeds)
     assert len(study.seeds) > 3
 
 
@@ -508,7 +573,10 @@ def test_a_precision_resumes(tmp_path, runs, monkeypatch):
     ],
 )
 def test_the_command_takes_a_precision(printed, text, precision):
-    out = printed(f"compare --day hectic --jobs-per-day 60 --policies fifo,spt --seeds 3 --precision {text} --format csv")
+    out = printed(
+        "compare --day hectic --jobs-per-day 60 --policies fifo,spt --seeds 3 --precision"
+        f" {text} --format csv"
+    )
     assert out == csv_text(cg.compare(busy, ["fifo", "spt"], range(3), precision=precision).rows)
 
 
@@ -516,24 +584,45 @@ def test_the_command_takes_a_precision(printed, text, precision):
 
 
 def test_a_sweep_is_the_cross_product_in_order():
-    study = cg.sweep({"slots": (2, 3), "name": "quiet", "tight_fraction": [0.5, 0.1]}, ["fifo", "spt"], range(2))
-    assert study.points == tuple({"slots": slots, "tight_fraction": share} for slots in (2, 3) for share in (0.5, 0.1))
+    study = cg.sweep(
+        {"slots": (2, 3), "name": "quiet", "tight_fraction": [0.5, 0.1]}, ["fifo", "spt"], range(2)
+    )
+    assert study.points == tuple(
+        {"slots": slots, "tight_fraction": share} for slots in (2, 3) for share in (0.5, 0.1)
+    )
     assert [point for point, _ in study] == list(study.points)
     keys = [(row["slots"], row["tight_fraction"], row["policy"], row["seed"]) for row in study.rows]
-    assert keys == [(n, share, p, s) for n in (2, 3) for share in (0.5, 0.1) for p in ("fifo", "spt") for s in (0, 1)]
-    assert list(study.rows[0]) == ["slots", "tight_fraction", *cg.compare(quiet, ["fifo"], [0]).rows[0]]
+    assert keys == [
+        (n, share, p, s)
+        for n in (2, 3)
+        for share in (0.5, 0.1)
+        for p in ("fifo", "spt")
+        for s in (0, 1)
+    ]
+    assert list(study.rows[0]) == [
+        "slots",
+        "tight_fraction",
+        *cg.compare(quiet, ["fifo"], [0]).rows[0],
+    ]
     assert study.policies == ["fifo", "spt"]
 
 
 @pytest.mark.parametrize(
-    "values", [[2, 4], (2, 4), range(2, 5, 2), {2: 0, 4: 0}, (slots for slots in (2, 4))], ids=lambda it: type(it).__name__
+    "values",
+    [[2, 4], (2, 4), range(2, 5, 2), {2: 0, 4: 0}, (slots for slots in (2, 4))],
+    ids=lambda it: type(it).__name__,
 )
 def test_a_grid_takes_any_values(values):
-    assert [row["slots"] for row in cg.sweep({"name": "quiet", "slots": values}, ["fifo"], [0]).rows] == [2, 4]
+    assert [
+        row["slots"] for row in cg.sweep({"name": "quiet", "slots": values}, ["fifo"], [0]).rows
+    ] == [2, 4]
 
 
 def test_a_grid_takes_an_array():
-    assert [row["slots"] for row in cg.sweep({"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]).rows] == [2, 3]
+    assert [
+        row["slots"]
+        for row in cg.sweep({"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]).rows
+    ] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -543,7 +632,9 @@ def test_a_grid_takes_an_array():
             partial(cg.compare, cg.day("quiet", jobs=np.int64(5)), ["fifo"], [0]),
             id="compare",
         ),
-        pytest.param(partial(cg.sweep, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]), id="sweep"),
+        pytest.param(
+            partial(cg.sweep, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]), id="sweep"
+        ),
         pytest.param(partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"),
     ],
 )
@@ -552,7 +643,11 @@ def test_numbers_of_numpy_go_into_a_results_directory(study, tmp_path):
 
 
 def test_each_point_is_a_comparison_of_its_own():
-    study = cg.sweep({"name": "hectic", "jobs": 60, "slots": [2, 4], "tight_fraction": [0.1, 0.5]}, ["edf", "random"], range(3))
+    study = cg.sweep(
+        {"name": "hectic", "jobs": 60, "slots": [2, 4], "tight_fraction": [0.1, 0.5]},
+        ["edf", "random"],
+        range(3),
+    )
     assert len(study.studies) == 4
     for point, found in study:
         alone = cg.compare(cg.day("hectic", jobs=60, **point), ["edf", "random"], range(3))
@@ -563,7 +658,9 @@ def test_each_point_is_a_comparison_of_its_own():
 
 
 def test_a_point_is_found_by_what_varies():
-    study = cg.sweep({"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0])
+    study = cg.sweep(
+        {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0]
+    )
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
     for where in ({"slots": 3}, {}, {"slots": 4}):
         with pytest.raises(cg.InputError, match=r"at\(=.*must be one of the points .*'slots': 2"):
@@ -572,28 +669,43 @@ def test_a_point_is_found_by_what_varies():
 
 def test_a_parameter_of_a_policy_is_that_of_its_text():
     study = cg.sweep(
-        {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]}, ["fifo", "rh", "rh:gate=0.5"], range(3)
+        {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]},
+        ["fifo", "rh", "rh:gate=0.5"],
+        range(3),
     )
     for point, found in study:
         text = f"rh:reserve={point['rh:reserve']},gate={point['rh:gate']}"
         alone = cg.compare(cg.day("surge", jobs=60), ["fifo", text, "rh:gate=0.5"], range(3))
-        assert same(found.rows, [{**row, "policy": "rh" if row["policy"] == text else row["policy"]} for row in alone.rows])
+        assert same(
+            found.rows,
+            [
+                {**row, "policy": "rh" if row["policy"] == text else row["policy"]}
+                for row in alone.rows
+            ],
+        )
         assert np.array_equal(found.run("rh", 1).jobs, alone.run(text, 1).jobs)
     means = {tuple(point.values()): found.means()["rh"]["wait_min"].mean for point, found in study}
     assert means[2, 5.0] != means[0, 5.0]  # the reserve does matter there
 
 
 def test_a_policy_that_has_parameters_takes_another():
-    study = cg.sweep({"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]}, ["rh:gate=5"], range(2))
+    study = cg.sweep(
+        {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]}, ["rh:gate=5"], range(2)
+    )
     alone = cg.compare(cg.day("surge", jobs=60), ["rh:gate=5,reserve=2"], range(2))
-    assert study.at(**{"rh:gate=5:reserve": 2}).means()["rh:gate=5"] == alone.means()["rh:gate=5,reserve=2"]
+    assert (
+        study.at(**{"rh:gate=5:reserve": 2}).means()["rh:gate=5"]
+        == alone.means()["rh:gate=5,reserve=2"]
+    )
 
 
 def test_a_scenario_may_stay_as_it_is():
     study = cg.sweep({"rh:reserve": [0, 2]}, ["rh"], range(2), normal)
     alone = cg.compare(normal, ["rh:reserve=2"], range(2))
     assert study.at(**{"rh:reserve": 2}).means()["rh"] == alone.means()["rh:reserve=2"]
-    assert same(cg.sweep({}, ["fifo"], range(2), normal).rows, cg.compare(normal, ["fifo"], range(2)).rows)
+    assert same(
+        cg.sweep({}, ["fifo"], range(2), normal).rows, cg.compare(normal, ["fifo"], range(2)).rows
+    )
 
 
 def small(jobs, **more):
@@ -608,8 +720,16 @@ def small(jobs, **more):
             {"count": [5, 9]},
             lambda count: cg.day("normal", 2, jobs=count),
         ),
-        (partial(cg.day, "normal", jobs=9), {"slots": [2, 4]}, lambda slots: cg.day("normal", slots, jobs=9)),
-        (partial(cg.day, name="normal", jobs=9), {"slots": [2, 4]}, lambda slots: cg.day("normal", slots, jobs=9)),
+        (
+            partial(cg.day, "normal", jobs=9),
+            {"slots": [2, 4]},
+            lambda slots: cg.day("normal", slots, jobs=9),
+        ),
+        (
+            partial(cg.day, name="normal", jobs=9),
+            {"slots": [2, 4]},
+            lambda slots: cg.day("normal", slots, jobs=9),
+        ),
         (small, {"jobs": 9, "slots": [2, 4]}, lambda slots: cg.day("surge", slots, jobs=9)),
     ],
     ids=["a function", "a partial", "a partial by name", "any keywords"],
@@ -622,11 +742,16 @@ def test_a_scenario_may_come_from_a_function_of_ones_own(scenario, grid, expecte
 
 
 def test_runs_that_points_share_are_run_once(runs):
-    study = cg.sweep({"name": "quiet", "slots": [2, 3], "rh:reserve": [0, 1, 2]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(
+        {"name": "quiet", "slots": [2, 3], "rh:reserve": [0, 1, 2]}, ["fifo", "rh"], range(2)
+    )
     assert len(study.rows) == 2 * 3 * 2 * 2
     assert len(runs) == 2 * 2 + 2 * 3 * 2  # FIFO has no reserve
     for slots in (2, 3):
-        waits = {tuple(study.at(slots=slots, **{"rh:reserve": n}).values("fifo", "wait_min")) for n in range(3)}
+        waits = {
+            tuple(study.at(slots=slots, **{"rh:reserve": n}).values("fifo", "wait_min"))
+            for n in range(3)
+        }
         assert len(waits) == 1
 
 
@@ -635,7 +760,12 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
     title, head, *lines = str(study).splitlines()
     assert title == "quiet: mean of 2 seeds ± 95 % half width"
     assert head.split()[:3] == ["slots", "policy", "wait_min"]
-    assert [line.split()[:2] for line in lines] == [["2", "fifo"], ["2", "rh"], ["3", "fifo"], ["3", "rh"]]
+    assert [line.split()[:2] for line in lines] == [
+        ["2", "fifo"],
+        ["2", "rh"],
+        ["3", "fifo"],
+        ["3", "rh"],
+    ]
     assert f"{study.at(slots=3).means()['rh']['wait_min'].mean:.2f} ±" in lines[-1]
     one = cg.sweep({"name": ["quiet", "normal"]}, ["fifo"], [0])
     assert str(one).splitlines()[0] == "quiet, normal: 1 seed (an interval needs two)"
@@ -652,7 +782,9 @@ def test_a_sweep_as_json_holds_a_comparison_a_point():
 @pytest.mark.parametrize("name", ["policy", "seed", "cost_usd", "error"])
 def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
     try:
-        study = cg.sweep({name: [1, 2]}, ["fifo"], [7], lambda **more: cg.day("quiet", slots=more[name]))
+        study = cg.sweep(
+            {name: [1, 2]}, ["fifo"], [7], lambda **more: cg.day("quiet", slots=more[name])
+        )
     except cg.InputError as error:
         assert repr(name) in str(error)
     else:
@@ -662,22 +794,35 @@ def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
 
 def test_the_command_sweeps(printed):
     line = "sweep name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
-    study = cg.sweep({"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(
+        {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2)
+    )
     assert printed(line) == f"{study}\n"
     assert printed(f"{line} --format csv") == csv_text(study.rows)
     assert json.loads(printed(f"{line} --format json")) == json.loads(study.json())
 
 
 def test_the_command_reads_values_as_what_they_are(printed):
-    line = "sweep name=quiet,normal jobs=9 free_types=true,false clock=printed tight_fraction=0.5 --policies spt --seeds 1"
-    grid = {"name": ["quiet", "normal"], "jobs": [9], "free_types": [True, False], "clock": ["printed"], "tight_fraction": [0.5]}
+    line = (
+        "sweep name=quiet,normal jobs=9 free_types=true,false clock=printed tight_fraction=0.5"
+        " --policies spt --seeds 1"
+    )
+    grid = {
+        "name": ["quiet", "normal"],
+        "jobs": [9],
+        "free_types": [True, False],
+        "clock": ["printed"],
+        "tight_fraction": [0.5],
+    }
     assert printed(f"{line} --format csv") == csv_text(cg.sweep(grid, ["spt"], [0]).rows)
 
 
 def test_the_command_sweeps_a_hectic_day_unless_told(printed):
     rows = rows_of(printed("sweep jobs=9,10 --policies fifo --seeds 1 --format csv"))
     assert "name" not in rows[0]
-    waits = [cg.simulate(cg.day("hectic", jobs=jobs), "fifo").summary()["wait_min"] for jobs in (9, 10)]
+    waits = [
+        cg.simulate(cg.day("hectic", jobs=jobs), "fifo").summary()["wait_min"] for jobs in (9, 10)
+    ]
     assert [float(row["wait_min"]) for row in rows] == waits
 
 
@@ -709,20 +854,27 @@ def test_a_month_is_the_same_among_others(months):
     alone = cg.month(MIX, ["rh:reserve=2", "fifo"], 8, 1, first_seed=6, scenario=day_of)
     days = [row for row in months.days if row["replication"] == 6]
     assert same(alone.days[:8], [row for row in days if row["policy"] == "rh:reserve=2"])
-    assert same(alone.rows[1:], [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)])
+    assert same(
+        alone.rows[1:], [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)]
+    )
 
 
 def test_kinds_follow_the_mix():
     kinds = [each.kind for each in days_of(MIX, 3000, 0)]
     counts = [kinds.count(kind) for kind in MIX]
     assert stats.chisquare(counts, [3000 * share for share in MIX.values()]).pvalue > 0.001
-    assert stats.chisquare(counts, [3000 * share for share in (0.5, 0.4, 0.1)]).pvalue < 1e-6  # another mix is seen
+    # another mix is seen
+    assert stats.chisquare(counts, [3000 * share for share in (0.5, 0.4, 0.1)]).pvalue < 1e-6
 
 
 def test_kinds_follow_the_mix_over_many_months():
-    kinds = [each.kind for replication in range(150) for each in days_of(cg.THESIS_MIX, 20, replication)]
+    kinds = [
+        each.kind for replication in range(150) for each in days_of(cg.THESIS_MIX, 20, replication)
+    ]
     counts = [kinds.count(kind) for kind in cg.THESIS_MIX]
-    assert stats.chisquare(counts, [3000 * share for share in cg.THESIS_MIX.values()]).pvalue > 0.001
+    assert (
+        stats.chisquare(counts, [3000 * share for share in cg.THESIS_MIX.values()]).pvalue > 0.001
+    )
     wrong = [3000 * share for share in (0.25, 0.5, 0.15, 0.1)]
     assert stats.chisquare(counts, wrong).pvalue < 1e-6
 
@@ -732,14 +884,24 @@ def test_every_day_is_a_run_of_its_own(months):
     for row in months.days:
         run = cg.simulate(day_of(row["kind"]), row["policy"], row["seed"])
         assert same(
-            [{name: value for name, value in row.items() if name not in ("policy", "replication", "day", "kind", "seed")}],
+            [
+                {
+                    name: value
+                    for name, value in row.items()
+                    if name not in ("policy", "replication", "day", "kind", "seed")
+                }
+            ],
             [run.summary()],
         )
 
 
 def test_every_policy_meets_the_same_days(months):
     days = [
-        [(row["replication"], row["day"], row["kind"], row["seed"]) for row in months.days if row["policy"] == policy]
+        [
+            (row["replication"], row["day"], row["kind"], row["seed"])
+            for row in months.days
+            if row["policy"] == policy
+        ]
         for policy in months.policies
     ]
     assert days[0] == [tuple(each) for seed in (5, 6, 7) for each in days_of(MIX, 8, seed)]
@@ -747,7 +909,11 @@ def test_every_policy_meets_the_same_days(months):
 
 
 def days_behind(study, row):
-    return [each for each in study.days if (each["policy"], each["replication"]) == (row["policy"], row["seed"])]
+    return [
+        each
+        for each in study.days
+        if (each["policy"], each["replication"]) == (row["policy"], row["seed"])
+    ]
 
 
 def weighted(days, figure, weights):
@@ -764,20 +930,30 @@ def test_figures_of_a_month_are_those_of_its_jobs(months):
             assert row[figure] == pytest.approx(weighted(days, figure, jobs), rel=1e-12)
         assert row["cost_usd"] == pytest.approx(sum(each["cost_usd"] for each in days), rel=1e-12)
         held = [len(day_of(each["kind"]).slots) * each["makespan_h"] for each in days]
-        assert row["utilisation_pct"] == pytest.approx(weighted(days, "utilisation_pct", held), rel=1e-12)
-        assert row["wait_min"] != pytest.approx(weighted(days, "wait_min", None), rel=1e-3)  # not a mean over days
-        assert row["utilisation_pct"] != pytest.approx(weighted(days, "utilisation_pct", None), rel=1e-3)
+        assert row["utilisation_pct"] == pytest.approx(
+            weighted(days, "utilisation_pct", held), rel=1e-12
+        )
+        # not a mean over days
+        assert row["wait_min"] != pytest.approx(weighted(days, "wait_min", None), rel=1e-3)
+        assert row["utilisation_pct"] != pytest.approx(
+            weighted(days, "utilisation_pct", None), rel=1e-3
+        )
 
 
 def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
     for row in months.rows:
-        records = [months.run(row["policy"], row["seed"], each["day"]).jobs for each in days_behind(months, row)]
+        records = [
+            months.run(row["policy"], row["seed"], each["day"]).jobs
+            for each in days_behind(months, row)
+        ]
         jobs = np.concatenate(records)
         late = jobs["finish_s"] > jobs["deadline_s"]
         assert row["miss_pct"] == pytest.approx(100 * late.mean(), rel=1e-12)
         assert row["tight_miss_pct"] == pytest.approx(100 * late[jobs["tight"]].mean(), rel=1e-12)
         assert row["loose_miss_pct"] == pytest.approx(100 * late[~jobs["tight"]].mean(), rel=1e-12)
-        assert row["wait_min"] == pytest.approx((jobs["start_s"] - jobs["submit_s"]).mean() / 60, rel=1e-12)
+        assert row["wait_min"] == pytest.approx(
+            (jobs["start_s"] - jobs["submit_s"]).mean() / 60, rel=1e-12
+        )
 
 
 def test_some_job_of_the_months_misses(months):
@@ -795,7 +971,14 @@ def test_months_are_compared_as_days_are(months):
 def test_the_command_compares_months(printed):
     line = "month --mix quiet=0.9,normal=0.1 --days 3 --replications 2 --first-seed 4 --slots 3"
     line += " --policies fifo,rh:reserve=2,gate=0.9"
-    study = cg.month({"quiet": 0.9, "normal": 0.1}, ["fifo", "rh:reserve=2,gate=0.9"], 3, 2, 4, partial(cg.day, slots=3))
+    study = cg.month(
+        {"quiet": 0.9, "normal": 0.1},
+        ["fifo", "rh:reserve=2,gate=0.9"],
+        3,
+        2,
+        4,
+        partial(cg.day, slots=3),
+    )
     assert printed(line) == f"{study}\n"
     assert printed(f"{line} --format csv") == csv_text(study.rows)
     assert printed(f"{line} --format json") == study.json()
@@ -825,7 +1008,9 @@ def test_the_tests_are_those_of_the_values(study):
             assert value["ci95"] == pytest.approx(list(t.confidence_interval()), rel=1e-9)
             assert value["wilcoxon_p"] == statistics.paired_test(ours, first).wilcoxon_p
             assert value["d"] == pytest.approx(statistics.cohens_d(ours, first), rel=1e-9)
-            assert value["d_paired"] == pytest.approx(statistics.cohens_d_paired(ours, first), rel=1e-9)
+            assert value["d_paired"] == pytest.approx(
+                statistics.cohens_d_paired(ours, first), rel=1e-9
+            )
             assert value["n"] == 12
             assert "note" not in value
 
@@ -849,7 +1034,10 @@ def test_stars_are_those_of_the_adjusted_p_values(study):
     lines = {line.split()[0]: line for line in str(study).splitlines()[7:] if line}
     for policy, row in told(study).items():
         shown = re.findall(r"[+-][\d.]+ ± *[\d.]+(?: (\*+))?", lines[policy])
-        assert shown == ["*" * sum(value["p_holm"] < limit for limit in (0.05, 0.01, 0.001)) for value in row.values()]
+        assert shown == [
+            "*" * sum(value["p_holm"] < limit for limit in (0.05, 0.01, 0.001))
+            for value in row.values()
+        ]
         stars += sum(map(len, shown))
     assert stars > 9
 
@@ -871,13 +1059,21 @@ def test_one_seed_has_no_interval_and_says_so():
     wait = told(study)["spt"]["wait_min"]
     assert wait["mean"] == study.values("spt", "wait_min")[0] - study.values("fifo", "wait_min")[0]
     assert wait.pop("note") == "fewer than 2 pairs"
-    assert [wait[name] for name in ("t", "p", "p_holm", "wilcoxon_p", "d", "d_paired", "ci95")] == [*[None] * 6, [None, None]]
+    assert [wait[name] for name in ("t", "p", "p_holm", "wilcoxon_p", "d", "d_paired", "ci95")] == [
+        *[None] * 6,
+        [None, None],
+    ]
 
 
 def test_differences_that_are_all_zero_are_noted():
     twin = cg.ListPolicy(cg.rules.by_submission, cg.rules.first_idle, name="twin")
     wait = told(cg.compare(normal, [twin, unlucky(normal, [])], range(6)))["rule"]["wait_min"]
-    assert (wait["mean"], wait["p"], wait["t"], wait["note"]) == (0, 1, None, "all differences are zero")
+    assert (wait["mean"], wait["p"], wait["t"], wait["note"]) == (
+        0,
+        1,
+        None,
+        "all differences are zero",
+    )
 
 
 # ---- bad input ----
@@ -892,7 +1088,9 @@ def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
 
 
 def over_months(mix=None, **more):
-    return cg.month(mix or {"quiet": 1.0}, **{"policies": ["fifo"], "days": 2, "replications": 2, **more})
+    return cg.month(
+        mix or {"quiet": 1.0}, **{"policies": ["fifo"], "days": 2, "replications": 2, **more}
+    )
 
 
 def two(a, b):
@@ -912,53 +1110,112 @@ BAD = [
     wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),  # a truth value
     wrong(lambda: compared(precision="0.05"), "precision", "'0.05'"),  # a text
     wrong(lambda: compared(precision=[0.05]), "precision", "[0.05]"),  # a list
-    wrong(lambda: compared(precision={"wait_min": "x"}), "precision", "'x'", "number > 0"),  # a text
-    wrong(lambda: compared(precision={"waitmin": 1}), "precision", "'waitmin'", "mean 'wait_min'"),  # no figure; the nearest
-    wrong(lambda: compared(precision={"jobs": 1}), "precision", "'jobs'", "cost_usd"),  # a figure that is given
-    wrong(lambda: cg.compare(quiet, ["fifo"], [4], precision=1), "seeds", "[4]", "two or more"),  # no interval to begin with
-    wrong(lambda: swept({"slot": [2, 3]}), "'slot'", "mean 'slots'", "rh:<parameter>"),  # not a parameter; the nearest
-    wrong(lambda: swept({"name": "quiet", "slots": [2, 3, 2]}), "values of slots", "[2, 3, 2]", "different"),  # a value twice
-    wrong(lambda: swept({"name": "quiet", "slots": [2, 2.0]}), "values of slots", "[2, 2.0]", "different"),  # equal
-    wrong(lambda: swept({"name": "quiet", "slots": []}), "values of slots", "[]", "at least one"),  # none
+    # a text
+    wrong(lambda: compared(precision={"wait_min": "x"}), "precision", "'x'", "number > 0"),
+    # no figure; the nearest
+    wrong(lambda: compared(precision={"waitmin": 1}), "precision", "'waitmin'", "mean 'wait_min'"),
+    # a figure that is given
+    wrong(lambda: compared(precision={"jobs": 1}), "precision", "'jobs'", "cost_usd"),
+    # no interval to begin with
+    wrong(lambda: cg.compare(quiet, ["fifo"], [4], precision=1), "seeds", "[4]", "two or more"),
+    # not a parameter; the nearest
+    wrong(lambda: swept({"slot": [2, 3]}), "'slot'", "mean 'slots'", "rh:<parameter>"),
+    # a value twice
+    wrong(
+        lambda: swept({"name": "quiet", "slots": [2, 3, 2]}),
+        "values of slots",
+        "[2, 3, 2]",
+        "different",
+    ),
+    # equal
+    wrong(
+        lambda: swept({"name": "quiet", "slots": [2, 2.0]}),
+        "values of slots",
+        "[2, 2.0]",
+        "different",
+    ),
+    # none
+    wrong(lambda: swept({"name": "quiet", "slots": []}), "values of slots", "[]", "at least one"),
     wrong(lambda: swept({"slots": [2, 3]}), "grid", "missing", "'name'"),  # which day?
-    wrong(lambda: swept({"a": [2, 3]}, scenario=two), "grid", "missing", "'b'"),  # a function of one's own
-    wrong(lambda: swept({"a": [2], "b": 2, "c": 3}, scenario=two), "'c'", "allowed: a, b"),  # no such parameter
+    # a function of one's own
+    wrong(lambda: swept({"a": [2, 3]}, scenario=two), "grid", "missing", "'b'"),
+    # no such parameter
+    wrong(lambda: swept({"a": [2], "b": 2, "c": 3}, scenario=two), "'c'", "allowed: a, b"),
     wrong(lambda: swept({}), "grid", "missing", "'name'"),  # nothing at all
     wrong(lambda: swept({"name": "quiett"}), "day", "'quiett'", "mean 'quiet'"),  # a wrong value
-    wrong(lambda: swept({"name": "quiet", "slots": [2, 0]}), "slots", "0", "whole number >= 1"),  # the second is wrong
-    wrong(lambda: swept({"name": "quiet", "rh:reserve": [0]}, ["fifo"]), "'rh'", "allowed: fifo"),  # not among the policies
-    wrong(lambda: swept({"name": "quiet", "fifo:reserve": [0]}), "parameter of policy fifo", "'reserve'"),  # it has none
-    wrong(lambda: swept({"name": "quiet", "rh:reserv": [0]}), "'reserv'", "mean 'reserve'"),  # no such; the nearest
-    wrong(lambda: swept({"name": "quiet", "rh:reserve": [0, "x"]}), "reserve", "'x'", "whole number"),  # a text
-    wrong(lambda: swept({"name": "quiet", "rh:reserve": [0, -1]}), "reserve", "-1", "whole number >= 0"),  # negative
-    wrong(lambda: swept({"name": "quiet", "rh:reserve": [1]}, ["rh", "rh:reserve=1"]), "policies", "rh:reserve=1", "differ"),
-    wrong(lambda: swept({"name": "quiet", "never:x": [0]}, [never, "rh"]), "'never'", "allowed: rh"),  # a function has none
-    wrong(lambda: swept({"slot": [2, 3]}, scenario=quiet), "'slot'", "did you mean 'slots'"),  # no such parameter
+    # the second is wrong
+    wrong(lambda: swept({"name": "quiet", "slots": [2, 0]}), "slots", "0", "whole number >= 1"),
+    # not among the policies
+    wrong(lambda: swept({"name": "quiet", "rh:reserve": [0]}, ["fifo"]), "'rh'", "allowed: fifo"),
+    # it has none
+    wrong(
+        lambda: swept({"name": "quiet", "fifo:reserve": [0]}),
+        "parameter of policy fifo",
+        "'reserve'",
+    ),
+    # no such; the nearest
+    wrong(lambda: swept({"name": "quiet", "rh:reserv": [0]}), "'reserv'", "mean 'reserve'"),
+    # a text
+    wrong(
+        lambda: swept({"name": "quiet", "rh:reserve": [0, "x"]}), "reserve", "'x'", "whole number"
+    ),
+    # negative
+    wrong(
+        lambda: swept({"name": "quiet", "rh:reserve": [0, -1]}),
+        "reserve",
+        "-1",
+        "whole number >= 0",
+    ),
+    wrong(
+        lambda: swept({"name": "quiet", "rh:reserve": [1]}, ["rh", "rh:reserve=1"]),
+        "policies",
+        "rh:reserve=1",
+        "differ",
+    ),
+    # a function has none
+    wrong(
+        lambda: swept({"name": "quiet", "never:x": [0]}, [never, "rh"]), "'never'", "allowed: rh"
+    ),
+    # no such parameter
+    wrong(lambda: swept({"slot": [2, 3]}, scenario=quiet), "'slot'", "did you mean 'slots'"),
     wrong(lambda: swept([("slots", 2)]), "grid", "[('slots', 2)]", "mapping"),  # pairs
     wrong(lambda: swept("slots"), "grid", "'slots'", "mapping"),  # a text
     wrong(lambda: swept({3: [2]}), "3"),  # a number as a name
     wrong(lambda: swept({"name": "quiet"}, []), "policies", "[]", "at least one"),  # no policy
-    wrong(lambda: cg.sweep({"name": "quiet"}, ["fifo"], []), "seeds", "[]", "at least one"),  # no seed
-    wrong(lambda: swept({}, scenario="hectic"), "scenario", "'hectic'"),  # a name in place of a scenario
-    wrong(lambda: swept({"a": [2]}, scenario=lambda a: None), "scenario", "None"),  # nothing came of it
-    wrong(lambda: over_months({"quiet": 0.5, "normal": 0.4}), "mix", "(0.5, 0.4)", "sum to 1", "0.9"),  # too little
-    wrong(lambda: over_months({"quiet": 1.5, "normal": -0.5}), "mix", "1.5", "from 0 to 1"),  # no shares
+    # no seed
+    wrong(lambda: cg.sweep({"name": "quiet"}, ["fifo"], []), "seeds", "[]", "at least one"),
+    # a name in place of a scenario
+    wrong(lambda: swept({}, scenario="hectic"), "scenario", "'hectic'"),
+    # nothing came of it
+    wrong(lambda: swept({"a": [2]}, scenario=lambda a: None), "scenario", "None"),
+    # too little
+    wrong(
+        lambda: over_months({"quiet": 0.5, "normal": 0.4}), "mix", "(0.5, 0.4)", "sum to 1", "0.9"
+    ),
+    # no shares
+    wrong(lambda: over_months({"quiet": 1.5, "normal": -0.5}), "mix", "1.5", "from 0 to 1"),
     wrong(lambda: over_months({"quiet": NAN}), "mix", "nan", "from 0 to 1"),  # not a number
     wrong(lambda: over_months({"quiet": "1"}), "mix", "'1'", "from 0 to 1"),  # a text
-    wrong(lambda: over_months({"quiett": 1.0}), "day", "'quiett'", "mean 'quiet'"),  # not a day; the nearest
+    # not a day; the nearest
+    wrong(lambda: over_months({"quiett": 1.0}), "day", "'quiett'", "mean 'quiet'"),
     wrong(lambda: cg.month({}), "mix", "{}", "mapping"),  # none
     wrong(lambda: over_months(["quiet"]), "mix", "['quiet']", "mapping"),  # a list
-    wrong(lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet), "mix", "1"),  # numbers as names
-    wrong(lambda: over_months(scenario=lambda kind: None), "scenario", "None"),  # nothing came of it
+    # numbers as names
+    wrong(lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet), "mix", "1"),
+    # nothing came of it
+    wrong(lambda: over_months(scenario=lambda kind: None), "scenario", "None"),
     wrong(lambda: over_months(days=0), "days", "0", "whole number >= 1"),  # none
     wrong(lambda: over_months(days=1.5), "days", "1.5", "whole number >= 1"),  # a fraction
     wrong(lambda: over_months(replications=0), "replications", "0", "whole number >= 1"),  # none
-    wrong(lambda: over_months(replications="3"), "replications", "'3'", "whole number >= 1"),  # a text
+    # a text
+    wrong(lambda: over_months(replications="3"), "replications", "'3'", "whole number >= 1"),
     wrong(lambda: over_months(first_seed=-1), "first_seed", "-1", "whole number >= 0"),  # negative
-    wrong(lambda: over_months(policies=["fifoo"]), "policy", "'fifoo'", "mean 'fifo'"),  # not a policy; the nearest
+    # not a policy; the nearest
+    wrong(lambda: over_months(policies=["fifoo"]), "policy", "'fifoo'", "mean 'fifo'"),
     wrong(lambda: over_months(policies=[]), "policies", "[]", "at least one"),  # none
     wrong(lambda: compared(executor="2"), "executor", "'2'", "whole number >= 1"),  # a text
-    wrong(lambda: compared(executor=True), "executor", "True", "whole number >= 1"),  # a truth value
+    # a truth value
+    wrong(lambda: compared(executor=True), "executor", "True", "whole number >= 1"),
 ]
 
 
@@ -1001,9 +1258,12 @@ LINES = [
     ("month --seeds 3", ["--seeds"]),  # they are called replications
     ("compare --day quiet --precision x", ["--precision", "'x'", "miss_pct=0.1"]),  # a text
     ("compare --day quiet --precision 0", ["precision", "0", "number > 0"]),  # none
-    ("compare --day quiet --precision waitmin=0.1", ["precision", "'waitmin'", "mean 'wait_min'"]),  # no figure; the nearest
-    ("compare --day quiet --precision 0.1 --seeds 1", ["seeds", "[0]", "two or more"]),  # no interval to begin with
-    ("compare --day quiet --seeds 2 --precision 9,wait_min=8", ["wait_min", "twice"]),  # which of them?
+    # no figure; the nearest
+    ("compare --day quiet --precision waitmin=0.1", ["precision", "'waitmin'", "mean 'wait_min'"]),
+    # no interval to begin with
+    ("compare --day quiet --precision 0.1 --seeds 1", ["seeds", "[0]", "two or more"]),
+    # which of them?
+    ("compare --day quiet --seeds 2 --precision 9,wait_min=8", ["wait_min", "twice"]),
 ]
 
 
@@ -1042,7 +1302,9 @@ def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    with subprocess.Popen([*CGRSP, *line.split()], stdout=subprocess.DEVNULL, stderr=theirs) as command:
+    with subprocess.Popen(
+        [*CGRSP, *line.split()], stdout=subprocess.DEVNULL, stderr=theirs
+    ) as command:
         os.close(theirs)
         seen = b""
         try:
@@ -1056,6 +1318,8 @@ def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
 
 def test_without_a_terminal_nothing_is_said_of_progress():
     begin = time.monotonic()
-    done = subprocess.run([*CGRSP, *SECONDS[0].split()], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [*CGRSP, *SECONDS[0].split()], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert time.monotonic() - begin > 2  # a terminal would have seen it

@@ -1,4 +1,6 @@
-"""The thesis's tables: what is printed, which runs stand behind it, how it is judged, and how it is shown."""
+"""The thesis's tables: what is printed, which runs stand behind it, how it is judged, and
+how it is shown.
+"""
 
 import csv
 import html.parser
@@ -14,13 +16,31 @@ from cgrsp_simpy.analysis.statistics import cohens_d
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies.replicate import label
 from cgrsp_simpy.thesis import experiments, verdict
-from cgrsp_simpy.thesis.experiments import HECTIC, MONTH, TABLES, Measure, Source, average, composites, paired_t, pooled_d
+from cgrsp_simpy.thesis.experiments import (
+    HECTIC,
+    MONTH,
+    TABLES,
+    Measure,
+    Source,
+    average,
+    composites,
+    paired_t,
+    pooled_d,
+)
 from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, OPEN, Finding, Part, _told
 from cgrsp_simpy.thesis.notes import KNOWN
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.report import IDS, Report, make_report
 from cgrsp_simpy.thesis.runs import reproduce
-from cgrsp_simpy.thesis.verdict import Judged, Tally, composite_error, deviation, rounding, tally, z_score
+from cgrsp_simpy.thesis.verdict import (
+    Judged,
+    Tally,
+    composite_error,
+    deviation,
+    rounding,
+    tally,
+    z_score,
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +79,8 @@ def test_tables_that_share_runs_print_the_same_figures():
 
 def test_234_cells_of_means_are_counted_once_and_40_of_the_month():
     counted = {
-        id: sum(not cell.again and len(cell.measure.sources) == 1 for cell in TABLES[id].cells) for id in experiments.COUNTED
+        id: sum(not cell.again and len(cell.measure.sources) == 1 for cell in TABLES[id].cells)
+        for id in experiments.COUNTED
     }
     assert counted.pop("5.13") == 40
     assert sum(counted.values()) == 234
@@ -67,7 +88,9 @@ def test_234_cells_of_means_are_counted_once_and_40_of_the_month():
 
 
 def test_only_three_rows_are_counted_twice():
-    """Their figures stand in two tables to different decimals: 234 is the number that a perfect model is judged by."""
+    """Their figures stand in two tables to different decimals: 234 is the number that a perfect
+    model is judged by.
+    """
     seen = {}
     for id in experiments.COUNTED:
         for cell in TABLES[id].cells:
@@ -89,18 +112,36 @@ def test_cells_measure_what_their_place_says():
     assert source("5.2", "RH", "miss, %") == (HECTIC, "rh", "miss_pct")
     assert source("5.5", "surge", "CADR", "wait, min") == (cg.day("surge"), "cadr", "wait_min")
     assert source("5.6", "70 %", "SPT") == (cg.day("surge", tight_fraction=0.7), "spt", "miss_pct")
-    assert source("5.7", "C_max = 10", "RH", "miss, %") == (cg.day("hectic", slots=10), "rh", "miss_pct")
-    assert source("5.8", "theta = 60 s", "wait, min") == (HECTIC, "spt-rescue:threshold_s=60", "wait_min")
-    assert source("5.8", "theta = 600 s", "wait, min") == (HECTIC, "spt-rescue", "wait_min")  # the default: run once for all
+    assert source("5.7", "C_max = 10", "RH", "miss, %") == (
+        cg.day("hectic", slots=10),
+        "rh",
+        "miss_pct",
+    )
+    assert source("5.8", "theta = 60 s", "wait, min") == (
+        HECTIC,
+        "spt-rescue:threshold_s=60",
+        "wait_min",
+    )
+    # the default: run once for all
+    assert source("5.8", "theta = 600 s", "wait, min") == (HECTIC, "spt-rescue", "wait_min")
     assert source("5.9", "CR* = 1.5", "miss, %") == (HECTIC, "cadr:critical_ratio=1.5", "miss_pct")
-    assert source("5.10", "surge, 2 reserved", "tight miss, %") == (cg.day("surge"), "rh:reserve=2", "tight_miss_pct")
+    assert source("5.10", "surge, 2 reserved", "tight miss, %") == (
+        cg.day("surge"),
+        "rh:reserve=2",
+        "tight_miss_pct",
+    )
     assert source("5.13", "LCF", "cost, USD") == (MONTH, "lcf", "cost_usd")
     (effect,) = [c for c in TABLES["5.4"].cells if (c.row, c.column) == ("SPT+Rescue", "d of wait")]
     assert [one.policy for one in effect.measure.sources] == ["spt-rescue", "spt"]
 
 
 def test_every_policy_text_of_every_table_can_be_made():
-    for text in {source.policy for table in TABLES.values() for cell in table.cells for source in cell.measure.sources}:
+    for text in {
+        source.policy
+        for table in TABLES.values()
+        for cell in table.cells
+        for source in cell.measure.sources
+    }:
         assert callable(cg.make_policy(text))
 
 
@@ -116,7 +157,9 @@ def test_deviation_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(1).normal(size=12)
     assert deviation(average, [values], 30) == pytest.approx(values.std(ddof=1) / math.sqrt(30))
     drawn = deviation(lambda x: x.mean(axis=-1), [values], 30)  # the same by drawing again
-    assert drawn == pytest.approx(values.std() / math.sqrt(30), rel=4 / math.sqrt(2 * verdict.RESAMPLES))
+    assert drawn == pytest.approx(
+        values.std() / math.sqrt(30), rel=4 / math.sqrt(2 * verdict.RESAMPLES)
+    )
 
 
 @pytest.mark.parametrize("n", [10, 40])
@@ -124,7 +167,9 @@ def test_deviation_of_cohens_d_is_that_over_many_samples_of_the_size(n):
     rng = np.random.default_rng(2)
     large = [rng.normal(1, 1, 2000), rng.normal(0, 1, 2000)]
     true = np.std(pooled_d(rng.normal(1, 1, (4000, n)), rng.normal(0, 1, (4000, n))), ddof=1)
-    assert deviation(pooled_d, large, n) == pytest.approx(true, rel=4 / math.sqrt(2 * verdict.RESAMPLES))
+    assert deviation(pooled_d, large, n) == pytest.approx(
+        true, rel=4 / math.sqrt(2 * verdict.RESAMPLES)
+    )
 
 
 def test_statistics_work_along_the_last_axis():
@@ -153,13 +198,18 @@ def test_z_counts_standard_errors_beyond_the_rounding():
     assert z_score(1.0, 0.0, 0.0, 0.05) == math.inf
 
 
-@pytest.mark.parametrize(("printed", "half"), [("0.5", 0.05), ("7.54", 0.005), ("950", 0.5), ("-2.882", 0.0005)])
+@pytest.mark.parametrize(
+    ("printed", "half"), [("0.5", 0.05), ("7.54", 0.005), ("950", 0.5), ("-2.882", 0.0005)]
+)
 def test_rounding_is_half_of_the_last_digit(printed, half):
     assert rounding(printed) == pytest.approx(half)
 
 
 def test_tally_counts_what_is_counted():
-    cells = [Judged("5.2", "a", "b", "", "1", "1", z=z, counted=counted) for z, counted in ((1, True), (-3, True), (9, False))]
+    cells = [
+        Judged("5.2", "a", "b", "", "1", "1", z=z, counted=counted)
+        for z, counted in ((1, True), (-3, True), (9, False))
+    ]
     assert tally(cells) == Tally(2, 1, math.sqrt(5))
     assert tally(cells).share_pct == 50
     assert math.isnan(tally([]).rms_z)
@@ -171,7 +221,9 @@ def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
 
 def test_seconds_and_fractions_do_not_give_table_5_11(monkeypatch):
     """Eq. 3.10 as it reads: wait in seconds, a miss counted as 0 or 1."""
-    monkeypatch.setattr(verdict, "composites", lambda wait, late, *rest: composites(60 * wait, late / 100, *rest))
+    monkeypatch.setattr(
+        verdict, "composites", lambda wait, late, *rest: composites(60 * wait, late / 100, *rest)
+    )
     assert composite_error() > 0.05
 
 
@@ -186,10 +238,12 @@ def test_event_utilisation_of_two_jobs_by_hand():
     gpu = cg.GpuType("G", 1.0, (100.0,), 1.0)
     jobs = cg.JobList((cg.Job(0, 0.0, 1e6), cg.Job(1, 50.0, 1e6)))
     market = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
-    scenario = cg.Scenario("two", jobs, (gpu,), (gpu,), market=market, service=cg.Service(sigma=(0.0,)))
+    scenario = cg.Scenario(
+        "two", jobs, (gpu,), (gpu,), market=market, service=cg.Service(sigma=(0.0,))
+    )
     run = cg.simulate(scenario, "fifo")
-    # held after: arrival 0 (0), decision (1), start (1), arrival 1 (1), decision (1), completion (0), decision (1), start (1),
-    # completion (0), decision (0)
+    # held after: arrival 0 (0), decision (1), start (1), arrival 1 (1), decision (1), completion
+    # (0), decision (1), start (1), completion (0), decision (0)
     assert verdict.event_utilisation_pct(run) == pytest.approx(60)
 
 
@@ -235,12 +289,18 @@ def test_findings_need_no_runs_beyond_the_tables():
 
 def test_reproduced_means_are_those_of_compare(small):
     study = cg.compare(cg.day("hectic"), ["cadr:critical_ratio=5"], range(3))
-    (cell,) = [each for each in small.tables["5.9"] if (each.row, each.column) == ("CR* = 5.0", "wait, min")]
+    (cell,) = [
+        each
+        for each in small.tables["5.9"]
+        if (each.row, each.column) == ("CR* = 5.0", "wait, min")
+    ]
     mean = study.means()["cadr:critical_ratio=5"]["wait_min"]
     assert (cell.ours, cell.half_width) == (f"{mean.mean:.2f}", pytest.approx(mean.half_width))
     deviation = np.std(study.values("cadr:critical_ratio=5", "wait_min"), ddof=1)
     error = deviation * math.sqrt(1 / 10 + 1 / 3)
-    assert cell.z == pytest.approx((131.62 - mean.mean - math.copysign(0.005, 131.62 - mean.mean)) / error, rel=1e-6)
+    assert cell.z == pytest.approx(
+        (131.62 - mean.mean - math.copysign(0.005, 131.62 - mean.mean)) / error, rel=1e-6
+    )
 
 
 def test_a_run_that_tables_share_is_run_once(monkeypatch):
@@ -252,7 +312,9 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
         return real(cg.day("quiet"), policy, seed, records=False)
 
     monkeypatch.setattr(cg.Scenario, "run", counting)
-    measures = [(cell.measure, 2) for id in ("5.2", "5.3", "5.4", "5.7", "5.9") for cell in TABLES[id].cells]
+    measures = [
+        (cell.measure, 2) for id in ("5.2", "5.3", "5.4", "5.7", "5.9") for cell in TABLES[id].cells
+    ]
     reproduce(measures)
     # eleven policies on the hectic day, seven on three other fleets, four other critical ratios
     assert len(calls) == 2 * (11 + 3 * 7 + 4)
@@ -277,7 +339,9 @@ def test_inputs_are_those_of_table_4_1(small):
 def test_markdown_has_a_line_a_figure_with_published_reproduced_and_verdict(small):
     lines = [line for line in small.markdown().splitlines() if line.startswith("| CR*")]
     assert len(lines) == 10
-    row, column, published, reproduced, z, verdict = (part.strip() for part in lines[0].strip("|").split("|"))
+    row, column, published, reproduced, z, verdict = (
+        part.strip() for part in lines[0].strip("|").split("|")
+    )
     assert (row, column, published) == ("CR* = 1.5", "wait, min", "131.45")
     assert "±" in reproduced
     assert float(z) == pytest.approx(small.tables["5.9"][0].z, abs=0.05)
@@ -308,7 +372,20 @@ def test_html_is_one_page_that_needs_nothing_else(small):
 
 
 def test_a_cell_that_does_not_agree_carries_a_note():
-    far = Judged("5.9", "CR* = 1.5", "miss, %", "", "8.95", "20.00", 1.0, 10, -9.0, "differs", True, "look here")
+    far = Judged(
+        "5.9",
+        "CR* = 1.5",
+        "miss, %",
+        "",
+        "8.95",
+        "20.00",
+        1.0,
+        10,
+        -9.0,
+        "differs",
+        True,
+        "look here",
+    )
     report = Report(None, {"5.9": [far]}, [])
     assert "look here" in report.markdown()
     assert "**differs**" in report.markdown()
@@ -350,10 +427,14 @@ def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch
     line = f"table 5.9 --seeds 2 --workers 1 --out {tmp_path / 'r'}"
     first = run(line, capsys)
     files = {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
-    assert {"report.md", "report.html", "cells.csv", "configuration.json", "manifest.json"} <= set(files)
+    assert {"report.md", "report.html", "cells.csv", "configuration.json", "manifest.json"} <= set(
+        files
+    )
     monkeypatch.setattr(cg.Scenario, "run", None)  # nothing is run again
     assert run(line, capsys)[1] == first[1]
-    assert files == {path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()}
+    assert files == {
+        path.name: path.read_bytes() for path in (tmp_path / "r").iterdir() if path.is_file()
+    }
     status, _, err = run(line.replace("5.9", "5.8"), capsys)
     assert status == 2
     assert "tables[0]" in err
@@ -375,10 +456,25 @@ def test_bad_input_is_one_line(capsys, line, words):
     assert all(word in err for word in words)
 
 
-@pytest.mark.parametrize(("z", "status"), [(1.0, 0), (1.2, 1), (3.0, 1)])  # rms at most 1.15; at least 93 % within 2.045
+# rms at most 1.15; at least 93 % within 2.045
+@pytest.mark.parametrize(("z", "status"), [(1.0, 0), (1.2, 1), (3.0, 1)])
 def test_check_ends_with_1_where_it_falls_short(capsys, monkeypatch, z, status):
-    cells = [Judged("5.2", "a", "b", "", "1", "1", z=z, verdict="agrees" if z < 2.045 else "differs", counted=True)] * 20
-    monkeypatch.setattr("cgrsp_simpy.cli.thesis.make_report", lambda *_: Report(100, {"5.2": cells}, []))
+    cells = [
+        Judged(
+            "5.2",
+            "a",
+            "b",
+            "",
+            "1",
+            "1",
+            z=z,
+            verdict="agrees" if z < 2.045 else "differs",
+            counted=True,
+        )
+    ] * 20
+    monkeypatch.setattr(
+        "cgrsp_simpy.cli.thesis.make_report", lambda *_: Report(100, {"5.2": cells}, [])
+    )
     found, out, _ = run("check", capsys)
     assert found == status
     assert f"{20 if z < 2.045 else 0} of 20 cells agree" in out

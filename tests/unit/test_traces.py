@@ -1,4 +1,6 @@
-"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a scenario file and back."""
+"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a scenario
+file and back.
+"""
 
 import csv
 import re
@@ -13,7 +15,9 @@ import cgrsp_simpy as cg
 
 NAN = float("nan")
 # Read, not carried: a folder beside the project that holds the log of cluster-trace-v2026-GenAI.
-REAL = Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+REAL = (
+    Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
+)
 DAY_SECONDS = 24 * 3600.0
 
 
@@ -41,23 +45,37 @@ def test_the_axis_of_submit_s_is_kept(read):
     assert scenario.workload.submit_s == (100.0, 250.5)
     assert scenario.workload.service_s == (5.0, 6.0)
     assert scenario.workload.start_h is None
-    assert scenario.market.clock == cg.CLOCKS["calibrated"]  # no stamps, so the clock starts at its own hour
+    # no stamps, so the clock starts at its own hour
+    assert scenario.market.clock == cg.CLOCKS["calibrated"]
 
 
 def test_time_0_of_timestamps_is_the_first_of_them(read):
-    log = read(stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")).workload
+    log = read(
+        stamped("2024-11-20 09:30:00", "2024-11-20 09:31:15", "2024-11-21 09:30:00")
+    ).workload
     assert log.submit_s == (0.0, 75.0, DAY_SECONDS)
 
 
 def test_time_0_of_a_window_is_its_beginning(read):
     stamps = stamped("2024-11-20 09:30:00", "2024-11-20 10:00:00.5", "2024-11-20 11:00:00")
-    assert read(stamps, window="2024-11-20:2024-11-21").workload.submit_s == (34200.0, 36000.5, 39600.0)
-    assert read("submit_s,service_s\n5,1\n20,1\n25,1\n", window="10:30").workload.submit_s == (10.0, 15.0)
+    assert read(stamps, window="2024-11-20:2024-11-21").workload.submit_s == (
+        34200.0,
+        36000.5,
+        39600.0,
+    )
+    assert read("submit_s,service_s\n5,1\n20,1\n25,1\n", window="10:30").workload.submit_s == (
+        10.0,
+        15.0,
+    )
 
 
 @pytest.mark.parametrize(
     ("window", "hour"),
-    [(None, 9.5 + 18 / 3600), ("2024-11-20:2024-11-21", 0.0), ("2024-11-20 08:15:36:2024-11-21", 8.26)],
+    [
+        (None, 9.5 + 18 / 3600),
+        ("2024-11-20:2024-11-21", 0.0),
+        ("2024-11-20 08:15:36:2024-11-21", 8.26),
+    ],
 )
 def test_the_run_starts_at_the_hour_of_day_of_time_0(read, window, hour):
     scenario = read(stamped("2024-11-20 09:30:18"), window=window)
@@ -73,9 +91,14 @@ def test_the_stock_of_a_stamped_log_follows_its_own_hours(read):
 
 
 def test_a_window_holds_its_beginning_and_not_its_end(read):
-    assert read("submit_s,service_s\n0,1\n10,2\n19.9,3\n20,4\n", window="10:20").workload.service_s == (2.0, 3.0)
+    assert read(
+        "submit_s,service_s\n0,1\n10,2\n19.9,3\n20,4\n", window="10:20"
+    ).workload.service_s == (2.0, 3.0)
     days = stamped("2024-11-19 23:59:59", "2024-11-20", "2024-11-21 23:59:59", "2024-11-22")
-    assert read(days, window="2024-11-20:2024-11-22").workload.submit_s == (0.0, 2 * DAY_SECONDS - 1)
+    assert read(days, window="2024-11-20:2024-11-22").workload.submit_s == (
+        0.0,
+        2 * DAY_SECONDS - 1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,17 +112,29 @@ def test_a_window_holds_its_beginning_and_not_its_end(read):
     ],
 )
 def test_the_bounds_of_a_window_may_hold_colons(read, window):
-    log = read(stamped("2024-11-20 08:29:59", "2024-11-20 08:30:10", "2024-11-20 09:29:00", "2024-11-20 09:30:00"), window=window)
+    log = read(
+        stamped(
+            "2024-11-20 08:29:59",
+            "2024-11-20 08:30:10",
+            "2024-11-20 09:29:00",
+            "2024-11-20 09:30:00",
+        ),
+        window=window,
+    )
     assert log.workload.submit_s == (10.0, 3540.0)
 
 
 def test_a_whole_hour_is_a_bound(read):
-    log = read(stamped("2024-11-20 07:00:00", "2024-11-20 08:00:00"), window="2024-11-20 08:2024-11-20 09")
+    log = read(
+        stamped("2024-11-20 07:00:00", "2024-11-20 08:00:00"), window="2024-11-20 08:2024-11-20 09"
+    )
     assert log.workload.submit_s == (0.0,)
 
 
 def test_stamps_of_different_zones_are_put_on_one_axis(read, caplog):
-    log = read(stamped("2024-11-20T12:00:00+08:00", "2024-11-20T04:00:30Z", "2024-11-20T00:01:00-04:00")).workload
+    log = read(
+        stamped("2024-11-20T12:00:00+08:00", "2024-11-20T04:00:30Z", "2024-11-20T00:01:00-04:00")
+    ).workload
     assert log.submit_s == (0.0, 30.0, 60.0)
     assert caplog.messages == []
 
@@ -141,7 +176,11 @@ def test_jobs_may_come_at_one_instant(read):
 
 
 def test_a_log_of_one_row_runs(read):
-    for text in ("submit_s,service_s\n0,5\n", "submit_s,service_s\n70,5\n", stamped("2024-11-20 09:30:00")):
+    for text in (
+        "submit_s,service_s\n0,5\n",
+        "submit_s,service_s\n70,5\n",
+        stamped("2024-11-20 09:30:00"),
+    ):
         scenario = read(text)
         for policy in cg.POLICIES:
             run = cg.simulate(scenario, policy)
@@ -154,7 +193,9 @@ def test_a_log_of_one_row_runs(read):
 
 def test_measured_seconds_are_scaled_by_the_speed_of_the_type_alone(read):
     seconds = [3.0, 250.0, 17.5, 88.0, 41.0, 5.25, 1000.0, 12.0, 60.0, 7.0]
-    scenario = read("submit_s,service_s\n" + "".join(f"{10 * i},{s}\n" for i, s in enumerate(seconds)))
+    scenario = read(
+        "submit_s,service_s\n" + "".join(f"{10 * i},{s}\n" for i, s in enumerate(seconds))
+    )
     speeds = np.array([gpu.speed for gpu in scenario.gpus])
     for seed in (0, 1):
         jobs = cg.simulate(scenario, "random", seed).jobs
@@ -164,7 +205,9 @@ def test_measured_seconds_are_scaled_by_the_speed_of_the_type_alone(read):
 
 def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read):
     shuffled = [(7 * i) % 50 + 1 for i in range(50)]  # 1 .. 50 s, mixed
-    log = read("submit_s,service_s\n" + "".join(f"{i},{s}\n" for i, s in enumerate(shuffled))).workload
+    log = read(
+        "submit_s,service_s\n" + "".join(f"{i},{s}\n" for i, s in enumerate(shuffled))
+    ).workload
     assert log.complexity == tuple(1 if s <= 20 else 2 if s <= 40 else 3 for s in shuffled)
     assert log.mix == pytest.approx((0.4, 0.4, 0.2))
     assert log.mean_service_s() == pytest.approx((10.5, 30.5, 45.5))
@@ -172,7 +215,8 @@ def test_size_classes_hold_40_40_and_20_percent_of_the_jobs(read):
 
 def test_a_job_on_the_bound_of_two_size_classes_is_of_the_smaller(read):
     log = read("submit_s,service_s\n" + "".join(f"0,{s}\n" for s in (6, 5, 4, 3, 2, 1))).workload
-    assert log.complexity == (3, 2, 2, 1, 1, 1)  # of six, the quantiles at 40 and 80 % are the third and the fifth
+    # of six, the quantiles at 40 and 80 % are the third and the fifth
+    assert log.complexity == (3, 2, 2, 1, 1, 1)
 
 
 def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
@@ -190,11 +234,17 @@ def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
 
 
 def test_nothing_on_a_job_tells_its_seconds(read):
-    short, long = (read(f"submit_s,service_s\n0,{a}\n0,{b}\n0,90\n0,95\n0,99\n") for a, b in ((10, 20), (20, 10)))
+    short, long = (
+        read(f"submit_s,service_s\n0,{a}\n0,{b}\n0,90\n0,95\n0,99\n")
+        for a, b in ((10, 20), (20, 10))
+    )
 
     def told(scenario):
         jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
-        return [(job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus, job.weight) for job in jobs]
+        return [
+            (job.id, job.submit_s, job.deadline_s, job.complexity, job.tight, job.gpus, job.weight)
+            for job in jobs
+        ]
 
     assert short.workload.service_s != long.workload.service_s
     assert told(short) == told(long)
@@ -219,7 +269,9 @@ def test_two_different_times_are_two_classes(read):
 
 def test_the_luck_of_a_logged_job_is_the_same_under_every_policy(read):
     scenario = read("submit_s,service_s\n" + "".join(f"{900 * i},{5 + i}\n" for i in range(12)))
-    draws = [[draw for _, draw in scenario.workload.generate(3, scenario.service)] for _ in range(2)]
+    draws = [
+        [draw for _, draw in scenario.workload.generate(3, scenario.service)] for _ in range(2)
+    ]
     assert draws[0] == draws[1]
     assert draws[0] != [draw for _, draw in scenario.workload.generate(4, scenario.service)]
 
@@ -246,20 +298,32 @@ def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
 
 
 def test_a_deadline_at_the_submission_is_allowed(read, caplog):
-    assert cg.simulate(read("submit_s,service_s,deadline_s\n9,5,9\n"), "fifo").jobs["deadline_s"].tolist() == [9.0]
+    assert cg.simulate(read("submit_s,service_s,deadline_s\n9,5,9\n"), "fifo").jobs[
+        "deadline_s"
+    ].tolist() == [9.0]
     assert caplog.messages == []
 
 
 def test_a_deadline_lies_on_the_axis_of_the_submission(read):
-    text = "timestamp,service_s,deadline_s\n2024-11-20 09:00:00,5,2024-11-20 09:30:00\n2024-11-20 10:00:00,5,\n"
+    text = (
+        "timestamp,service_s,deadline_s\n"
+        "2024-11-20 09:00:00,5,2024-11-20 09:30:00\n"
+        "2024-11-20 10:00:00,5,\n"
+    )
     assert read(text).workload.deadline_s == pytest.approx((1800.0, NAN), nan_ok=True)
-    assert read(text, window="2024-11-20:2024-11-21").workload.deadline_s == pytest.approx((34200.0, NAN), nan_ok=True)
-    assert read("submit_s,service_s,deadline_s\n20,5,80\n", window="10:30").workload.deadline_s == (70.0,)
+    assert read(text, window="2024-11-20:2024-11-21").workload.deadline_s == pytest.approx(
+        (34200.0, NAN), nan_ok=True
+    )
+    assert read("submit_s,service_s,deadline_s\n20,5,80\n", window="10:30").workload.deadline_s == (
+        70.0,
+    )
 
 
 def test_the_share_of_tight_jobs_counts_given_deadlines_and_expected_ones(read):
     text = "submit_s,service_s,deadline_s\n0,5,60\n0,5,9999\n0,5,\n0,5,\n"
-    assert read(text, tight_fraction=0.5).known().tight_fraction == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
+    assert read(text, tight_fraction=0.5).known().tight_fraction == pytest.approx(
+        (1 + 0 + 0.5 + 0.5) / 4
+    )
 
 
 def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
@@ -273,13 +337,19 @@ def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
 
 @pytest.mark.parametrize("policy", cg.POLICIES)
 def test_a_job_as_wide_as_the_fleet_runs_under_every_policy(read, policy):
-    scenario = read("submit_s,service_s,gpus\n0,30,5\n50000,30,1\n100000,30,1\n", tight_fraction=0.0)
+    scenario = read(
+        "submit_s,service_s,gpus\n0,30,5\n50000,30,1\n100000,30,1\n", tight_fraction=0.0
+    )
     assert cg.simulate(scenario, policy).summary()["completed"] == 3
 
 
 def test_a_weight_is_on_the_job(read):
     scenario = read("submit_s,service_s,weight\n0,5,2.5\n0,5,0\n0,5,\n")
-    assert [job.weight for job, _ in scenario.workload.generate(0, scenario.service)] == [2.5, 0.0, 1.0]
+    assert [job.weight for job, _ in scenario.workload.generate(0, scenario.service)] == [
+        2.5,
+        0.0,
+        1.0,
+    ]
 
 
 # ---- to a scenario file and back ----
@@ -295,17 +365,33 @@ def scenarios(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(
         "timestamp,service_s,deadline_s,gpus,weight\n"
-        + "".join(f"2024-11-20 {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n" for i in range(90))
+        + "".join(
+            f"2024-11-20 {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n"
+            for i in range(90)
+        )
         + "2024-11-20 11:00:00,5,2024-11-20 11:20:00,1,1\n"
     )
-    market = cg.Market(cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75), ((1e-07, 2), (3.5, 4), (5, 6.25)), 0.5, 1.25, 0.75)
+    market = cg.Market(
+        cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75), ((1e-07, 2), (3.5, 4), (5, 6.25)), 0.5, 1.25, 0.75
+    )
     classes = cg.DeadlineClasses(0.35, 1234.5, 1e5)
     yield "day", cg.day("hectic", jobs=30)
-    yield "day, arguments", cg.day("surge", ["RTX A4000", "RTX 3090"], 0.0, 25, 1e-05, True, "printed")
+    yield (
+        "day, arguments",
+        cg.day("surge", ["RTX A4000", "RTX 3090"], 0.0, 25, 1e-05, True, "printed"),
+    )
     changed = cg.PoissonWorkload(20, 0.0125, (0.1, 0.9), classes)
     yield (
         "day, all changed",
-        cg.Scenario('Ein "Tag"\t', changed, OTHER_GPUS[::-1], OTHER_GPUS, True, market, cg.Service("exponential", (0, 0.5))),
+        cg.Scenario(
+            'Ein "Tag"\t',
+            changed,
+            OTHER_GPUS[::-1],
+            OTHER_GPUS,
+            True,
+            market,
+            cg.Service("exponential", (0, 0.5)),
+        ),
     )
     jobs = (cg.Job(0, 0, 900), cg.Job(1, 0.1, 12.5, 3, True, 2, 0.5), cg.Job(2, 7.0, 1e6, 2))
     yield "list", cg.Scenario("list", cg.JobList(jobs))
@@ -319,11 +405,22 @@ def scenarios(tmp_path):
         clock="printed",
         strict=True,
     )
-    yield "log, all changed", replace(log, name="other", market=market, gpus=(*log.gpus, OTHER_GPUS[0]))
+    yield (
+        "log, all changed",
+        replace(log, name="other", market=market, gpus=(*log.gpus, OTHER_GPUS[0])),
+    )
     yield "log, classes", replace(log, workload=replace(log.workload, deadlines=classes))
 
 
-KINDS = ["day", "day, arguments", "day, all changed", "list", "log", "log, all changed", "log, classes"]
+KINDS = [
+    "day",
+    "day, arguments",
+    "day, all changed",
+    "list",
+    "log",
+    "log, all changed",
+    "log, classes",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -334,7 +431,9 @@ def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
     scenario.to_toml(path)
     back = cg.Scenario.from_toml(path)
     for policy in ("fifo", "cadr"):
-        np.testing.assert_array_equal(cg.simulate(back, policy, 5).jobs, cg.simulate(scenario, policy, 5).jobs)
+        np.testing.assert_array_equal(
+            cg.simulate(back, policy, 5).jobs, cg.simulate(scenario, policy, 5).jobs
+        )
     for field in ("name", "slots", "gpus", "free_types", "market", "service", "workload"):
         assert getattr(back, field) == getattr(scenario, field), field
     assert back == scenario
@@ -351,8 +450,16 @@ def test_a_scenario_file_written_again_is_the_same_file(tmp_path, kind):
 def test_lists_of_jobs_are_equal_if_all_that_is_on_their_jobs_is():
     first = cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
     assert first == cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
-    for other in ({"deadline_s": 8.0}, {"complexity": 2}, {"tight": True}, {"gpus": 2}, {"weight": 2.0}):
-        assert first != cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other})))
+    for other in (
+        {"deadline_s": 8.0},
+        {"complexity": 2},
+        {"tight": True},
+        {"gpus": 2},
+        {"weight": 2.0},
+    ):
+        assert first != cg.JobList(
+            (cg.Job(0, 0.0, 9.0), cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other}))
+        )
     assert first != cg.JobList((cg.Job(0, 0.0, 9.0),))
 
 
@@ -395,10 +502,14 @@ def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
     log = read(text, format="gentd26").workload
     assert (log.submit_s, log.service_s) == ((0.0, 20.0), (32.0, 43.0))
     [left_out] = caplog.messages
-    assert left_out.endswith("rows left out: 1 of predict_status FAILED, 1 of predict_status PENDING, 1 of run time 0")
+    assert left_out.endswith(
+        "rows left out: 1 of predict_status FAILED, 1 of predict_status PENDING, 1 of run time 0"
+    )
 
 
-real = pytest.mark.skipif(not REAL.exists(), reason="the log of cluster-trace-v2026-GenAI is not beside the project")
+real = pytest.mark.skipif(
+    not REAL.exists(), reason="the log of cluster-trace-v2026-GenAI is not beside the project"
+)
 
 
 @pytest.fixture(scope="module")
@@ -413,13 +524,18 @@ def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplo
     caplog.set_level("INFO")
     succeeded = [row for row in requests if row["predict_status"] == "SUCCEED"]
     assert (len(requests), len(succeeded)) == (26_823, 26_392)
-    assert sum(float(row["exec_time_seconds"]) <= 0 for row in succeeded) == 0  # else they would be bad rows
+    # else they would be bad rows
+    assert sum(float(row["exec_time_seconds"]) <= 0 for row in succeeded) == 0
     log = cg.trace(REAL, "gentd26").workload
     assert log.jobs == 26_392
     assert sorted(log.service_s) == sorted(float(row["exec_time_seconds"]) for row in succeeded)
-    assert np.quantile(log.service_s, [0.5, 0.9, 0.99]).tolist() == [23.0, 53.0, 106.0]  # as the log's own description says
+    # as the log's own description says
+    assert np.quantile(log.service_s, [0.5, 0.9, 0.99]).tolist() == [23.0, 53.0, 106.0]
     left_out = [message.partition(": ")[2] for message in caplog.messages]
-    counts = ", ".join(f"{n} of predict_status {s}" for n, s in ((398, "FAILED"), (30, "PENDING"), (3, "PROCESSING")))
+    counts = ", ".join(
+        f"{n} of predict_status {s}"
+        for n, s in ((398, "FAILED"), (30, "PENDING"), (3, "PROCESSING"))
+    )
     assert left_out == [f"rows left out: {counts}"]
 
 
@@ -427,7 +543,9 @@ def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplo
 def test_two_days_of_real_requests_run_to_their_end(requests):
     scenario = cg.trace(REAL, "gentd26", window="2024-11-20:2024-11-22")
     midnight = datetime(2024, 11, 20)
-    stamps = [(datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds() for row in requests]
+    stamps = [
+        (datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds() for row in requests
+    ]
     expected = [
         (second, float(row["exec_time_seconds"]))
         for second, row in zip(stamps, requests)
@@ -438,7 +556,9 @@ def test_two_days_of_real_requests_run_to_their_end(requests):
     run = cg.simulate(scenario, "cadr")
     assert run.jobs["submit_s"].tolist() == [second for second, _ in expected]
     speeds = np.array([gpu.speed for gpu in scenario.gpus])[run.jobs["gpu"]]
-    np.testing.assert_allclose(run.jobs["service_s"] * speeds, [seconds for _, seconds in expected], rtol=1e-9)
+    np.testing.assert_allclose(
+        run.jobs["service_s"] * speeds, [seconds for _, seconds in expected], rtol=1e-9
+    )
     figures = run.summary()
     assert figures["jobs"] == figures["completed"] == len(expected) == 2650
     assert all(np.isfinite(value) for value in figures.values())
@@ -466,6 +586,8 @@ def test_every_bad_row_is_reported_with_its_line(read, caplog):
 
 def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
     path = tmp_path / "log.csv"
-    path.write_text("timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n", encoding="utf-8")
+    path.write_text(
+        "timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n", encoding="utf-8"
+    )
     assert cg.trace(path).workload.jobs == 1
     assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text

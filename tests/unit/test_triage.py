@@ -9,8 +9,10 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.triage import law_of, overrun_s
 
 HOUR = 3600.0
-PEAK_S, END_S = 6 * HOUR, 10 * HOUR  # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
-SLOW, FAST = "RTX 3090", "RTX A4000"  # in the peak an RTX 3090 is Low with chance 0.375, an RTX A4000 with 0.0625
+# within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
+PEAK_S, END_S = 6 * HOUR, 10 * HOUR
+# in the peak an RTX 3090 is Low with chance 0.375, an RTX A4000 with 0.0625
+SLOW, FAST = "RTX 3090", "RTX A4000"
 
 
 def loose(id, left_s, now_s=0.0, complexity=1):
@@ -24,12 +26,18 @@ def tight(id, left_s, now_s=0.0, complexity=1):
 
 
 def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
-    return cg.make_policy(f"triage:{parameters}")(cg.day("hectic", slots=slots, **scenario).view(queue, now_s, busy))
+    return cg.make_policy(f"triage:{parameters}")(
+        cg.day("hectic", slots=slots, **scenario).view(queue, now_s, busy)
+    )
 
 
 def sent(*args, **kwargs):
     """Pairs (job id, slot index)."""
-    return [(item[0].id, item[1][0].index) for item in answer(*args, **kwargs) if not isinstance(item, cg.Wake)]
+    return [
+        (item[0].id, item[1][0].index)
+        for item in answer(*args, **kwargs)
+        if not isinstance(item, cg.Wake)
+    ]
 
 
 def order(queue, now_s=0.0, parameters="", slot=FAST):
@@ -56,9 +64,9 @@ def test_the_end_of_the_scarcity_is_that_of_the_clock():
 
 def test_two_scarce_bands_that_touch_are_one_and_a_scarce_day_has_no_end():
     gpu = cg.THESIS_GPUS[0]
-    assert scarcity_left_s(cg.Market(cg.Clock(((0, 1.0), (8, 0.5), (10, 0.3), (12, 1.0)), 9)), gpu, 0.0) == pytest.approx(
-        3 * HOUR
-    )
+    assert scarcity_left_s(
+        cg.Market(cg.Clock(((0, 1.0), (8, 0.5), (10, 0.3), (12, 1.0)), 9)), gpu, 0.0
+    ) == pytest.approx(3 * HOUR)
     assert scarcity_left_s(cg.Market(cg.Clock(((0, 0.5), (8, 0.3)))), gpu, 0.0) == inf
     assert scarcity_left_s(cg.Market(cg.Clock(((0, 1.0),))), gpu, 0.0) == 0
 
@@ -78,7 +86,8 @@ def test_a_slow_type_is_worth_it_from_a_number_of_jobs_that_grows_with_the_bette
         return law_of(cg.day("hectic", slots=slots).known(), gpu, PEAK_S).enough
 
     rtx_3090, a4000 = cg.THESIS_GPUS[0], cg.THESIS_GPUS[3]
-    # Occupations: High 0.25, Medium 0.375, Low 0.375 -> 1492 s and 72.1 s of work; 0.375, 0.5625, 0.0625 -> 287.8 s and 71.1 s
+    # Occupations: High 0.25, Medium 0.375, Low 0.375 -> 1492 s and 72.1 s of work; 0.375, 0.5625,
+    # 0.0625 -> 287.8 s and 71.1 s
     own_s, better_s = 1.25 + 28.125 + 1462.5 + 72.14, 1.875 + 42.1875 + 243.75 + 71.12
     assert enough(rtx_3090, [SLOW, FAST]) == pytest.approx((own_s - better_s) / better_s, rel=1e-3)
     assert enough(rtx_3090, [SLOW, FAST, FAST]) == pytest.approx(2 * enough(rtx_3090, [SLOW, FAST]))
@@ -123,7 +132,8 @@ def test_a_slot_is_never_held_outside_the_scarce_hours():
 
 def test_the_slot_of_least_expected_occupation_is_taken():
     assert sent([loose(0, 9000)], 0.0, [SLOW, "RTX A5000", FAST, "RTX A4500"]) == [(0, 2)]
-    # Complexity 3 takes 88.7 s on an RTX A4500 and 98.2 s on an RTX A4000, whose delay is 3.2 s shorter on average
+    # Complexity 3 takes 88.7 s on an RTX A4500 and 98.2 s on an RTX A4000, whose delay is 3.2 s
+    # shorter on average
     assert sent([loose(0, 9000, complexity=3)], 0.0, [FAST, "RTX A4500"]) == [(0, 1)]
 
 
@@ -143,7 +153,12 @@ def test_shortest_first_if_nobody_outlives_the_scarcity():
 
 
 def test_tight_jobs_go_before_loose_ones_and_doomed_tight_ones_before_those_due_later():
-    queue = [loose(0, 16_000, PEAK_S), loose(1, 30, PEAK_S), tight(2, 3000, PEAK_S), tight(3, 40, PEAK_S)]
+    queue = [
+        loose(0, 16_000, PEAK_S),
+        loose(1, 30, PEAK_S),
+        tight(2, 3000, PEAK_S),
+        tight(3, 40, PEAK_S),
+    ]
     assert order(queue, PEAK_S) == [2, 3, 0, 1]
 
 
@@ -181,20 +196,26 @@ def test_the_gate_for_tight_jobs_counts_tight_jobs_alone():
 
 
 def test_a_slot_is_closed_when_a_dispatch_costs_those_who_wait_more_than_it_gives():
-    # 20 min before the end a Low draw holds an RTX 3090 for 1037 s beyond it on average: 20 jobs lose 20 x (1037 - 112) / 1
+    # 20 min before the end a Low draw holds an RTX 3090 for 1037 s beyond it on average: 20 jobs
+    # lose 20 x (1037 - 112) / 1
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert sent(queue, now_s, [SLOW]) == []
     assert answer(queue, now_s, [SLOW]) == [cg.Wake(now_s + 60)]
     assert sent(queue, now_s, [SLOW], "closing=false") == [(0, 0)]
     assert sent(queue[:1], now_s, [SLOW]) == [(0, 0)]  # one job: 925 s against 1200 s
-    assert sent(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]  # early in the peak no draw reaches beyond it
+    # early in the peak no draw reaches beyond it
+    assert sent(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
     assert sent(queue, END_S, [SLOW]) == [(0, 0)]
 
 
 def test_a_closed_slot_still_serves_a_tight_job_that_cannot_wait():
     now_s = END_S - 1200
-    queue = [*(loose(id, 9000, now_s) for id in range(20)), tight(20, 600, now_s), tight(21, 30, now_s)]
+    queue = [
+        *(loose(id, 9000, now_s) for id in range(20)),
+        tight(20, 600, now_s),
+        tight(21, 30, now_s),
+    ]
     assert sent(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
 
 
@@ -220,22 +241,31 @@ def test_a_gang_is_served_on_slots_that_are_too_slow_for_one():
     assert sorted(slot.index for slot in slots) == [0, 1]
 
 
-@pytest.mark.parametrize("bands", [((0, 0.5),), ((0, 0.0),), ((0, 0.5), (23, 1.0)), ((0, 0.9), (1, 0.3), (2, 1.3), (23.9, 0.1))])
+@pytest.mark.parametrize(
+    "bands",
+    [((0, 0.5),), ((0, 0.0),), ((0, 0.5), (23, 1.0)), ((0, 0.9), (1, 0.3), (2, 1.3), (23.9, 0.1))],
+)
 @pytest.mark.parametrize("free_types", [False, True])
 def test_no_market_makes_it_hold_for_ever(bands, free_types):
     for jobs, rate_per_s in ((40, 0.1), (5, 0.0001)):
         load = cg.PoissonWorkload(jobs, rate_per_s)
         market = cg.Market(cg.Clock(bands))
-        run = cg.simulate(cg.Scenario("any", load, market=market, free_types=free_types), "triage", 1)
+        run = cg.simulate(
+            cg.Scenario("any", load, market=market, free_types=free_types), "triage", 1
+        )
         assert run.summary()["completed"] == jobs
 
 
 def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
-    calm = cg.Scenario("calm", cg.PoissonWorkload(60, 0.05), market=cg.Market(cg.Clock(((0, 1.0),))))
+    calm = cg.Scenario(
+        "calm", cg.PoissonWorkload(60, 0.05), market=cg.Market(cg.Clock(((0, 1.0),)))
+    )
     scarce = cg.Scenario("scarce", calm.workload, market=cg.Market(cg.Clock(((0, 0.5), (2, 1.0)))))
     for scenario in (calm, scarce, calm):
-        assert cg.simulate(scenario, policy, 3).summary() == pytest.approx(cg.simulate(scenario, "triage", 3).summary())
+        assert cg.simulate(scenario, policy, 3).summary() == pytest.approx(
+            cg.simulate(scenario, "triage", 3).summary()
+        )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,9 @@ def altered(folder, number):
     found = json.loads(path.read_text())
     found["outcomes"][0][0][4] += 1e-9
     there = store.Store.__new__(store.Store)
-    there._study = store.digest(json.dumps(json.loads((folder / "configuration.json").read_text())).encode())
+    there._study = store.digest(
+        json.dumps(json.loads((folder / "configuration.json").read_text())).encode()
+    )
     found["sha256"] = there._sum(number, found["outcomes"])
     path.write_text(json.dumps(found))
 
@@ -40,7 +42,9 @@ def test_a_sound_directory_is_told_so_and_stays_as_it_is(made, capsys):
     before = files(made)
     assert len(before) > 5
     assert main(["verify", "out", "--sample", "2"]) == 0
-    assert capsys.readouterr().out.endswith("out: 2 tasks run again, all as they are kept, to the bit\n")
+    assert capsys.readouterr().out.endswith(
+        "out: 2 tasks run again, all as they are kept, to the bit\n"
+    )
     assert files(made) == before
 
 

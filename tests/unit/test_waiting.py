@@ -51,7 +51,9 @@ def test_a_job_too_large_for_all_sizes_rents_none():
 
 def test_a_price_table_of_ones_own(tmp_path):
     path = tmp_path / "sizes.csv"
-    path.write_text("name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", encoding="utf-8")
+    path.write_text(
+        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", encoding="utf-8"
+    )
     sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
     assert size_for(1, 1, sizes).name == "odd"  # the cheapest, not the smallest
@@ -60,7 +62,8 @@ def test_a_price_table_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("name,cores,price_per_h\na,1,1\n", ["columns", "name,cores,memory_gb,price_per_h"]),  # no memory
+        # no memory
+        ("name,cores,price_per_h\na,1,1\n", ["columns", "name,cores,memory_gb,price_per_h"]),
         ("name,cores,memory_gb,price_per_h\na,x,4,1\n", ["line 2", "'x'"]),
         ("name,cores,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "cores of a(=0)"]),
         ("name,cores,memory_gb,price_per_h\na,1,4,-1\n", ["line 2", "price_per_h of a(=-1.0)"]),
@@ -99,7 +102,10 @@ def test_best_fit_leaves_least():
 
 
 def test_five_jobs_on_one_machine_under_each_policy():
-    """Jobs of 10, 10, 2, 10, 1 s come at 0, 1, 2, 3, 4 s; b = 12 s, t = 3 s. Start of each, and r for rented."""
+    """Jobs of 10, 10, 2, 10, 1 s come at 0, 1, 2, 3, 4 s; b = 12 s, t = 3 s.
+
+    Start of each, and r for rented.
+    """
     jobs = jobs_of((0, 10, 1, 0), (1, 10, 1, 0), (2, 2, 1, 0), (3, 10, 1, 0), (4, 1, 1, 0))
     expected = {
         "ajw": "0 10 20 22 32",
@@ -112,12 +118,17 @@ def test_five_jobs_on_one_machine_under_each_policy():
     for name, starts in expected.items():
         for run in (simulate, follow):
             done = run(Case(jobs, waiting_policy(name, 12, 3), 1), keep=True).jobs
-            told = " ".join(f"{start:g}{'r' if rented else ''}" for start, rented in zip(done.start_s, done.on_demand))
+            told = " ".join(
+                f"{start:g}{'r' if rented else ''}"
+                for start, rented in zip(done.start_s, done.on_demand)
+            )
             assert told == starts, name
 
 
 def test_a_job_that_gives_up_lets_those_behind_it_in():
-    """Shared machine of 4 cores: the second job needs all of them, and holds up the third until it leaves at 1 + 5 s."""
+    """Shared machine of 4 cores: the second job needs all of them, and holds up the third until it
+    leaves at 1 + 5 s.
+    """
     jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
     four = (Size("four", 4, 16, 1),)
     done = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True).jobs
@@ -132,37 +143,63 @@ def test_who_is_misled_waits_in_vain():
     misled = Case(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0))
     assert simulate(misled, keep=True).jobs.wait_s.tolist() == [0, 7, 7]
     sent = Case(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0))
-    assert simulate(sent, keep=True).jobs.on_demand.tolist() == [True, True, True]  # an idle machine or not
-    conserving = Case(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0), work_conserving=True)
+    # an idle machine or not
+    assert simulate(sent, keep=True).jobs.on_demand.tolist() == [True, True, True]
+    conserving = Case(
+        jobs,
+        waiting_policy("sww", wait_s=7),
+        1,
+        errors=Mispredictions(wait_over=1.0),
+        work_conserving=True,
+    )
     assert simulate(conserving, keep=True).jobs.on_demand.tolist() == [False, True, True]
 
 
 def test_shares_of_mistaken_jobs():
-    """Of the short jobs a share is taken for long, of the long ones a share for short; draws are the jobs' own."""
+    """Of the short jobs a share is taken for long, of the long ones a share for short; draws
+    are the jobs' own.
+    """
     source, policy = ExponentialJobs(100_000), waiting_policy("ljw")
     ((chunk, exact), (_, mistaken)) = (
-        next(foreseen(source, policy, errors)) for errors in (Mispredictions(), Mispredictions(run_over=0.3, run_under=0.1))
+        next(foreseen(source, policy, errors))
+        for errors in (Mispredictions(), Mispredictions(run_over=0.3, run_under=0.1))
     )
     short = chunk.run_s < 180
     np.testing.assert_array_equal(exact == 1, short)
-    assert (mistaken[short] == 0).mean() == pytest.approx(0.3, abs=4 * math.sqrt(0.21 / short.sum()))
-    assert (mistaken[~short] == 1).mean() == pytest.approx(0.1, abs=4 * math.sqrt(0.09 / (~short).sum()))
+    assert (mistaken[short] == 0).mean() == pytest.approx(
+        0.3, abs=4 * math.sqrt(0.21 / short.sum())
+    )
+    assert (mistaken[~short] == 1).mean() == pytest.approx(
+        0.1, abs=4 * math.sqrt(0.09 / (~short).sum())
+    )
 
 
 # ---- what it costs ----
 
 
 def test_price_of_jobs_on_whole_machines():
-    """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from the first submission to the last end."""
+    """Ten jobs of an hour, an hour apart, one machine, which is paid for the 10 h from the first
+    submission to the last end.
+    """
     jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
     figures = simulate(Case(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
     assert figures == pytest.approx(
-        {"wait_s": 0, "price": 2, "on_demand_fraction": 0, "opportunity": 0, "service_s": HOUR, "load": 1, "cost_per_h": 2}
+        {
+            "wait_s": 0,
+            "price": 2,
+            "on_demand_fraction": 0,
+            "opportunity": 0,
+            "service_s": HOUR,
+            "load": 1,
+            "cost_per_h": 2,
+        }
     )
 
 
 def test_price_of_jobs_on_shared_machines():
-    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4 cores, the other rents 4 at 0.192 $."""
+    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4 cores, the
+    other rents 4 at 0.192 $.
+    """
     jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
     case = Case(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
     figures = simulate(case).summary()
@@ -180,9 +217,14 @@ class Generated:
 
 
 def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
-    """Section 3.1: nine jobs at once wait 0, 1, ... 8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8."""
+    """Section 3.1: nine jobs at once wait 0, 1, ...
+
+    8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8.
+    """
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(range(1, 9))
+    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(
+        range(1, 9)
+    )
 
 
 def test_of_a_log_every_job_counts():
@@ -193,10 +235,14 @@ def test_of_a_log_every_job_counts():
 
 
 def test_a_log_pays_the_machines_until_its_backlog_is_done():
-    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least possible price; on two, twice 2 h."""
+    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least possible
+    price; on two, twice 2 h.
+    """
     jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
     for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
-        figures = simulate(Case(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))).summary()
+        figures = simulate(
+            Case(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))
+        ).summary()
         assert figures["price"] == pytest.approx(price)
         assert figures["cost_per_h"] == pytest.approx(2 * machines)
 
@@ -213,7 +259,9 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
 
 def test_jobs_of_no_running_time_among_others_are_free():
     jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(3.84 * 105 / 100)
+    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(
+        3.84 * 105 / 100
+    )
 
 
 def test_who_owns_no_machine_rents_for_every_job_at_once():
@@ -257,7 +305,9 @@ def test_a_single_long_run_has_intervals_from_its_batches():
 def test_the_best_number_on_jobs_of_ones_own_is_the_best_of_all():
     jobs = ListedJobs(*next(ExponentialJobs(2_000, rate_per_s=0.01).chunks(0)))
     best = best_number(Case(jobs, waiting_policy("njw"), 1))
-    prices = [simulate(Case(jobs, waiting_policy("njw"), n)).summary()["price"] for n in range(1, 16)]
+    prices = [
+        simulate(Case(jobs, waiting_policy("njw"), n)).summary()["price"] for n in range(1, 16)
+    ]
     assert best.case.machines == 1 + int(np.argmin(prices))
     patient = Case(jobs, waiting_policy("ajw-t", wait_s=300), 1)
     figures = [simulate(replace(patient, machines=n)).summary() for n in range(1, 16)]
@@ -266,7 +316,9 @@ def test_the_best_number_on_jobs_of_ones_own_is_the_best_of_all():
 
 
 def test_the_best_number_is_none_for_a_log_that_hardly_uses_a_machine_unless_all_jobs_must_wait_for_one():
-    """Two jobs of 10 s a year apart; and for machines that jobs share, of which ajw must own one, too."""
+    """Two jobs of 10 s a year apart; and for machines that jobs share, of which ajw
+    must own one, too.
+    """
     jobs = jobs_of((0, 200, 1, 0), (365 * 86_400, 200, 1, 0))
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
         for by in ("price", "opportunity", "total"):
@@ -279,12 +331,16 @@ def test_the_best_number_is_none_for_a_log_that_hardly_uses_a_machine_unless_all
 
 
 def test_more_machines_than_ever_have_a_job_are_not_tried_however_cheap():
-    """Three jobs, two of them at a time: two machines, at a price of next to nothing; short jobs use none."""
+    """Three jobs, two of them at a time: two machines, at a price of next to nothing; short
+    jobs use none.
+    """
     jobs = jobs_of((0, 100, 1, 0), (50, 100, 1, 0), (150.5, 100, 1, 0))
     for by in ("price", "opportunity", "total"):
         cheap = Case(jobs, waiting_policy("ajw"), 1, prices=Prices(1e-12, 9.6))
         assert best_number(cheap, by).case.machines == (2 if by == "opportunity" else 1)
-        assert best_number(replace(cheap, policy=waiting_policy("ljw")), by).summary()["price"] == pytest.approx(9.6)
+        assert best_number(replace(cheap, policy=waiting_policy("ljw")), by).summary()[
+            "price"
+        ] == pytest.approx(9.6)
 
 
 def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
@@ -310,7 +366,9 @@ def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
 
 def idle(submit_s):
     """The figures of jobs without running time."""
-    return simulate(Case(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)).summary()
+    return simulate(
+        Case(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)
+    ).summary()
 
 
 def two(*, cores=1, memory_gb=0.0):
@@ -324,7 +382,8 @@ def two(*, cores=1, memory_gb=0.0):
         (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
         (lambda: ListedJobs([], [], [], []), ["no usable job"]),
         (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
-        (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),  # a negative time
+        # a negative time
+        (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
         (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
         (lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)), ["submit_s of job 2(=0.0)", "before"]),
         (lambda: two(cores=0), ["cores of job 2(=0)"]),
@@ -334,17 +393,33 @@ def two(*, cores=1, memory_gb=0.0):
         (lambda: Case(two(), waiting_policy("ajw"), ()), ["machines"]),
         (lambda: idle([0]), ["no price", "1 jobs", "0 s"]),
         (lambda: idle([0, 5]), ["no price", "2 jobs"]),
-        (lambda: simulate(Case(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(), ["jobs(=1)", "at least 2"]),
+        (
+            lambda: simulate(Case(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
+            ["jobs(=1)", "at least 2"],
+        ),
         (lambda: Case(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
-        (lambda: Case(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),  # no such size for rent
-        (lambda: Case(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)), ["on-demand price(=0)"]),
-        (lambda: simulate(Case(two(cores=65), waiting_policy("njw"), M5)), ["job 2 (65 cores, 0 GB)", "for rent", "64 cores"]),
-        (lambda: simulate(Case(two(cores=3), waiting_policy("ajw"), M5[:2])), ["job 2 (3 cores", "no fixed machine", "ajw"]),
+        # no such size for rent
+        (lambda: Case(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),
+        (
+            lambda: Case(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
+            ["on-demand price(=0)"],
+        ),
+        (
+            lambda: simulate(Case(two(cores=65), waiting_policy("njw"), M5)),
+            ["job 2 (65 cores, 0 GB)", "for rent", "64 cores"],
+        ),
+        (
+            lambda: simulate(Case(two(cores=3), waiting_policy("ajw"), M5[:2])),
+            ["job 2 (3 cores", "no fixed machine", "ajw"],
+        ),
         (lambda: follow(Case(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
         (lambda: follow(Case(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
         (lambda: simulate(Case(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
         (lambda: Case(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
-        (lambda: best_number(Case(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))), ["fixed price(=0)"]),
+        (
+            lambda: best_number(Case(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
+            ["fixed price(=0)"],
+        ),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
     ],
 )

@@ -45,7 +45,20 @@ def log_file(tmp_path):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_analyze_prints_the_formula(capsys, name):
-    options = ["--rate", ".2", "--service", "500", "--servers", "101", "--policy", name, "--wait", "900", "--short", "180"]
+    options = [
+        "--rate",
+        ".2",
+        "--service",
+        "500",
+        "--servers",
+        "101",
+        "--policy",
+        name,
+        "--wait",
+        "900",
+        "--short",
+        "180",
+    ]
     status, out, _ = told(capsys, "analyze", *options, "--format", "json")
     found = json.loads(out)
     assert status == 0
@@ -54,7 +67,18 @@ def test_analyze_prints_the_formula(capsys, name):
 
 
 def test_analyze_over_a_duration_costs(capsys):
-    _, out, _ = told(capsys, "analyze", "--policy", "njw", "--servers", "108", "--duration", "26280", "--format", "json")
+    _, out, _ = told(
+        capsys,
+        "analyze",
+        "--policy",
+        "njw",
+        "--servers",
+        "108",
+        "--duration",
+        "26280",
+        "--format",
+        "json",
+    )
     found = json.loads(out)
     assert list(found) == ["wait_s", "price", "on_demand_fraction", "cost", "servers"]
     assert found["cost"] == pytest.approx(found["price"] * 100 * 26280)
@@ -73,12 +97,35 @@ def test_optimize_one_policy_and_all(capsys):
 
 
 def test_prices_count_in_their_own_unit(capsys):
-    _, out, _ = told(capsys, "analyze", "--policy", "ajw", "--servers", "200", "--fixed-price", "1", "--format", "json")
+    _, out, _ = told(
+        capsys,
+        "analyze",
+        "--policy",
+        "ajw",
+        "--servers",
+        "200",
+        "--fixed-price",
+        "1",
+        "--format",
+        "json",
+    )
     assert json.loads(out)["price"] == pytest.approx(2)
 
 
 def test_simulate_prints_means_and_intervals(capsys):
-    status, out, _ = told(capsys, "simulate", "--policy", "sww", "--servers", "95", *SMALL, "--keep", "none", "--format", "json")
+    status, out, _ = told(
+        capsys,
+        "simulate",
+        "--policy",
+        "sww",
+        "--servers",
+        "95",
+        *SMALL,
+        "--keep",
+        "none",
+        "--format",
+        "json",
+    )
     found = json.loads(out)
     assert status == 0
     assert list(found) == ["wait_s", "price", "on_demand_fraction", "servers"]
@@ -92,17 +139,40 @@ def test_simulate_prints_means_and_intervals(capsys):
 
 def test_the_recursion_and_two_processes_print_the_same(capsys):
     options = ["simulate", "--policy", "compound", "--servers", "95", *SMALL, "--duration", "24"]
-    one, *others = (told(capsys, *options, *more)[1] for more in ([], ["--recursion"], ["--workers", "2"]))
+    one, *others = (
+        told(capsys, *options, *more)[1] for more in ([], ["--recursion"], ["--workers", "2"])
+    )
     assert others == [one, one]
 
 
 def test_kept_jobs_are_a_table(capsys, tmp_path):
     path = tmp_path / "jobs.csv"
-    options = ["--policy", "ajw-t", "--servers", "95", "--jobs", "500", "--trials", "2", "--keep", str(path)]
+    options = [
+        "--policy",
+        "ajw-t",
+        "--servers",
+        "95",
+        "--jobs",
+        "500",
+        "--trials",
+        "2",
+        "--keep",
+        str(path),
+    ]
     assert told(capsys, "simulate", *options)[0] == 0
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     assert len(rows) == 1000
-    assert list(rows[0]) == ["seed", "job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "wait_s", "on_demand"]
+    assert list(rows[0]) == [
+        "seed",
+        "job",
+        "submit_s",
+        "run_s",
+        "cores",
+        "memory_gb",
+        "start_s",
+        "wait_s",
+        "on_demand",
+    ]
     assert {row["seed"] for row in rows} == {"0", "1"}
 
 
@@ -118,7 +188,14 @@ def test_compare_has_the_formula_beside(capsys):
 def test_compare_leaves_out_what_has_no_steady_state_and_says_so(capsys, caplog):
     status, out, _ = told(capsys, "compare", "--servers", "95", *SMALL)
     assert status == 0
-    assert [line.split()[0] for line in out.splitlines()[-6:]] == ["policy", "njw", "ajw-t", "sww", "ljw", "compound"]
+    assert [line.split()[0] for line in out.splitlines()[-6:]] == [
+        "policy",
+        "njw",
+        "ajw-t",
+        "sww",
+        "ljw",
+        "compound",
+    ]
     assert "ajw is left out" in caplog.text
 
 
@@ -138,7 +215,9 @@ def test_every_format_of_every_action(capsys, action, form):
 
 
 def test_odd_prices_are_allowed_and_said_once(capsys, caplog):
-    status, out, _ = told(capsys, "analyze", "--policy", "njw", "--servers", "108", "--fixed-price", "0")
+    status, out, _ = told(
+        capsys, "analyze", "--policy", "njw", "--servers", "108", "--fixed-price", "0"
+    )
     assert status == 0
     assert caplog.text.count("owning costs nothing") == 1
     assert "price" in out
@@ -160,7 +239,18 @@ def test_a_log_is_simulated_on_shared_machines(capsys, caplog, log_file):
 
 
 def test_the_best_number_of_machines_for_a_log(capsys, log_file):
-    status, out, _ = told(capsys, "optimize", "--trace", log_file, "--machine-cores", "8", "--policy", "njw", "--format", "json")
+    status, out, _ = told(
+        capsys,
+        "optimize",
+        "--trace",
+        log_file,
+        "--machine-cores",
+        "8",
+        "--policy",
+        "njw",
+        "--format",
+        "json",
+    )
     assert status == 0
     assert json.loads(out)["servers"] >= 1
 
@@ -168,7 +258,10 @@ def test_the_best_number_of_machines_for_a_log(capsys, log_file):
 def csv_log(folder, *jobs):
     """A log of times and running times, each of one core."""
     path = folder / "log.csv"
-    path.write_text("time,wallclock_runtime_sec\n" + "".join(f"{at},{run}\n" for at, run in jobs), encoding="utf-8")
+    path.write_text(
+        "time,wallclock_runtime_sec\n" + "".join(f"{at},{run}\n" for at, run in jobs),
+        encoding="utf-8",
+    )
     return str(path)
 
 
@@ -182,23 +275,33 @@ def csv_log(folder, *jobs):
         [(0, 500), (1e9, 200)],  # a gap of thirty years
     ],
 )
-@pytest.mark.parametrize("kind", [["--whole"], ["--whole", "--order", "sjf"], [], ["--order", "sjf"]])
+@pytest.mark.parametrize(
+    "kind", [["--whole"], ["--whole", "--order", "sjf"], [], ["--order", "sjf"]]
+)
 def test_odd_logs_have_finite_figures_whatever_is_asked(capsys, tmp_path, jobs, kind):
     options = ["--trace", csv_log(tmp_path, *jobs), *kind, "--format", "json"]
     least = 3.84 if "--whole" in kind else 0
     answers = {
-        by: json.loads(told(capsys, "optimize", "--by", by, *options)[1])["policies"] for by in ("price", "opportunity", "total")
+        by: json.loads(told(capsys, "optimize", "--by", by, *options)[1])["policies"]
+        for by in ("price", "opportunity", "total")
     }
     for found in answers.values():
         assert found["ajw"]["servers"] >= 1
         for row in found.values():
             assert all(math.isfinite(value) for value in row.values())
             assert row["price"] >= least * (1 - 1e-12)
-    assert all(row["price"] <= 9.6 * (1 + 1e-12) for name, row in answers["price"].items() if name != "ajw")
+    assert all(
+        row["price"] <= 9.6 * (1 + 1e-12) for name, row in answers["price"].items() if name != "ajw"
+    )
     for more in [[], ["--recursion"]] if kind == ["--whole"] else [[]]:
-        found = json.loads(told(capsys, "compare", "--servers", "2", *options, *more)[1])["policies"]
+        found = json.loads(told(capsys, "compare", "--servers", "2", *options, *more)[1])[
+            "policies"
+        ]
         for row in found.values():
-            assert all(math.isfinite(row[name]["mean"]) for name in ("wait_s", "price", "on_demand_fraction", "opportunity"))
+            assert all(
+                math.isfinite(row[name]["mean"])
+                for name in ("wait_s", "price", "on_demand_fraction", "opportunity")
+            )
 
 
 @pytest.mark.parametrize("jobs", [[(0, 0)], [(0, 0), (5, 0)]])
@@ -215,9 +318,13 @@ def test_a_log_without_work_is_refused_and_nothing_is_written(capsys, tmp_path, 
 
 
 def test_the_formula_stands_beside_what_it_is_of_alone(capsys):
-    """Not beside the shortest first, nor where idle machines are lent; with mispredicted waits, beside sww."""
+    """Not beside the shortest first, nor where idle machines are lent; with mispredicted
+    waits, beside sww.
+    """
     for more in (["--order", "sjf"], ["--work-conserving"]):
-        found = json.loads(told(capsys, "compare", "--servers", "104", *SMALL, *more, "--format", "json")[1])
+        found = json.loads(
+            told(capsys, "compare", "--servers", "104", *SMALL, *more, "--format", "json")[1]
+        )
         assert all(row["formula"] is None for row in found["policies"].values())
     _, out, _ = told(capsys, "compare", "--servers", "104", *SMALL, "--over", ".1", "--recursion")
     cells = [re.split(r"  +", line.strip()) for line in out.splitlines()[-7:]]
@@ -230,27 +337,52 @@ def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
     table.write_text("name,cores,memory_gb,price_per_h\neight,8,32,1\n", encoding="utf-8")
     options = ["--trace", log_file, "--policy", "njw", "--servers", "2", "--format", "json"]
     whole = json.loads(told(capsys, "simulate", *options, "--whole", "--recursion")[1])
-    shared = json.loads(told(capsys, "simulate", *options, "--prices", str(table), "--machine-cores", "8")[1])
+    shared = json.loads(
+        told(capsys, "simulate", *options, "--prices", str(table), "--machine-cores", "8")[1]
+    )
     assert whole["on_demand_fraction"]["mean"] > shared["on_demand_fraction"]["mean"]
 
 
 @pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
-    """One machine of 128 processors is owned, as it was; what does not wait rents sizes up to that."""
+    """One machine of 128 processors is owned, as it was; what does not wait rents
+    sizes up to that.
+    """
     caplog.set_level("INFO")
     table = tmp_path / "sizes.csv"
-    sizes = [f"{cores} cores,{cores},{4 * cores},{0.048 * cores:.3f}" for cores in (1, 2, 4, 8, 16, 32, 64, 128)]
-    table.write_text("name,cores,memory_gb,price_per_h\n" + "\n".join(sizes) + "\n", encoding="utf-8")
-    options = ["--trace", str(NASA), "--prices", str(table), "--order", order, "--servers", "1", "--machine-cores", "128"]
+    sizes = [
+        f"{cores} cores,{cores},{4 * cores},{0.048 * cores:.3f}"
+        for cores in (1, 2, 4, 8, 16, 32, 64, 128)
+    ]
+    table.write_text(
+        "name,cores,memory_gb,price_per_h\n" + "\n".join(sizes) + "\n", encoding="utf-8"
+    )
+    options = [
+        "--trace",
+        str(NASA),
+        "--prices",
+        str(table),
+        "--order",
+        order,
+        "--servers",
+        "1",
+        "--machine-cores",
+        "128",
+    ]
     status, out, _ = told(capsys, "compare", *options, "--wait", "3600", "--format", "json")
     assert status == 0
     assert "18,239 jobs" in caplog.text
     found = json.loads(out)["policies"]
     found = {name.partition(":")[0]: row for name, row in found.items()}
     assert list(found) == list(POLICIES)
-    assert found["ajw"]["price"]["mean"] / 9.6 == pytest.approx(0.858, abs=0.001)  # 0.4 of 1 / 0.466, its load
-    assert found["sww"]["wait_s"]["mean"] <= found["ajw-t"]["wait_s"]["mean"] <= found["ajw"]["wait_s"]["mean"]
+    # 0.4 of 1 / 0.466, its load
+    assert found["ajw"]["price"]["mean"] / 9.6 == pytest.approx(0.858, abs=0.001)
+    assert (
+        found["sww"]["wait_s"]["mean"]
+        <= found["ajw-t"]["wait_s"]["mean"]
+        <= found["ajw"]["wait_s"]["mean"]
+    )
     cost = {name: found[name]["opportunity"]["mean"] for name in POLICIES}
     if order == "fcfs":  # under sjf nobody waits long
         assert cost["compound"] <= min(cost["ajw"], cost["ajw-t"], cost["ljw"])
@@ -271,23 +403,28 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
         (["analyze", "--policy", "njw", "--servers", "9", "--rate", "-1"], ["rate_per_s(=-1.0)"]),
         (["analyze", "--policy", "njw", "--servers", "9", "--service", "0"], ["service_s(=0.0)"]),
         (["analyze", "--policy", "sww", "--servers", "9", "--wait", "-5"], ["wait_s(=-5.0)"]),
-        (["analyze", "--policy", "njw", "--servers", "9", "--fixed-price", "-1"], ["fixed price(=-1.0)"]),
+        (["analyze", "--policy", "njw", "--servers", "9", "--fixed-price", "-1"],
+         ["fixed price(=-1.0)"]),
         (["analyze", "--policy", "njw", "--servers", "9", "--duration", "0"], ["--duration(=0.0)"]),
-        (["analyze", "--policy", "ljw", "--servers", "101", "--over", ".1"], ["mispredictions", "simulate"]),
+        (["analyze", "--policy", "ljw", "--servers", "101", "--over", ".1"],
+         ["mispredictions", "simulate"]),
         (["optimize", "--policy", "njw", "--fixed-price", "0"], ["fixed price(=0.0)"]),
         (["optimize", "--by", "luck"], ["'luck'"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--jobs", "0"], ["jobs(=0)"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--trials", "0"], ["--trials(=0)"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--order", "lifo"], ["'lifo'"]),
-        (["simulate", "--policy", "njw", "--servers", "9", "--order", "sjf", "--recursion"], ["recursion"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--order", "sjf", "--recursion"],
+         ["recursion"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--over", "2"], ["wait_over(=2.0)"]),
-        (["simulate", "--policy", "njw", "--servers", "9", "--trace", "none.swf"], ["none.swf", "No such file"]),
+        (["simulate", "--policy", "njw", "--servers", "9", "--trace", "none.swf"],
+         ["none.swf", "No such file"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--strict"], ["--strict", "--trace"]),
         (["simulate", "--policy", "njw", "--servers", "9", "--whole"], ["--whole", "--trace"]),
         (["compare", "--servers", "9", "--machine-cores", "8"], ["--machine-cores(=8)", "--trace"]),
         (["optimize", "--strict"], ["--strict", "--trace"]),
         (["optimize", "--order", "sjf"], ["--order(='sjf')", "no formula"]),
-        (["optimize", "--policy", "njw", "--fixed-price", "1e-9"], ["fixed price(=1e-09)", "1,000,000 machines"]),
+        (["optimize", "--policy", "njw", "--fixed-price", "1e-9"],
+         ["fixed price(=1e-09)", "1,000,000 machines"]),
         (["compare", "--servers", "9", "--policies", "njw,njw"], ["names that differ"]),
         (["compare", "--servers", "90", "--policies", "ajw"], ["none of ajw"]),
         (["simulate", "--servers", "9"], ["--policy"]),
@@ -302,14 +439,38 @@ def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
 
 def test_a_log_goes_with_no_rate_and_a_job_that_fits_nowhere_is_named(capsys, log_file):
     for option in ("--rate", "--jobs"):
-        status, _, err = told(capsys, "simulate", "--policy", "njw", "--servers", "1", "--trace", log_file, option, "1")
+        status, _, err = told(
+            capsys,
+            "simulate",
+            "--policy",
+            "njw",
+            "--servers",
+            "1",
+            "--trace",
+            log_file,
+            option,
+            "1",
+        )
         assert (status, option in err) == (2, True)
-    status, _, err = told(capsys, "simulate", "--policy", "ajw", "--servers", "1", "--trace", log_file, "--machine-cores", "4")
+    status, _, err = told(
+        capsys,
+        "simulate",
+        "--policy",
+        "ajw",
+        "--servers",
+        "1",
+        "--trace",
+        log_file,
+        "--machine-cores",
+        "4",
+    )
     assert status == 2
     assert "job 5 (8 cores, 0 GB)" in err
 
 
 def test_nothing_is_written_when_the_input_is_bad(capsys, tmp_path):
     path = tmp_path / "jobs.csv"
-    assert told(capsys, "simulate", "--policy", "ajw", "--servers", "90", "--keep", str(path))[0] == 2
+    assert (
+        told(capsys, "simulate", "--policy", "ajw", "--servers", "90", "--keep", str(path))[0] == 2
+    )
     assert list(tmp_path.iterdir()) == []

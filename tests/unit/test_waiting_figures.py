@@ -1,4 +1,6 @@
-"""The figures of the waiting policies: what is plotted is what formulas and runs say, and the files are the same each time."""
+"""The figures of the waiting policies: what is plotted is what formulas and runs say, and the files
+are the same each time.
+"""
 
 import csv
 from pathlib import Path
@@ -23,7 +25,9 @@ def rows_of(path):
 
 def listed(run_s):
     """Jobs of one core, all at once."""
-    return ListedJobs(np.zeros(len(run_s)), np.array(run_s), np.ones(len(run_s)), np.zeros(len(run_s)))
+    return ListedJobs(
+        np.zeros(len(run_s)), np.array(run_s), np.ones(len(run_s)), np.zeros(len(run_s))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +72,10 @@ def deviations(folder, shift=0):
     student_t = 2.262  # of ten trials, 95 %
     for row in rows_of(folder / "waiting_figure_3.csv"):
         formula = closed_form(waiting_policy("njw"), 0.2, 500.0, int(row["servers"]) + shift)
-        for metric, exact in (("normalized_price", formula.price / 9.6), ("last_utilisation", formula.last_utilisation)):
+        for metric, exact in (
+            ("normalized_price", formula.price / 9.6),
+            ("last_utilisation", formula.last_utilisation),
+        ):
             if row["from"] == "simulation" and row[metric]:
                 error = float(row[f"{metric}_half_width_95"]) / student_t
                 yield abs(float(row[metric]) - exact.item()) / max(error, 1e-9)
@@ -83,15 +90,27 @@ def test_marks_lie_on_the_lines(tmp_path):
 
 def test_table_1_is_as_printed_but_for_rounding(folder):
     for row in rows_of(folder / "waiting_table_1.csv"):
-        assert float(row["effective_cents_per_h"]) == pytest.approx(float(row["printed_effective_cents_per_h"]), abs=0.11)
-        assert float(row["three_years_usd"]) == pytest.approx(float(row["printed_three_years_usd"]), abs=0.6)
+        assert float(row["effective_cents_per_h"]) == pytest.approx(
+            float(row["printed_effective_cents_per_h"]), abs=0.11
+        )
+        assert float(row["three_years_usd"]) == pytest.approx(
+            float(row["printed_three_years_usd"]), abs=0.6
+        )
 
 
 def test_figure_18_stands_at_the_cheapest_number_of_figure_16(folder):
-    compound = [row for row in rows_of(folder / "waiting_figure_16.csv") if row["line"] == "compound"]
+    compound = [
+        row for row in rows_of(folder / "waiting_figure_16.csv") if row["line"] == "compound"
+    ]
     cheapest = min(compound, key=lambda row: float(row["normalized_price"]))
-    (same,) = (row for row in rows_of(folder / "waiting_figure_18.csv") if (row["line"], row["short_min"]) == ("b = 24 h", "3"))
-    assert [same[name] for name in ("normalized_price", "wait_h")] == [cheapest[name] for name in ("normalized_price", "wait_h")]
+    (same,) = (
+        row
+        for row in rows_of(folder / "waiting_figure_18.csv")
+        if (row["line"], row["short_min"]) == ("b = 24 h", "3")
+    )
+    assert [same[name] for name in ("normalized_price", "wait_h")] == [
+        cheapest[name] for name in ("normalized_price", "wait_h")
+    ]
 
 
 def test_the_same_runs_give_the_same_files_to_the_byte(folder, tmp_path):
@@ -103,7 +122,11 @@ def test_a_log_of_ones_own_takes_the_place_of_generated_jobs(tmp_path):
     (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
     log = ListedJobs(*chunk, name="mine")
     draw_figures(tmp_path, ("15", "16"), trace=log, **SMALL)
-    prices = [float(row["normalized_price"]) for row in rows_of(tmp_path / "waiting_figure_16.csv") if row["normalized_price"]]
+    prices = [
+        float(row["normalized_price"])
+        for row in rows_of(tmp_path / "waiting_figure_16.csv")
+        if row["normalized_price"]
+    ]
     assert np.isfinite(prices).all()
 
 
@@ -123,7 +146,9 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(tmp_pa
     cores = np.where(np.arange(400) % 50 == 0, 150, 2)  # 150 cores are more than two machines
     log = ListedJobs(submit_s, run_s, cores, np.zeros(400))
     draw_figures(tmp_path, ("15", "16", "22"), trace=log, **SMALL)
-    assert {row["line"] for row in rows_of(tmp_path / "waiting_figure_16.csv")} == set(POLICIES) - {"ajw"}
+    assert {row["line"] for row in rows_of(tmp_path / "waiting_figure_16.csv")} == set(POLICIES) - {
+        "ajw"
+    }
     assert "ajw is left out" in caplog.text
 
 

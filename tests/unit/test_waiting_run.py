@@ -1,4 +1,6 @@
-"""One run of waiting jobs: its events in the module's words, its claims and timeline, orders of one's own, and the command."""
+"""One run of waiting jobs: its events in the module's words, its claims and timeline, orders of
+one's own, and the command.
+"""
 
 import csv
 import io
@@ -46,7 +48,11 @@ def events_of(case, seed=0):
     run = Simulation(case, seed, told.append)
     run.env.run()
     run.close()
-    return [(event.time_s, event.kind, event.job, event.slots) for event in told if event.kind != "decide"]
+    return [
+        (event.time_s, event.kind, event.job, event.slots)
+        for event in told
+        if event.kind != "decide"
+    ]
 
 
 FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
@@ -71,24 +77,55 @@ def test_who_does_not_wait_rents_when_it_comes():
 
 def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_does():
     told = events_of(Case(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf"))
-    assert [event for event in told if event[2] == 2] == [(10, "submit", 2, ()), (70, "rents", 2, ()), (70, "finish", 2, ())]
-    outcome = simulate(Case(jobs_of((0, 100, 1, 0), (10, 90, 1, 0)), waiting_policy("sww", wait_s=60), 1, order="sjf"), keep=True)
-    assert outcome.claims[["job", "place", "from_s", "to_s"]].tolist() == [(1, 0, 0, 100), (2, 1, 10, 100)]
+    assert [event for event in told if event[2] == 2] == [
+        (10, "submit", 2, ()),
+        (70, "rents", 2, ()),
+        (70, "finish", 2, ()),
+    ]
+    outcome = simulate(
+        Case(
+            jobs_of((0, 100, 1, 0), (10, 90, 1, 0)),
+            waiting_policy("sww", wait_s=60),
+            1,
+            order="sjf",
+        ),
+        keep=True,
+    )
+    assert outcome.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+        (1, 0, 0, 100),
+        (2, 1, 10, 100),
+    ]
 
 
 def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
-    walk = list(steps(lambda listener: Simulation(Case(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0, listener)))
+    walk = list(
+        steps(
+            lambda listener: Simulation(
+                Case(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0, listener
+            )
+        )
+    )
     came = next(step for step in walk if step.event.job == 2)
     assert came.waiting == (2,)
     assert came.future == ((20, "submit", 3), (70, "gives up", 2), (100, "finish", 1))
-    assert next(step.future[0] for step in walk if step.event.kind == "decide") == (0, "dispatch", 1)
-    assert not any(due.kind == "dispatch" and due.job in (2, 3) for step in walk for due in step.future)
+    assert next(step.future[0] for step in walk if step.event.kind == "decide") == (
+        0,
+        "dispatch",
+        1,
+    )
+    assert not any(
+        due.kind == "dispatch" and due.job in (2, 3) for step in walk for due in step.future
+    )
 
 
 def test_a_step_shows_a_shared_machine_once():
     jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
-    walk = list(steps(lambda listener: Simulation(Case(jobs, waiting_policy("ajw"), PAIR), 0, listener)))
-    assert "machines: 1(3)+2 -" in str(next(step for step in walk if step.event.kind == "start" and step.event.job == 2))
+    walk = list(
+        steps(lambda listener: Simulation(Case(jobs, waiting_policy("ajw"), PAIR), 0, listener))
+    )
+    assert "machines: 1(3)+2 -" in str(
+        next(step for step in walk if step.event.kind == "start" and step.event.job == 2)
+    )
 
 
 # ---- claims and timeline ----
@@ -99,9 +136,15 @@ def cases(draw):
     """Up to thirty jobs; whole or shared machines, every policy and order."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     number = draw(st.integers(1, 30))
-    columns = np.cumsum(rng.integers(0, 20, number)), rng.integers(0, 60, number), rng.integers(1, 5, number)
+    columns = (
+        np.cumsum(rng.integers(0, 20, number)),
+        rng.integers(0, 60, number),
+        rng.integers(1, 5, number),
+    )
     jobs = ListedJobs(*columns, columns[2] * rng.integers(0, 4, number))
-    policy = waiting_policy(draw(st.sampled_from(["ajw", "njw", "ajw-t", "sww", "ljw", "compound"])), 30, 20)
+    policy = waiting_policy(
+        draw(st.sampled_from(["ajw", "njw", "ajw-t", "sww", "ljw", "compound"])), 30, 20
+    )
     machines = draw(st.sampled_from([1, 2, 5, (PAIR[0],), PAIR]))
     return Case(jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"])))
 
@@ -118,7 +161,10 @@ def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
     assert by_job["to_s"].tolist() == jobs.end_s[ran].tolist()
     own = len(case.machines) if case.shared else case.machines
     assert ((by_job["place"] == own) == jobs.on_demand[ran]).all()
-    assert by_job["amount"].tolist() == (jobs.jobs.cores[ran] if case.shared else np.ones(ran.sum())).tolist()
+    assert (
+        by_job["amount"].tolist()
+        == (jobs.jobs.cores[ran] if case.shared else np.ones(ran.sum())).tolist()
+    )
     for at_s in claims["from_s"]:
         holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
         held = np.bincount(holds["place"], holds["amount"], len(line.sizes))
@@ -149,7 +195,10 @@ def by_hand(view):
 @pytest.mark.parametrize("name", ["ajw", "ajw-t", "ljw"])
 def test_first_come_first_served_by_hand_is_fcfs(name):
     jobs = ExponentialJobs(2000)
-    own, usual = (simulate(Case(jobs, waiting_policy(name), 101, order), 3, keep=True) for order in (by_hand, "fcfs"))
+    own, usual = (
+        simulate(Case(jobs, waiting_policy(name), 101, order), 3, keep=True)
+        for order in (by_hand, "fcfs")
+    )
     assert own.jobs.start_s.tolist() == usual.jobs.start_s.tolist()
 
 
@@ -161,7 +210,12 @@ def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
         return by_hand(view)
 
     simulate(Case(FOUR, waiting_policy("ajw"), 1, order))
-    assert seen == [(0, [1], [1]), (100, [2, 3, 4], [4, 3, 2]), (150, [3, 4], [4, 3]), (180, [4], [4])]
+    assert seen == [
+        (0, [1], [1]),
+        (100, [2, 3, 4], [4, 3, 2]),
+        (150, [3, 4], [4, 3]),
+        (180, [4], [4]),
+    ]
 
 
 def test_an_order_may_wait():
@@ -203,7 +257,11 @@ def test_a_wrong_answer_is_one_line(words, machines):
 def test_a_machine_without_room_is_refused(machines, words):
     both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
     with pytest.raises(PolicyError, match=words):
-        simulate(Case(both, waiting_policy("ajw"), machines, lambda view: [(job, 0) for job in view.queue]))
+        simulate(
+            Case(
+                both, waiting_policy("ajw"), machines, lambda view: [(job, 0) for job in view.queue]
+            )
+        )
 
 
 def test_an_order_is_a_name_a_file_or_a_function():
@@ -217,7 +275,9 @@ def test_an_order_is_a_name_a_file_or_a_function():
 SIX = list(POLICIES)
 
 
-@pytest.mark.parametrize("machines", [101, (Size("sixty", 60, 240.0, 0.0),) * 2], ids=["whole", "shared"])
+@pytest.mark.parametrize(
+    "machines", [101, (Size("sixty", 60, 240.0, 0.0),) * 2], ids=["whole", "shared"]
+)
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
     """By recursion where it can, and simulated again with records."""
@@ -232,7 +292,9 @@ def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order)
 
 def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(monkeypatch):
     made, run = [], simpy.Environment.run
-    monkeypatch.setattr(simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1])
+    monkeypatch.setattr(
+        simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1]
+    )
     cg.compare(Case(FOUR, machines=2), ["ajw", "njw"], [0])
     assert not made
     cg.compare(Case(FOUR, machines=2), ["ajw", by_hand], [0])
@@ -243,7 +305,9 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(m
 
 def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
     case = Case(FOUR, waiting_policy("njw"), 1)
-    text, made = (cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60)))
+    text, made = (
+        cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
+    )
     usual = simulate(Case(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
     assert text.summary() == made.summary() == usual.summary() != simulate(case).summary()
     assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy("sww", wait_s=60)
@@ -263,7 +327,13 @@ def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
 
 def test_a_sweep_varies_case_source_prices_errors_and_limits():
     case = Case(ExponentialJobs(300), machines=101)
-    grid = {"machines": [98, 104], "rate_per_s": [0.1, 0.2], "fixed": 1.0, "wait_over": 0.1, "sww:wait_s": [60, 600]}
+    grid = {
+        "machines": [98, 104],
+        "rate_per_s": [0.1, 0.2],
+        "fixed": 1.0,
+        "wait_over": 0.1,
+        "sww:wait_s": [60, 600],
+    }
     study = cg.sweep(grid, ["sww"], range(2), case)
     at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
     own = Case(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
@@ -281,7 +351,9 @@ def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
         cg.compare(wide, ["njw", "ajw"], [0])
 
 
-@pytest.mark.parametrize("changed", ["def longest(view):\n    return zip(view.queue, view.rooms(None))\n"])
+@pytest.mark.parametrize(
+    "changed", ["def longest(view):\n    return zip(view.queue, view.rooms(None))\n"]
+)
 def test_a_changed_file_of_an_order_is_another_study(tmp_path, changed):
     path, out = tmp_path / "own.py", tmp_path / "results"
     path.write_text(OWN, encoding="utf-8")
@@ -311,7 +383,11 @@ RUN = [
     "--jobs",
     "12",
 ]
-OWN = "def longest(view):\n    jobs = sorted(view.queue, key=lambda job: -job.run_s)\n    return zip(jobs, view.rooms(None))\n"
+OWN = (
+    "def longest(view):\n"
+    "    jobs = sorted(view.queue, key=lambda job: -job.run_s)\n"
+    "    return zip(jobs, view.rooms(None))\n"
+)
 
 
 def said(capsys, *more):
@@ -322,12 +398,19 @@ def said(capsys, *more):
 def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
     plain = said(capsys)
     listed = said(capsys, "--events")
-    assert listed.endswith(plain) and "  gives up  job 9 " in listed and "  rents     job 9 " in listed
+    assert (
+        listed.endswith(plain) and "  gives up  job 9 " in listed and "  rents     job 9 " in listed
+    )
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     stepped = said(capsys, "--step")
-    assert [line for line in stepped.splitlines() if not line.startswith(" " * 12)] == listed.splitlines()
+    assert [
+        line for line in stepped.splitlines() if not line.startswith(" " * 12)
+    ] == listed.splitlines()
     said(capsys, "--gantt", tmp_path / "run.svg", "--animate", tmp_path / "run.html")
-    assert "on demand" in (tmp_path / "run.svg").read_text() and (tmp_path / "run.html").stat().st_size > 10_000
+    assert (
+        "on demand" in (tmp_path / "run.svg").read_text()
+        and (tmp_path / "run.html").stat().st_size > 10_000
+    )
 
 
 def test_the_command_counts_every_job(capsys):
@@ -346,4 +429,8 @@ def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
     assert "own.py" in capsys.readouterr().err
     path.write_text("def longest(view):\n    return [(view.queue[0], 9)]\n", encoding="utf-8")
     assert main([*RUN, "--order", f"{path}:longest"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith("sent job 1 to machine 9; there are 0 to 1")
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("sent job 1 to machine 9; there are 0 to 1")
+    )

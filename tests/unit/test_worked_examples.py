@@ -1,4 +1,6 @@
-"""The worked examples of the thesis: three jobs on two types (Section 3.7), seven jobs on three slots (Section 4.5.9)."""
+"""The worked examples of the thesis: three jobs on two types (Section 3.7), seven jobs on three
+slots (Section 4.5.9).
+"""
 
 import pytest
 
@@ -33,10 +35,12 @@ def test_the_three_jobs_start_at_once_and_end_by_the_table(three_jobs):
 
 
 def test_the_three_jobs_cost_the_texts_sum(three_jobs):
-    cost_usd = 59.7 * 0.46 / 3600 + 68.7 * 0.25 / 3600 + 60.0 * 0.25 / 3600  # 0.01657; the text rounds it to 0.017
+    # 0.01657; the text rounds it to 0.017
+    cost_usd = 59.7 * 0.46 / 3600 + 68.7 * 0.25 / 3600 + 60.0 * 0.25 / 3600
     assert three_jobs.summary()["cost_usd"] == pytest.approx(cost_usd, rel=1e-12)
     assert round(cost_usd, 3) == 0.017
-    rounded_rates = 59.7 * 0.000128 + 68.7 * 0.0000694 + 60.0 * 0.0000694  # USD per second, as printed
+    # USD per second, as printed
+    rounded_rates = 59.7 * 0.000128 + 68.7 * 0.0000694 + 60.0 * 0.0000694
     assert cost_usd == pytest.approx(rounded_rates, rel=1e-3)
 
 
@@ -45,11 +49,14 @@ def test_three_of_five_slots_run_at_time_0(three_jobs):
     running = ((jobs["start_s"] <= 0) & (jobs["finish_s"] > 0)).sum()
     assert running / len(THREE_JOBS.slots) == 0.60  # the text's utilisation: of slots at time 0
     held_s = 59.7 + 68.7 + 60.0
-    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(100 * held_s / (5 * 68.7))  # ours: a time average
+    # ours: a time average
+    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(100 * held_s / (5 * 68.7))
 
 
 def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
-    """By Eq. 3.10 the tight job belongs on an A4000 too: 0.3 s later, no wait, no miss, and less rent."""
+    """By Eq. 3.10 the tight job belongs on an A4000 too: 0.3 s later, no wait, no miss,
+    and less rent.
+    """
     run = cg.simulate(THREE_JOBS, "cadr")
     assert column(run, "finish_s") == [60.0, 68.7, 60.0]
     assert run.summary()["wait_min"] == run.summary()["miss_pct"] == 0
@@ -86,7 +93,8 @@ def test_spt_rescue_dispatches_the_tight_job_at_70_and_ends_it_65_seconds_early(
     assert laxity_s == 65 < 600
 
     run = cg.simulate(SEVEN_JOBS, "spt-rescue")
-    assert dispatches(run)[3:] == [(70, 1, 6), (75, 2, 4), (120, 0, 3), (140, 2, 5)]  # J3 to J5 shortest first
+    # J3 to J5 shortest first
+    assert dispatches(run)[3:] == [(70, 1, 6), (75, 2, 4), (120, 0, 3), (140, 2, 5)]
     tight = run.jobs[6]
     assert tight["finish_s"] == 145
     assert tight["deadline_s"] - tight["finish_s"] == 65

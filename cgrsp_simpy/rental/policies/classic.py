@@ -42,7 +42,9 @@ def edf() -> ListPolicy:
 
 
 def lcf() -> ListPolicy:
-    """Lowest cost first: in order of submission, on the slot of least effective cost."""
+    """Lowest cost first: in order of submission, on the slot of least
+    effective cost.
+    """
     return ListPolicy(by_submission, least_effective_cost, "lcf")
 
 
@@ -57,7 +59,9 @@ def least_effective_cost(view: View, job: Job, offers: Sequence[SlotView]) -> Sl
 
 
 def balanced(alpha: float = 0.8) -> ListPolicy:
-    """In order of submission, on the slot of best speed-biased composite of time, price and stock."""
+    """In order of submission, on the slot of best speed-biased composite of time,
+    price and stock.
+    """
     check_fraction("alpha", alpha)
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:

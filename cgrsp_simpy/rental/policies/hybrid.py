@@ -51,7 +51,9 @@ def adaptive(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> ListPolicy:
-    """SPT+Rescue with doomed jobs last, and by deadline throughout while more than `pressure` jobs wait."""
+    """SPT+Rescue with doomed jobs last, and by deadline throughout while more than
+    `pressure` jobs wait.
+    """
     check_number("threshold_s", threshold_s)
     check_number("wide_s", wide_s)
     check_whole("pressure", pressure, least=0)
@@ -96,7 +98,9 @@ def critical_ratio_tiers(critical_ratio: float) -> Tiers:
 
 
 def cadr(critical_ratio: float = 3.0) -> ListPolicy:
-    """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot that meets the deadline."""
+    """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot that
+    meets the deadline.
+    """
     return ListPolicy(critical_ratio_tiers(critical_ratio), cheapest_in_time, "cadr")
 
 
@@ -112,7 +116,8 @@ def cheapest_in_time(view: View, job: Job, offers: Sequence[SlotView]) -> SlotVi
 
 
 def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
-    """CADR's triage on the fastest idle slot, whatever its price and stock: what the order alone is worth.
+    """CADR's triage on the fastest idle slot, whatever its price and stock: what the
+    order alone is worth.
 
     Thesis Section 4.5.11, "the fastest-available-node
     rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.

@@ -24,7 +24,8 @@ WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 
 
 def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
-    """Jobs that cannot wait for the next slot first; below saturation a reserve of idle slots is kept for tight jobs.
+    """Jobs that cannot wait for the next slot first; below saturation a reserve of idle
+    slots is kept for tight jobs.
 
     reserve: idle slots withheld from loose jobs; one slot at least is always left to
     them. gate: offered load from which nothing is reserved.
@@ -54,7 +55,9 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
 
 
 def next_free_s(view: View) -> float:
-    """t_free: when the next busy slot is expected to end; now if none is, or overdue."""
+    """t_free: when the next busy slot is expected to end; now if none
+    is, or overdue.
+    """
     return max(view.now_s, view.next_end_s or 0.0)
 
 

@@ -62,7 +62,8 @@ def triage(
     closing: bool = True,
     scarce_edf: bool = True,
 ) -> Triage:
-    """While Low stock is possible, earliest deadline first and slots held that would do harm; else shortest first, just in time.
+    """While Low stock is possible, earliest deadline first and slots held that would do
+    harm; else shortest first, just in time.
 
     urgent_s: seconds before its latest start from
     which a job goes first; 0: never. margin: a job is safe only if the longest delay

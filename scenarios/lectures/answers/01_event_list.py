@@ -14,7 +14,10 @@ SERVICE_S = (40, 10, 30, 20)
 
 
 def by_hand(choose):
-    """Starts by job, and rows (clock, number waiting). choose: from the queue to the job that goes next."""
+    """Starts by job, and rows (clock, number waiting).
+
+    choose: from the queue to the job that goes next.
+    """
     future, queue, busy, start_s, rows = [(SUBMIT_S[0], "submit", 0)], [], False, {}, []
     while future:
         now_s, kind, job = heapq.heappop(future)
@@ -39,13 +42,19 @@ print("waits, shortest first:", waits_s)
 print("1.1:", cg.exercises.check(1.1, sum(waits_s) / 4))
 
 # %% [markdown]
-# **1.2** Each row of the table holds until the next one: weigh it with that time. The area is also the sum of the waits, as
-# each waiting job adds one second to both in each second. Lecture 3 makes a law of that.
+# **1.2** Each row of the table holds until the next one: weigh it with that time.
+# The area is also the sum of the waits, as each waiting job adds one second to both in
+# each second. Lecture 3 makes a law of that.
 
 # %%
 start_s, rows = by_hand(choose=lambda queue: queue[0])
-area = sum(waiting * (later_s - now_s) for (now_s, waiting), (later_s, _) in pairwise(rows))
+area = sum(
+    waiting * (later_s - now_s) for (now_s, waiting), (later_s, _) in pairwise(rows)
+)
 end_s = rows[-1][0]
-print(f"area {area} job seconds, the sum of the waits {sum(start_s[job] - SUBMIT_S[job] for job in range(4))} s")
+print(
+    f"area {area} job seconds, the sum of the waits"
+    f" {sum(start_s[job] - SUBMIT_S[job] for job in range(4))} s"
+)
 print(f"on average {area / end_s:.3f} jobs wait")
 print("1.2:", cg.exercises.check(1.2, area / end_s))

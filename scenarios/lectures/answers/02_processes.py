@@ -1,8 +1,9 @@
 """Answers to lecture 2: processes."""
 
 # %% [markdown]
-# **2.1** All three jobs are dispatched before the first of them requests a slot, so all are sent to slot 0. Their GPUs come
-# side by side; the slot serves one job after the other.
+# **2.1** All three jobs are dispatched before the first of them requests a slot,
+# so all are sent to slot 0. Their GPUs come side by side; the slot serves one job
+# after the other.
 
 # %%
 import cgrsp_simpy as cg
@@ -15,8 +16,9 @@ for submit_s in (0, 10, 20):
 print("2.1:", cg.exercises.check(2.1, free_s))
 
 # %% [markdown]
-# **2.2** Nothing happens at the end of the ten minutes by itself: no job comes, none ends, so no bell rings. The policy has to
-# ask for it. The comparison is of `now_s` with the very number that it has asked for: a difference of two times, such as
+# **2.2** Nothing happens at the end of the ten minutes by itself: no job comes, none
+# ends, so no bell rings. The policy has to ask for it. The comparison is of `now_s`
+# with the very number that it has asked for: a difference of two times, such as
 # `now_s - submit_s >= 600`, may be a rounding error short.
 
 

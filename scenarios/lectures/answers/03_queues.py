@@ -1,8 +1,8 @@
 """Answers to lecture 3: queues and theory."""
 
 # %% [markdown]
-# **3.1** The load is rate times mean work: 6 jobs a minute of one minute each, 6 slots' worth. More than 6 slots are needed;
-# Erlang's formula says how many more.
+# **3.1** The load is rate times mean work: 6 jobs a minute of one minute each, 6 slots'
+# worth. More than 6 slots are needed; Erlang's formula says how many more.
 
 # %%
 import numpy as np
@@ -16,8 +16,9 @@ for number, seconds in zip(slots, wait_s):
 print("3.1:", cg.exercises.check(3.1, int(slots[wait_s <= 5][0])))
 
 # %% [markdown]
-# **3.2** Little's law for the queue alone: its arrival rate, times the mean time in it. The rate is that of the whole run, all
-# jobs over all of its time; the run goes on for a while after the last arrival.
+# **3.2** Little's law for the queue alone: its arrival rate, times the mean time in it.
+# The rate is that of the whole run, all jobs over all of its time; the run goes on for
+# a while after the last arrival.
 
 # %%
 run = cg.simulate(cg.day("surge"), "fifo", seed=3)
@@ -25,6 +26,7 @@ end_s = run.jobs["finish_s"].max()
 rate_per_s = len(run.jobs) / end_s
 waiting = rate_per_s * (run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean()
 print(
-    f"last arrival at {run.jobs['submit_s'].max() / 3600:.1f} h, end at {end_s / 3600:.1f} h; on average {waiting:.1f} jobs wait"
+    f"last arrival at {run.jobs['submit_s'].max() / 3600:.1f} h, end at"
+    f" {end_s / 3600:.1f} h; on average {waiting:.1f} jobs wait"
 )
 print("3.2:", cg.exercises.check(3.2, waiting))

@@ -1,7 +1,10 @@
-"""Answers to lecture 6: SPT makes large frames wait hours longer, and ten lines suffice to save the rush orders."""
+"""Answers to lecture 6: SPT makes large frames wait hours longer, and ten lines suffice
+to save the rush orders.
+"""
 
 # %% [markdown]
-# **6.1** Both policies meet the same jobs. Choose those of complexity 3; a wait ends when the execution starts.
+# **6.1** Both policies meet the same jobs. Choose those of complexity 3; a wait ends
+# when the execution starts.
 
 # %%
 import cgrsp_simpy as cg
@@ -18,9 +21,10 @@ print(f"{answer:.1f} min longer")
 print("6.1:", cg.exercises.check(6.1, answer))
 
 # %% [markdown]
-# **6.2** SPT saves the wait, but it makes a fifth of the rush orders late. A rush order is late when its slack is gone: the
-# time to its deadline, less its execution. So a rush order with less than half an hour of slack goes first, the most urgent
-# before the others, and SPT does the rest.
+# **6.2** SPT saves the wait, but it makes a fifth of the rush orders late. A rush order
+# is late when its slack is gone: the time to its deadline, less its execution. So a
+# rush order with less than half an hour of slack goes first, the most urgent before
+# the others, and SPT does the rest.
 
 
 # %%

@@ -1,7 +1,10 @@
-"""Answers to lecture 8: Holm leaves two of four, and FIFO's printed wait agrees with ours."""
+"""Answers to lecture 8: Holm leaves two of four, and FIFO's printed wait
+agrees with ours.
+"""
 
 # %% [markdown]
-# **8.1** By hand, from the least p-value on: 0.004 x 5, 0.011 x 4, 0.020 x 3. The third product is above 0.05, so it stops there.
+# **8.1** By hand, from the least p-value on: 0.004 x 5, 0.011 x 4, 0.020 x 3. The third
+# product is above 0.05, so it stops there.
 
 # %%
 import math
@@ -18,13 +21,19 @@ print(f"{answer} tests are significant")
 print("8.1:", cg.exercises.check(8.1, answer))
 
 # %% [markdown]
-# **8.2** Both means are random: the printed one is of 30 days, ours of 20. The variances of the two means add up.
+# **8.2** Both means are random: the printed one is of 30 days, ours of 20. The
+# variances of the two means add up.
 
 # %%
-ours = statistics.mean(cg.compare(cg.day("hectic"), ["fifo"], range(20)).values("fifo", "wait_min"))
+ours = statistics.mean(
+    cg.compare(cg.day("hectic"), ["fifo"], range(20)).values("fifo", "wait_min")
+)
 error_min = ours.sd * math.sqrt(1 / 30 + 1 / 20)
 answer = (158.77 - ours.mean) / error_min
-print(f"ours {ours.mean:.2f} min, between days {ours.sd:.1f} min; standard error of the difference {error_min:.2f} min")
+print(
+    f"ours {ours.mean:.2f} min, between days {ours.sd:.1f} min; standard error of the"
+    f" difference {error_min:.2f} min"
+)
 print(f"z = {answer:+.2f}")
 print("8.2:", cg.exercises.check(8.2, answer))
 

@@ -205,7 +205,7 @@ def compared(
     )
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
-    check_work(given, scenario.jobs * len(policies) * len(seeds))
+    check_work(given, scenario.work * len(policies) * len(seeds))
     study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)
     if given.by is not None:
@@ -268,7 +268,7 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
     seeds = seeds_of(given) if scenario.is_random else range(1)
     policies, points = policies_given(given, scenario), math.prod(map(len, grid.values()))
-    check_work(given, scenario.jobs * len(policies) * len(seeds) * points)
+    check_work(given, scenario.work * len(policies) * len(seeds) * points)
     return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
 
 

@@ -98,6 +98,9 @@ class Scenario(Model[Run]):
         require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
         check_bool("free_types", self.free_types)
+        widest = max(_widths(self.workload), default=1)
+        allowed = f"at most {len(self.slots)}, the number of slots"
+        require(widest <= len(self.slots), "GPUs of a job", widest, allowed)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
         for stock in self.market.stock:
@@ -293,6 +296,13 @@ class Scenario(Model[Run]):
             raise InputError(f"{path}: {error.strerror or error}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
             raise InputError(f"{path}: {error}") from None
+
+
+def _widths(workload: Workload) -> Iterable[int]:
+    """The numbers of slots that the jobs need, where they are known."""
+    if isinstance(workload, JobList):
+        return [job.gpus for job in workload.listed]
+    return workload.gpus if isinstance(workload, LoggedWorkload) else ()
 
 
 def day(

@@ -223,6 +223,7 @@ class Sweep(Tidy):
             for policy, row in study.means().items()
         ]
         names = list(dict.fromkeys(study.title for study in self.studies))
+        names = [*names[:2], f"{len(names) - 2} more"] if len(names) > 3 else names
         means = (
             f"mean of {count} seeds ± 95 % half width"
             if count > 1

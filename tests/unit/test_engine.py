@@ -319,10 +319,20 @@ def test_every_policy_runs_jobs_of_one_gpu_and_of_all(policy):
 
 
 def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
+    with pytest.raises(cg.InputError, match=r"GPUs of a job\(=3\) must be at most 2"):
+        scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A))
+
+
+def test_a_policy_that_sends_nobody_is_an_error_with_a_name():
     with pytest.raises(
-        cg.PolicyError, match=r"'fifo' at t = 0 s left 1 jobs waiting, .* with 2 of 2 slots idle"
+        cg.PolicyError, match=r"'nobody' at t = 0 s left 1 jobs waiting, .* with 2 of 2 slots idle"
     ):
-        cg.simulate(scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A)), "fifo")
+        cg.simulate(scenario([cg.Job(0, 0, DAY_S)], (A, A)), nobody)
+
+
+def nobody(view):
+    """Leave all jobs waiting."""
+    return []
 
 
 # ---- holding, and being woken ----

@@ -796,3 +796,19 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(file,
             range(2),
             out=tmp_path / "out",
         )
+
+
+def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, capsys):
+    (tmp_path / "wide.csv").write_text("submit_s,service_s,gpus\n0,60,1\n5,60,1000\n")
+    assert main(["run", "--trace", str(tmp_path / "wide.csv")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "cgrsp run: GPUs of a job(=1000) must be at most 5, the number of slots\n"
+
+
+def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
+    (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
+    with caplog.at_level("INFO"):
+        assert main(["run", "--trace", str(tmp_path / "one.csv")]) == 0
+    assert "inf an hour" not in caplog.text
+    assert "1 job over 0.0 h; service" in caplog.text

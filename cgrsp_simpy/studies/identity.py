@@ -37,7 +37,7 @@ from cgrsp_simpy.model.toml import table_of
 
 __all__ = ["Identity", "digest"]
 
-LONG = 100  # numbers in a list that are told by a digest
+LONG = 100  # numbers or texts in a list that are told by a digest
 PACKAGE = __name__.partition(".")[0]
 STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 INSTALLED = {"site-packages", "dist-packages"}
@@ -122,8 +122,9 @@ class Identity:
         return key if type(key) is str else f"{type(key).__name__} {json.dumps(self.of(key))}"
 
     def _entries(self, value: Sequence[Any]) -> Any:
-        if len(value) > LONG and all(type(entry) in (int, float) for entry in value):
-            return f"{len(value)} numbers {digest(repr(tuple(value)).encode())}"
+        if len(value) > LONG and {type(entry) for entry in value} <= {int, float, str}:
+            what = "texts" if str in map(type, value) else "numbers"
+            return f"{len(value)} {what} {digest(repr(tuple(value)).encode())}"
         return [self.of(entry) for entry in value]
 
     def _object(self, value: Any) -> Any:

@@ -98,9 +98,9 @@ class Scenario(Model[Run]):
         require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
         check_bool("free_types", self.free_types)
-        widest = max(_widths(self.workload), default=1)
         allowed = f"at most {len(self.slots)}, the number of slots"
-        require(widest <= len(self.slots), "GPUs of a job", widest, allowed)
+        for job, gpus in enumerate(_widths(self.workload)):
+            require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
         for stock in self.market.stock:

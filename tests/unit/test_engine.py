@@ -319,7 +319,7 @@ def test_every_policy_runs_jobs_of_one_gpu_and_of_all(policy):
 
 
 def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
-    with pytest.raises(cg.InputError, match=r"GPUs of a job\(=3\) must be at most 2"):
+    with pytest.raises(cg.InputError, match=r"GPUs of job 0\(=3\) must be at most 2"):
         scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A))
 
 

@@ -803,7 +803,7 @@ def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, ca
     assert main(["run", "--trace", str(tmp_path / "wide.csv")]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "cgrsp run: GPUs of a job(=1000) must be at most 5, the number of slots\n"
+    assert err == "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
 
 
 def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):

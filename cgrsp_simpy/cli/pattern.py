@@ -29,7 +29,7 @@ from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.studies.replicate import label
+from cgrsp_simpy.studies.replicate import check_policies, label, simulate
 from cgrsp_simpy.studies.sweep import sweep
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "add_run",
     "add_sweep",
     "carry_out",
+    "check_free",
     "compared",
     "grid_of",
     "policies_given",
@@ -111,6 +112,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
     module.add_scenario(parser)
     _add_policies(parser, module, "--policies", None)
     add_study(parser, number=module.seeds)
+    parser.set_defaults(default_of=parser.get_default)
 
 
 def _add_policies(
@@ -206,23 +208,28 @@ def compared(
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     check_work(given, scenario.work * len(policies) * len(seeds))
+    if given.by is not None:
+        for name in ("out", "precision", "workers"):
+            value = getattr(given, name)
+            require(value is None, f"--{name}", value, "left out beside --by")
+        return by_answer(_compared_by(scenario, policies, seeds, given.by), given)
     study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)
-    if given.by is not None:
-        return by_answer(_compared_by(study, given.by), given)
     found = answer(study, given)
     beside = module.beside(study) if given.format == "table" else ""
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def _compared_by(study: Comparison, column: str) -> list[dict[str, Any]]:
+def _compared_by(
+    scenario: Model[Any], policies: Sequence[str], seeds: Sequence[int], column: str
+) -> list[dict[str, Any]]:
     """A row a value of a log's column and policy: the means over the seeds of what became of the
     jobs of that value.
     """
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for policy in study.policies:
-        for seed in study.seeds:
-            for row in by_column(study.run(policy, seed), column):
+    for policy in check_policies(policies, scenario):
+        for seed in seeds:
+            for row in by_column(simulate(scenario, policy, seed), column):
                 found.setdefault((row["value"], policy), []).append(row)
     return [
         {"by": column, "value": value, "policy": policy, **_means(rows)}
@@ -266,10 +273,19 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
 def swept(given: argparse.Namespace, module: Module) -> Answer:
     """Sweep parameters."""
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
+    for name in grid:
+        check_free(given, name, name)
     seeds = seeds_of(given) if scenario.is_random else range(1)
     policies, points = policies_given(given, scenario), math.prod(map(len, grid.values()))
     check_work(given, scenario.work * len(policies) * len(seeds) * points)
     return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
+
+
+def check_free(given: argparse.Namespace, option: str, name: str) -> None:
+    """Raise InputError for an option without effect, since the grid has its parameter."""
+    value = getattr(given, option, None)
+    told = f"--{option.replace('_', '-')}"
+    require(value == given.default_of(option), told, value, f"left out where the grid has {name}")
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:

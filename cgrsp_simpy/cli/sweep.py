@@ -5,11 +5,13 @@ the same seeds.
 from __future__ import annotations
 
 import argparse
+import math
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, answer, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import Answer, answer, check_work, scenario_of, seeds_of, workers_of
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.sweep import sweep
 
 OF_DAYS = {  # parameter of a day -> its option
@@ -35,19 +37,26 @@ def carry_out(given: argparse.Namespace) -> Answer:
         files[0] if files else None,
     )
     require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
-    if not any(text.startswith("name=") for text in given.grid):
+    grid = pattern.grid_of(given.grid)
+    for name, option in OF_DAYS.items():
+        if name in grid:
+            pattern.check_free(given, option, name)
+    if "name" not in grid:
         return pattern.swept(given, RENTAL)
     named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
     require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
-    grid, policies = pattern.grid_of(given.grid), pattern.policies_given(given, scenario_of(given))
+    policies, seeds = pattern.policies_given(given, scenario_of(given)), seeds_of(given)
+    most = (
+        max(jobs for _, jobs in DAYS.values()) if given.jobs_per_day is None else given.jobs_per_day
+    )
+    points = math.prod(map(len, grid.values()))
+    check_work(given, max([most, *grid.get("jobs", [])]) * len(policies) * len(seeds) * points)
     own = {
         name: getattr(given, option)
         for name, option in OF_DAYS.items()
         if getattr(given, option) not in (None, False)
     }
     return answer(
-        sweep(
-            {**own, **grid}, policies, seeds_of(given), executor=workers_of(given), out=given.out
-        ),
+        sweep({**own, **grid}, policies, seeds, executor=workers_of(given), out=given.out),
         given,
     )

@@ -46,7 +46,7 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
     compares instead of writing.
 
     sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises InputError, in
-    the study, for a directory without finished tasks.
+    the study, for a directory that is not finished.
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
@@ -160,7 +160,10 @@ class Store:
         """
         if self._checked and number in self._checked.tasks:
             return None  # run again
-        return self._kept(number, shape)
+        kept = self._kept(number, shape)
+        if self._checked and kept is None:
+            raise InputError(f"{self.path} is not finished; the same command goes on with it")
+        return kept
 
     def _kept(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
         name = f"chunks/{number:06}.json"

@@ -812,3 +812,44 @@ def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
         assert main(["run", "--trace", str(tmp_path / "one.csv")]) == 0
     assert "inf an hour" not in caplog.text
     assert "1 job over 0.0 h; service" in caplog.text
+
+
+def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told_at_once(
+    tmp_path, capsys
+):
+    rows = [f"{60 * number},{50 + number},{'ab'[number % 2]}" for number in range(20)]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["submit_s,service_s,customer", *rows]) + "\n")
+    line = ["compare", "--trace", str(path), "--policies", "fifo,edf", "--seeds", "3"]
+    assert main([*line, "--by", "customer", "--format", "csv"]) == 0
+    found = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["value"], row["policy"]) for row in found] == [
+        ("a", "edf"),
+        ("a", "fifo"),
+        ("b", "edf"),
+        ("b", "fifo"),
+    ]
+    runs = [cg.simulate(cg.trace(path), "edf", seed).by("customer")[0] for seed in range(3)]
+    mean = sum(run["wait_min"] for run in runs) / 3
+    assert float(found[0]["wait_min"]) == pytest.approx(mean, rel=1e-12)
+    for more in (["--by", "custmer"], ["--by", "customer", "--out", str(tmp_path / "out")]):
+        assert main([*line, *more]) == 2
+        assert capsys.readouterr().err.splitlines()[-1].startswith("cgrsp compare: ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("sweep slots=3,4 --slots 5", "--slots(=5) must be left out where the grid has slots"),
+        ("sweep name=quiet jobs=3 --jobs-per-day 9", "--jobs-per-day(=9) must be left out"),
+        ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),
+        ("dag sweep gpus=2,4 --gpus 3", "--gpus(=3) must be left out"),
+        ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
+    ],
+)
+def test_an_option_beside_its_own_parameter_in_the_grid_is_an_error(capsys, line, told):
+    assert main(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert told in err

@@ -54,6 +54,12 @@ def test_an_outcome_that_was_altered_is_found_although_its_checksum_fits(made, c
     assert "task 1 came out otherwise (1 of " in capsys.readouterr().out
 
 
+def test_an_unfinished_directory_is_not_called_altered(made, capsys):
+    (made / "chunks" / "000001.json").unlink()
+    assert main(["verify", "out", "--sample", "1"]) == 2
+    assert "is not finished" in capsys.readouterr().err
+
+
 def test_a_study_of_a_script_is_checked_there(tmp_path):
     def study():
         return cg.compare(cg.day("quiet"), ["fifo"], range(3), out=tmp_path / "a")

@@ -14,6 +14,7 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_scenario,
     add_study,
+    check_work,
     policies_of,
     scenario_of,
     seeds_of,
@@ -59,6 +60,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     scenario, seeds = scenario_of(given), seeds_of(given)
     slots = _numbers(given.try_slots) if given.try_slots else _around(len(scenario.slots))
     policies, workers = policies_of(given.policies), workers_of(given)
+    both = 2  # types that are fixed, and types that are free
+    check_work(given, scenario.work * both * (len(slots) + 1) * len(policies) * len(seeds))
     found = advise(
         scenario, policies, slots, seeds, workers, bound_seeds=given.bound_seeds, out=given.out
     )

@@ -15,6 +15,7 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_reading,
     add_study,
+    check_work,
     reading_of,
     seeds_of,
     workers_of,
@@ -208,7 +209,10 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 
 def _table(given: argparse.Namespace) -> Answer:
     require(given.out is None, "--out", given.out, "left out: `compare --out` keeps results")
-    found = table.studies(_loads(given.loads), seeds_of(given), executor=workers_of(given))
+    loads, seeds = _loads(given.loads), seeds_of(given)
+    schedulers = len(table.STATIC + table.DYNAMIC)
+    check_work(given, table.JOBS * schedulers * len(loads) * len(seeds))
+    found = table.studies(loads, seeds, executor=workers_of(given))
     rows, tested = table.rows(found), table.claims(found)
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))

@@ -846,9 +846,11 @@ def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told
         ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),
         ("dag sweep gpus=2,4 --gpus 3", "--gpus(=3) must be left out"),
         ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
+        ("advise --day surge --seeds 900000", "jobs are to be simulated"),
+        ("cluster table --seeds 900000", "jobs are to be simulated"),
     ],
 )
-def test_an_option_beside_its_own_parameter_in_the_grid_is_an_error(capsys, line, told):
+def test_an_option_beside_its_own_parameter_or_hours_of_work_are_one_line(capsys, line, told):
     assert main(line.split()) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

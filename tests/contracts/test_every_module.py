@@ -124,6 +124,15 @@ def own_file(tmp_path):
     return made
 
 
+def beside(case):
+    """The options that may stand beside the sweep's grid: those of other parameters."""
+    words = case.options.split()
+    pairs = zip(words[::2], words[1::2], strict=True)
+    return [
+        word for option, value in pairs if option[2:] not in case.grid for word in (option, value)
+    ]
+
+
 def namespace(case):
     found: dict[str, Any] = {}
     exec(case.own, found)
@@ -285,7 +294,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         *case.command,
         "sweep",
         grid,
-        *case.options.split(),
+        *beside(case),
         "--policies",
         case.policies[0],
         "--seeds",

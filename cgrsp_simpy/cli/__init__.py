@@ -29,6 +29,7 @@ from cgrsp_simpy.cli import (
     month,
     policies,
     run,
+    spot,
     sweep,
     thesis,
     verify,
@@ -55,6 +56,7 @@ VERBS = {
     "hgsp": hgsp,
     "cluster": cluster,
     "dag": dag,
+    "spot": spot,
     "lectures": lectures,
 }
 

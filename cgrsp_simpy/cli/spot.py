@@ -122,4 +122,4 @@ def _prices(text: str) -> tuple[float, float]:
     return spot, on_demand
 
 
-MODULE = Module(Setting, _add_scenario, _setting, seeds=30)
+MODULE = Module(Setting, _add_scenario, _setting, seeds=30, figures="cgrsp_simpy.spot.figures")

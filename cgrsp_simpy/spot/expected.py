@@ -27,22 +27,25 @@ Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
 AGES_H = (0.0, 0.25, 1.0, 4.0)
 """Where classes of age begin, hours."""
+PRIOR = 5.0  # ends
 MOST_STATES = 64  # of all zones together: of more zones, age counts in fewer classes, or not at all
 
 
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:
     """The rate at which a time up, or down, ends, by class of age, 1/h.
 
-    Ends over the time at risk, with half an end more (Jeffreys' prior of a Poisson rate), since
-    none may have been seen.
+    Ends over the time at risk. Over all ages half an end is added (Jeffreys' prior of a Poisson
+    rate), since none may have been seen; to each class, as if PRIOR ends had been seen there at
+    that rate, so that few ends tell little of ages.
     """
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
     edges = np.array([*ages_h, np.inf])
+    pooled = (ended.sum() + 0.5) / max(runs_h.sum(), history.step_s / HOUR_S)
     found = []
     for one, other in pairwise(edges):
         risk_h = np.clip(runs_h - one, 0.0, other - one).sum()
         ends = np.sum(ended & (one < runs_h) & (runs_h <= other))
-        found.append((ends + 0.5) / max(risk_h, history.step_s / HOUR_S))
+        found.append((ends + PRIOR) / (risk_h + PRIOR / pooled))
     return np.array(found)
 
 

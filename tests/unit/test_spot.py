@@ -236,9 +236,11 @@ def test_the_made_up_market_has_the_mean_times_asked_for():
 
 def test_hazards_are_ends_over_time_at_risk():
     series = Series.of("a", 3600, [1, 1, 0, 1, 1, 1, 0, 0])  # up 2 h, 3 h; down 1 h, 2 h (goes on)
-    assert hazards(series, True, (0.0,)) == pytest.approx([2.5 / 5])
-    assert hazards(series, False, (0.0,)) == pytest.approx([1.5 / 3])
-    assert hazards(series, True, (0.0, 2.0)) == pytest.approx([1.5 / 4, 1.5 / 1])
+    up, down = 2.5 / 5, 1.5 / 3  # with half an end more
+    assert hazards(series, True, (0.0,)) == pytest.approx([(2 + 5) / (5 + 5 / up)])
+    assert hazards(series, False, (0.0,)) == pytest.approx([(1 + 5) / (3 + 5 / down)])
+    by_age = [(1 + 5) / (4 + 5 / up), (1 + 5) / (1 + 5 / up)]
+    assert hazards(series, True, (0.0, 2.0)) == pytest.approx(by_age)
 
 
 def test_a_known_law_is_found_again():

@@ -1,13 +1,15 @@
 """A policy that uses persistence: least expected cost under a law fitted to what was seen.
 
 Each zone is up and down in turn; the rate at which that ends depends on how long it has lasted, by
-classes of age (a semi-Markov process). The rates are fitted to the zones' history. Then a dynamic
-program over the time left, the work left, the state of the zones and where the job is tells whether
-to wait, to compute on demand, or to begin on spot. This policy is ours.
+classes of age (a semi-Markov process), or not, if that describes the zones' history as well. The
+rates are fitted to that history. Then a dynamic program over the time left, the work left, the
+state of the zones and where the job is tells whether to wait, to compute on demand, or to begin on
+spot. This policy is ours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
@@ -21,32 +23,51 @@ from cgrsp_simpy.spot.market import HOUR_S
 from cgrsp_simpy.spot.rules import Choice
 from cgrsp_simpy.spot.view import SpotView, Terms
 
-__all__ = ["AGES_H", "expected_cost", "hazards", "transitions"]
+__all__ = ["AGES_H", "classes_of", "expected_cost", "exposure", "hazards", "transitions"]
 
 Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
-AGES_H = (0.0, 0.25, 1.0, 4.0)
-"""Where classes of age begin, hours."""
-PRIOR = 5.0  # ends
-MOST_STATES = 64  # of all zones together: of more zones, age counts in fewer classes, or not at all
+AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))
+"""Where classes of age begin, hours: none but the first, two classes, four."""
+MOST_STATES = 64  # of all zones together
+
+
+def exposure(history: Series, up: bool, ages_h: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """How many times up, or down, ended in each class of age, and the time at risk there, hours."""
+    runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
+    ends, risk_h = [], []
+    for one, other in pairwise((*ages_h, np.inf)):
+        ends.append(float(np.sum(ended & (one < runs_h) & (runs_h <= other))))
+        risk_h.append(float(np.clip(runs_h - one, 0.0, other - one).sum()))
+    return np.array(ends), np.array(risk_h)
 
 
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:
     """The rate at which a time up, or down, ends, by class of age, 1/h.
 
-    Ends over the time at risk. Over all ages half an end is added (Jeffreys' prior of a Poisson
-    rate), since none may have been seen; to each class, as if PRIOR ends had been seen there at
-    that rate, so that few ends tell little of ages.
+    Ends over the time at risk, with half an end more (Jeffreys' prior of a Poisson rate), since
+    none may have been seen.
     """
-    runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
-    edges = np.array([*ages_h, np.inf])
-    pooled = (ended.sum() + 0.5) / max(runs_h.sum(), history.step_s / HOUR_S)
-    found = []
-    for one, other in pairwise(edges):
-        risk_h = np.clip(runs_h - one, 0.0, other - one).sum()
-        ends = np.sum(ended & (one < runs_h) & (runs_h <= other))
-        found.append((ends + PRIOR) / (risk_h + PRIOR / pooled))
-    return np.array(found)
+    ends, risk_h = exposure(history, up, ages_h)
+    return np.asarray((ends + 0.5) / np.maximum(risk_h, history.step_s / HOUR_S))
+
+
+def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
+    """The classes of age that describe zones best by Akaike's criterion, of those of AGES_H that do
+    not make too many states.
+    """
+
+    def criterion(ages_h: tuple[float, ...]) -> float:
+        total = 0.0
+        for history, up in product(histories, (False, True)):
+            (ends, risk_h), rates = exposure(history, up, ages_h), hazards(history, up, ages_h)
+            likelihood = np.sum(ends * np.log(rates) - rates * risk_h)
+            total += 2 * len(ages_h) - 2 * float(likelihood)
+        return total
+
+    one, *more = AGES_H
+    few = [ages for ages in more if (2 * len(ages)) ** len(histories) <= MOST_STATES]
+    return min([one, *few], key=criterion)
 
 
 def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Floats:
@@ -73,15 +94,6 @@ def expected_cost(view: SpotView) -> Choice:
     return Choice(place, view.now_s + plan.step_s)
 
 
-def _ages_h(zones: int) -> tuple[float, ...]:
-    """The classes of age that so many zones allow: all, two, or one."""
-    return next(
-        ages_h
-        for ages_h in (AGES_H, (0.0, 1.0), (0.0,))
-        if (2 * len(ages_h)) ** zones <= MOST_STATES or len(ages_h) == 1
-    )
-
-
 @lru_cache(maxsize=8)
 def _plan(terms: Terms, histories: tuple[Series, ...]) -> _Plan:
     return _Plan(terms, histories)
@@ -98,7 +110,7 @@ class _Plan:
     def __init__(self, terms: Terms, histories: tuple[Series, ...]) -> None:
         self.terms, zones = terms, len(histories)
         self.step_s = terms.deadline_s / STEPS
-        self.ages_h = _ages_h(zones)
+        self.ages_h = classes_of(histories)
         classes = len(self.ages_h)
         each = [transitions(history, self.ages_h, self.step_s / HOUR_S) for history in histories]
         self.chance: npt.NDArray[Any] = each[0]

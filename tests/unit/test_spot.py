@@ -12,7 +12,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.series import Series
-from cgrsp_simpy.spot.expected import hazards, transitions
+from cgrsp_simpy.spot.expected import classes_of, hazards, transitions
 from cgrsp_simpy.spot.market import Stretch, Traces, TwoState, Zone
 from cgrsp_simpy.spot.policies import make_policy
 from cgrsp_simpy.spot.setting import Setting, read_traces
@@ -236,11 +236,9 @@ def test_the_made_up_market_has_the_mean_times_asked_for():
 
 def test_hazards_are_ends_over_time_at_risk():
     series = Series.of("a", 3600, [1, 1, 0, 1, 1, 1, 0, 0])  # up 2 h, 3 h; down 1 h, 2 h (goes on)
-    up, down = 2.5 / 5, 1.5 / 3  # with half an end more
-    assert hazards(series, True, (0.0,)) == pytest.approx([(2 + 5) / (5 + 5 / up)])
-    assert hazards(series, False, (0.0,)) == pytest.approx([(1 + 5) / (3 + 5 / down)])
-    by_age = [(1 + 5) / (4 + 5 / up), (1 + 5) / (1 + 5 / up)]
-    assert hazards(series, True, (0.0, 2.0)) == pytest.approx(by_age)
+    assert hazards(series, True, (0.0,)) == pytest.approx([2.5 / 5])
+    assert hazards(series, False, (0.0,)) == pytest.approx([1.5 / 3])
+    assert hazards(series, True, (0.0, 2.0)) == pytest.approx([1.5 / 4, 1.5 / 1])
 
 
 def test_a_known_law_is_found_again():
@@ -253,6 +251,14 @@ def test_a_known_law_is_found_again():
     expected = [[0.2 + 0.8 * decay, 0.8 - 0.8 * decay], [0.2 - 0.2 * decay, 0.8 + 0.2 * decay]]
     assert chance == pytest.approx(np.array(expected), abs=0.02)
     assert transitions(series, (0.0, 0.25, 1.0), 0.1).sum(axis=1) == pytest.approx(1)
+
+
+def test_ages_count_where_they_tell_something():
+    """Of a memoryless market one class is enough; where times are short or long, several."""
+    assert classes_of([TwoState(4.0, 1.0)._series(0, 40_000, 3)]) == (0.0,)
+    mixed = np.concatenate([[True] * (1 if k % 2 else 100) + [False] * 9 for k in range(200)])
+    assert len(classes_of([Series.of("a", 600, mixed)])) > 1
+    assert len(classes_of([Series.of("a", 600, mixed)] * 4)) == 1  # else too many states
 
 
 def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():

@@ -105,8 +105,8 @@ def _intro(seeds: int) -> list[str]:
 
 def _course(rows: list[Row]) -> str:
     cost_pct = {row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"}
-    told = ", ".join(f"{name} {value:.0f} %" for name, value in cost_pct.items())
-    return f"Cost of on demand only: {told}."
+    told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
+    return f"Cost, % of on demand only: {told}."
 
 
 def _costs(rows: list[Row]) -> str:

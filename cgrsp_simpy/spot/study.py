@@ -96,14 +96,19 @@ class DeadlineStudy:
                 " ± 95 % half width"
             ]
             table = [["market", *self.policies]]
-            for name in dict.fromkeys(row["market"] for row in rows):
+            for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]:
                 own = [row for row in rows if row["market"] == name]
                 cells = [f"{row['cost_pct']:.1f} ±{row['cost_pct_half']:4.1f}" for row in own]
                 table.append([name, *cells])
-            if "saving_pct" in own[0]:
+            own = [row for row in rows if "saving_pct" in row]
+            if own:
                 cells = [f"{row['saving_pct']:.1f} ±{row['saving_pct_half']:4.1f}" for row in own]
                 table.append(["saving, % of the optimum's", *cells])
-            missed = sum(row["missed"] for row in rows)
+            missed = sum(
+                sum(by_terms[terms].values(policy, "missed"))
+                for by_terms in self.studies.values()
+                for policy in self.policies
+            )
             lines += [*aligned(table), f"deadlines missed: {missed:g}", ""]
         return "\n".join(lines[:-1])
 

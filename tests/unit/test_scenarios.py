@@ -21,7 +21,7 @@ LOGS = {
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
 # about 20 s each: pytest -m long
-LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")
+LONG = ("adaptive_fails", "how_many_slots", "how_many_zones", "real_log", "waiting_on_a_log")
 
 
 def output(script, folder):

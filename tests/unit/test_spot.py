@@ -126,6 +126,14 @@ def test_the_listing_tells_the_whole_course():
     ]
 
 
+def test_the_future_event_list_shows_only_what_somebody_waits_for():
+    """Not when an instance that was taken would have finished, nor when to wake who has moved."""
+    for step in cg.step_through(SMALL, "uniform-progress", 3):
+        kinds = [due.kind for due in step.future]
+        assert kinds.count("wake") <= 1
+        assert kinds.count("start") + kinds.count("finish") <= 1
+
+
 def test_a_view_tells_nothing_of_what_is_to_come():
     seen = []
 

@@ -69,6 +69,11 @@ def optimum(terms: Terms, zones: Sequence[Zone]) -> Optimum:
         Times in whole seconds; the deadline leaves room for work and one overhead.
     zones : sequence of Zone
         The market, until the deadline; its changes at whole seconds.
+
+    Returns
+    -------
+    Optimum
+        The cost, USD, and a plan that costs that.
     """
     return _Program(terms, zones).solved()
 

@@ -149,9 +149,21 @@ COMPARED = tuple(POLICIES)
 
 
 def make_policy(policy: str | Policy | Oracle) -> Policy | Oracle:
-    """A policy from its text, such as "greedy" or "time-sliced:slices=5"; a function is passed
-    through.
+    """A policy from its text.
 
-    Raises InputError for an unknown name, parameter or file, or a value that is not allowed.
+    Parameters
+    ----------
+    policy : str or callable
+        "greedy", "time-sliced:slices=5", "own.py:patient"; a callable is passed through.
+
+    Returns
+    -------
+    callable
+        A function of a SpotView, or an Oracle.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, parameter or file, or a value that is not allowed.
     """
     return chosen("policy", policy, POLICIES)

@@ -35,6 +35,7 @@ __all__ = [
     "gallery_of",
     "policies_of",
     "reading_of",
+    "refuse_idle",
     "scenario_of",
     "seeds_of",
     "summary",
@@ -178,12 +179,14 @@ def answer(study: Tidy, given: argparse.Namespace) -> Answer:
 READING = ("trace_format", "window", "strict", "columns")
 
 
-def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Add the options that tell how a log is read."""
+def add_reading(
+    parser: argparse._ActionsContainer, default: str = "by the file's name, else csv"
+) -> None:
+    """Add the options that tell how a log is read. default: its format unless told."""
     parser.add_argument(
         "--trace-format",
         metavar="NAME",
-        help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)",
+        help=f"{', '.join(FORMATS)} (default: {default})",
     )
     parser.add_argument(
         "--window",
@@ -338,3 +341,25 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
         f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
         f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
     )
+
+
+def refuse_idle(
+    given: argparse.Namespace,
+    owned: Mapping[str, Sequence[str]],
+    there: Sequence[str],
+    beside: str,
+    dashes: str = "",
+) -> None:
+    """Raise InputError for an option none of whose owners is there."""
+    for option, owners in owned.items():
+        if _is_given(given, option) and not set(there) & set(owners):
+            goes_with = " or ".join(f"{dashes}{name}" for name in owners)
+            raise InputError(
+                f"--{option.replace('_', '-')} has no effect beside {beside}; it goes"
+                f" with {goes_with}"
+            )
+
+
+def _is_given(given: argparse.Namespace, option: str) -> bool:
+    value = getattr(given, option, None)
+    return value is not None and value is not False  # 0 is a value

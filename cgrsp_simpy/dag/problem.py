@@ -219,6 +219,39 @@ class Schedule:
         ]
         return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
 
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the nodes of each value of a log's column: a row for each, in the order
+        of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of nodes. gpu_hours: that they ran.
+            wait_s: mean wait for a GPU, as in `timeline`, seconds. first_start_s, last_finish_s:
+            seconds.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
+        visits, ran_h = self.timeline.visits, (self.finish_s - self.start_s) / 3600
+        wait_s = visits["granted_s"] - visits["ready_s"]
+        return self.problem.graph.tags.report(
+            tag,
+            lambda chosen: {
+                "gpu_hours": float(ran_h[chosen].sum()),
+                "wait_s": float(wait_s[chosen].mean()),
+                "first_start_s": float(self.start_s[chosen].min()),
+                "last_finish_s": float(self.finish_s[chosen].max()),
+            },
+        )
+
     def arrivals_s(self) -> Floats:
         """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""
         start, end = self.problem.graph.edges.T

@@ -113,6 +113,10 @@ class Solution:
         times = zip(self.schedule.rows(), self.planned.rows())
         return [{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]
 
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """The figures of the tasks of each value of a column of their file, as of `Schedule.by`."""
+        return self.schedule.by(tag)
+
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Who held which GPU when, as of `Schedule.claims`."""

@@ -474,13 +474,14 @@ class Run:
         Raises InputError for a column that the log does not have.
         """
         capacity_s = len(self.slot_held_s) * self.totals.end_s
-        rows = []
-        for value, chosen in self.tags.groups(tag).items():
+
+        def of_jobs(chosen: np.ndarray) -> dict[str, float]:
             sums = Totals.of(self.scenario.workload.classes)
             if (records := self.jobs[chosen[self.jobs["job"]]]).size:
                 sums.add({name: records[name] for name in RECORD.names or ()})
-            rows.append({"by": tag, "value": value, **figures(sums, int(chosen.sum()), capacity_s)})
-        return rows
+            return figures(sums, int(chosen.sum()), capacity_s)
+
+        return self.tags.report(tag, of_jobs)
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""

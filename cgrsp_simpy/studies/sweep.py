@@ -29,7 +29,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.study import Row, Tidy, failures_told, interval
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "scenarios_of", "sweep"]
 
 Point = dict[str, Any]
 
@@ -54,8 +54,7 @@ def sweep(
         sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
     """
     seeds, points = check_seeds(seeds), list(_points(grid))
-    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
-    places = [_scenario(scenario, point, labels) for point in points]
+    places = scenarios_of(grid, policies, scenario)
     taken = (
         "policy",
         "seed",
@@ -89,6 +88,16 @@ def sweep(
     found = Sweep(tuple({name: point[name] for name in varied} for point in points), tuple(studies))
     found.keep(store)
     return found
+
+
+def scenarios_of(
+    grid: Mapping[str, Any],
+    policies: Sequence[Any],
+    scenario: Model[Any] | Callable[..., Model[Any]] = day,
+) -> list[Model[Any]]:
+    """The scenario at every point of a grid; parameters and errors as of `sweep`."""
+    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
+    return [_scenario(scenario, point, labels) for point in _points(grid)]
 
 
 def _points(grid: Mapping[str, Any]) -> Iterator[Point]:

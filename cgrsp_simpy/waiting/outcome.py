@@ -133,19 +133,16 @@ class Outcome:
         assert self.jobs is not None
         done = self.jobs
         core_h = done.jobs.cores * done.jobs.run_s / 3600
-        return [
-            {
-                "by": tag,
-                "value": value,
-                "jobs": int(chosen.sum()),
+        return self.tags.report(
+            tag,
+            lambda chosen: {
                 "wait_s": float(done.wait_s[chosen].mean()),
                 "service_s": float(done.jobs.run_s[chosen].mean()),
                 "on_demand_fraction": float(done.on_demand[chosen].mean()),
                 "core_hours": float(core_h[chosen].sum()),
                 "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
-            }
-            for value, chosen in self.tags.groups(tag).items()
-        ]
+            },
+        )
 
     @property
     def tags(self) -> Tags:

@@ -16,12 +16,13 @@ from cgrsp_simpy.cli.options import (
     reading_of,
     refuse_idle,
 )
-from cgrsp_simpy.cli.pattern import Module, add_actions, told
+from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cli.watch import add_watching
 from cgrsp_simpy.hgsp.llm import OWNED, table_two
 from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, WEIGHTS, LlmCluster, LlmModel, read_requests
 from cgrsp_simpy.hgsp.serving import Requests
+from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 __all__ = ["add_arguments", "add_table", "carry_out", "table"]
@@ -197,4 +198,4 @@ def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
 def _told(value: Any) -> str:
     if isinstance(value, float) and value == value:
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return told(value)
+    return figure_text(value)

@@ -26,6 +26,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
@@ -178,15 +179,8 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
         return Answer(json_text({**named, "summary": figures, **values}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     width = max(16, *map(len, figures))
-    lines = [f"{name:{width}} {told(value):>10}" for name, value in figures.items()]
+    lines = [f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()]
     return Answer("\n".join([title, *lines, *([text] if text else [])]))
-
-
-def told(value: Any) -> str:
-    """A figure as text: what is not known is a dash."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
 
 
 def compared(

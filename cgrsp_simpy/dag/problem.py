@@ -16,6 +16,7 @@ from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 __all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
@@ -164,8 +165,8 @@ class Plan:
                 )
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(ShownRun):
     """A plan carried out: a run of a graph.
 
     Parameters
@@ -192,6 +193,13 @@ class Schedule:
     granted_s: Floats | None = field(default=None, repr=False)
     evaluations: int = 0
     seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The graph, the GPUs, how they run nodes, and the scheduler."""
+        problem = self.problem
+        where = f"{problem.graph.name} on {problem.platform.name}, {problem.reading}"
+        return f"{where}: {self.plan.scheduler}"
 
     @property
     def makespan_s(self) -> float:

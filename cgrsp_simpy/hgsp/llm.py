@@ -38,6 +38,7 @@ from cgrsp_simpy.hgsp.llm_policies import (
 )
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 __all__ = [
@@ -62,8 +63,8 @@ ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
+@dataclass(frozen=True, eq=False, repr=False)
+class Served(ShownRun):
     """What became of requests; columns of shape (requests,) in their order.
 
     start_s: seconds. finish_s: c_i, seconds.
@@ -79,6 +80,13 @@ class Served:
     horizon_s: float
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The requests, the cluster, the mode and the scheduler."""
+        mode = "waves" if self.waves else "work-conserving"
+        cluster = f"{self.cluster.gpus} {self.cluster.gpu}"
+        return f"{self.requests.name}, {cluster}, {mode}: {self.scheduler}"
 
     @property
     def wait_s(self) -> Floats:

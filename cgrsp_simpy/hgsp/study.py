@@ -22,6 +22,7 @@ from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, simulate
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import Timeline
 
 __all__ = ["METRICS", "Setting", "Solution", "Trial", "solve"]
@@ -45,8 +46,8 @@ METRICS = {
 """What the figures of a `Solution` are."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(ShownRun):
     """What came of a scheduler.
 
     Parameters
@@ -74,6 +75,11 @@ class Solution:
     lower_bound: float
     is_as_planned: bool = True
     course: Sequence[Any] = field(repr=False, default=())
+
+    @property
+    def title(self) -> str:
+        """The tasks and the scheduler."""
+        return f"{self.schedule.instance.name}: {self.scheduler}"
 
     @property
     def gap_pct(self) -> float:

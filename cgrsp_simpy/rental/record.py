@@ -16,6 +16,7 @@ import numpy as np
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
@@ -331,8 +332,8 @@ class Recorder:
         return self._kept
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(ShownRun):
     """One simulated run.
 
     scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s:
@@ -348,6 +349,11 @@ class Run:
     decisions: int
     _blocks: list[np.ndarray] | None = field(repr=False)
     _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The scenario, the policy and the seed."""
+        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
 
     @cached_property
     def jobs(self) -> np.ndarray:

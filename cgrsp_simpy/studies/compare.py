@@ -124,7 +124,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     return max(0, need - have)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
@@ -139,6 +139,11 @@ class Comparison(Study):
     def title(self) -> str:
         """The scenario's name."""
         return self.scenario.name
+
+    @property
+    def noun(self) -> str:
+        """What the scenario calls a policy."""
+        return self.scenario.noun
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

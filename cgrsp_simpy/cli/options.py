@@ -262,7 +262,12 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "scenario: a file, a day of the thesis, or a log of real jobs"
     )
-    group.add_argument("scenario", nargs="?", metavar="FILE.toml", help="a scenario file")
+    group.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="FILE.toml",
+        help="a scenario file, as Scenario.to_toml writes",
+    )
     group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
     add_reading(group)
@@ -270,7 +275,13 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         "--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)"
     )
     group.add_argument(
-        "--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)"
+        "--tight-fraction",
+        type=float,
+        metavar="F",
+        help=(
+            "share of 1-hour deadlines (default: 0.2); other classes of deadlines, arrivals by"
+            " the hour, stock by type and hour, and weights stand in a scenario file"
+        ),
     )
     group.add_argument(
         "--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's"

@@ -163,6 +163,7 @@ class Instance:
             object.__setattr__(
                 self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own))
             )
+        self.tags.check(self.tasks)
         object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _warn_of_late(self) -> None:

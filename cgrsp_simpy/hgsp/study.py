@@ -334,13 +334,9 @@ class Setting(Model[Solution]):
         """The setting with other parameters: its own, and those of its Level (tasks,
         cluster, load, slack).
         """
-        own = {name: value for name, value in parameters.items() if name in OF_LEVEL}
         level = LEVELS[self.source] if isinstance(self.source, str) else self.source
-        changed = self
-        if own and isinstance(level, Level):
-            changed = replace(self, source=replace(level, **own))
-            parameters = {name: value for name, value in parameters.items() if name not in own}
-        return super(Setting, changed).varied(**parameters)
+        names = OF_LEVEL if isinstance(level, Level) else ()
+        return self._varied(parameters, "source", level, names)
 
 
 def solve(

@@ -72,6 +72,11 @@ class Tags(Mapping[str, tuple[str, ...]]):
             for name, texts in self._columns.items()
         }
 
+    def check(self, jobs: int) -> None:
+        """Raise InputError unless each column has a text for each of so many jobs."""
+        for name, texts in self._columns.items():
+            require(len(texts) == jobs, f"texts of tag {name}", len(texts), f"{jobs}, one a job")
+
     def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
         """The texts of some jobs, in the order asked for."""
         places = [int(place) for place in index]

@@ -5,6 +5,7 @@ whole, and each row of a schedule carries its own texts.
 import csv
 import io
 import json
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.table import csv_text
 
 CUSTOMERS = ("ann", "bob", "")
@@ -189,6 +191,23 @@ def test_a_comparison_gives_means_over_its_seeds_by_a_column(file):
     ]
     waits_min = [study.run("edf", seed).by("who")[1]["wait_min"] for seed in range(3)]
     assert rows[2]["wait_min"] == pytest.approx(sum(waits_min) / 3, rel=1e-12)
+
+
+def test_a_column_has_a_text_for_every_job(file):
+    instance = cg.hgsp.read_instance(file(tasks(Random(8))), cg.hgsp.cluster("small"))
+    source, short = cg.hgsp.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
+    graph = cg.dag.read_alibaba(file(nodes(Random(8)), header=False), "j_1")
+    for each in (instance, source, graph):
+        with pytest.raises(cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"):
+            replace(each, tags=short)
+
+
+def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
+    instance = cg.hgsp.read_instance(file(tasks(Random(9))), cg.hgsp.cluster("small"))
+    other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
+    cg.compare(cg.hgsp.Setting(instance), ["atc"], [0], out=tmp_path / "out")
+    with pytest.raises(cg.InputError, match="use another directory"):
+        cg.compare(cg.hgsp.Setting(other), ["atc"], [0], out=tmp_path / "out")
 
 
 @pytest.mark.parametrize(

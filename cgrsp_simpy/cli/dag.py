@@ -203,7 +203,12 @@ def _scenario(given: argparse.Namespace) -> Setting:
 
 
 MODULE = Module(
-    Setting, _add_scenario, _scenario, figures="cgrsp_simpy.dag.figures", beside=ranks_told
+    Setting,
+    _add_scenario,
+    _scenario,
+    figures="cgrsp_simpy.dag.figures",
+    beside=ranks_told,
+    options={name: option for option, name in _SERVERS.items()},
 )
 
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, policies_of
+from cgrsp_simpy.cli import llm, pattern
+from cgrsp_simpy.cli.options import Answer, policies_of, refuse_idle
 from cgrsp_simpy.cli.pattern import Module, add_actions
-from cgrsp_simpy.cli.watch import add_watching
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import (
     CLUSTERS,
@@ -22,17 +21,14 @@ from cgrsp_simpy.hgsp.instance import (
     read_orlib,
     write_instance,
 )
-from cgrsp_simpy.hgsp.llm import OWNED, table_two
-from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS as LLM_SCHEDULERS
-from cgrsp_simpy.hgsp.llm_requests import QWEN3, WEIGHTS, LlmCluster, LlmModel, read_requests
 from cgrsp_simpy.hgsp.reality import OWNERS
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, SEEDED
-from cgrsp_simpy.hgsp.serving import Requests
 from cgrsp_simpy.hgsp.study import Setting, Solution
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.parameters import in_file
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.studies.sweep import scenarios_of
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +40,6 @@ WAYS = (
     " so is one's own policy, a function of a view in a file (own.py:function). Service times"
     " are log-normal about the planned ones. Where reality is not as planned, each scheduler is"
     " compared in all ways open to it."
-)
-RESPONSE = (
-    "wait: from arrival to start. response: from arrival to completion, which the paper"
-    " calls waiting."
 )
 
 
@@ -107,21 +99,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     _add_instance(one)
     _add_search(one)
-    _add_llm(
+    one.add_argument(
+        "--format",
+        choices=("table", "csv", "json"),
+        default="table",
+        help="figures; csv: where and when each task runs",
+    )
+    llm.add_table(
         actions.add_parser(
             "llm",
             help="LLM inference requests: the printed workload, or a log; all schedulers, or one",
-            epilog=f"{RESPONSE} {OWNED}",
         )
     )
-    for action, table in (
-        (one, "where and when each task runs"),
-        (actions.choices["llm"], "the rows, or a row a request"),
-    ):
-        choices = ("table", "csv", "json")
-        action.add_argument(
-            "--format", choices=choices, default="table", help=f"figures; csv: {table}"
-        )
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
@@ -152,56 +141,6 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="plan anew every so many seconds what has not started",
     )
-
-
-def _add_llm(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trace", metavar="FILE", help="a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
-    )
-    parser.add_argument(
-        "--weight",
-        metavar="LAW",
-        help=f"of a log's requests: {' or '.join(WEIGHTS)} (default: equal)",
-    )
-    parser.add_argument(
-        "--tensor",
-        type=int,
-        metavar="N",
-        help="GPUs that a log's request claims at once (default: 2)",
-    )
-    parser.add_argument(
-        "--model-memory",
-        type=float,
-        metavar="GB",
-        help="of the model, on these GPUs together (default: 30)",
-    )
-    parser.add_argument("--strict", action="store_true", help="refuse a log with bad rows")
-    group = parser.add_argument_group("the cluster, of a log or of one scheduler")
-    group.add_argument("--gpus", type=int, metavar="N", help="default: 16")
-    group.add_argument("--memory", type=float, metavar="GB", help="of each GPU (default: 80)")
-    group.add_argument(
-        "--prefill",
-        type=float,
-        metavar="R",
-        help="prompt tokens per second of a request (default: 1000)",
-    )
-    group.add_argument(
-        "--decode",
-        type=float,
-        metavar="R",
-        help="output tokens per second of a request (default: 5000)",
-    )
-    group = parser.add_argument_group("one scheduler, in one mode")
-    group.add_argument(
-        "--scheduler",
-        dest="policy",
-        metavar="NAME",
-        help=f"{', '.join(LLM_SCHEDULERS)}, or own.py:function of a RequestState",
-    )
-    group.add_argument(
-        "--waves", action="store_true", help="start nothing until all that runs has ended"
-    )
-    add_watching(parser)
 
 
 def _add_level(parser: argparse.ArgumentParser) -> None:
@@ -333,41 +272,19 @@ def _check_options(given: argparse.Namespace, schedulers: Iterable[str]) -> None
         sources,
         "one of --level, --instance and --orlib",
     )
-    _refuse(given, _OF_SOURCE, sources, f"--{sources[0]}", "--")
+    refuse_idle(given, _OF_SOURCE, sources, f"--{sources[0]}", "--")
     open_to = {
         option: [name for name in schedulers if not _says(name, option)] for option in _OF_SCHEDULER
     }
     for option, names in open_to.items():
         bases = [name.partition(":")[0] for name in names]
-        _refuse(given, {option: _OF_SCHEDULER[option]}, bases, ", ".join(schedulers))
+        refuse_idle(given, {option: _OF_SCHEDULER[option]}, bases, ", ".join(schedulers))
 
 
 def _says(scheduler: str, option: str) -> bool:
     """Whether a scheduler's text says itself what an option would."""
     words = ("replan_s=", "online=") if option == "replan" else ("moves=", "seconds=")
     return any(word in scheduler for word in words)
-
-
-def _refuse(
-    given: argparse.Namespace,
-    owned: Mapping[str, Sequence[str]],
-    there: Sequence[str],
-    beside: str,
-    dashes: str = "",
-) -> None:
-    """Raise InputError for an option none of whose owners is there."""
-    for option, owners in owned.items():
-        if _is_given(given, option) and not set(there) & set(owners):
-            goes_with = " or ".join(f"{dashes}{name}" for name in owners)
-            raise InputError(
-                f"--{option.replace('_', '-')} has no effect beside {beside}; it goes"
-                f" with {goes_with}"
-            )
-
-
-def _is_given(given: argparse.Namespace, option: str) -> bool:
-    value = getattr(given, option, None)
-    return value is not None and value is not False  # 0 is a value
 
 
 def _source(given: argparse.Namespace) -> str | Level | Instance:
@@ -405,7 +322,12 @@ def _setting(given: argparse.Namespace) -> Setting:
 
 def _check_seeds(given: argparse.Namespace, setting: Setting) -> None:
     """Raise InputError for seeds without effect."""
-    if setting.is_random:
+    drawn = (
+        scenarios_of(pattern.grid_of(given.grid), pattern.policies_given(given, setting), setting)
+        if given.action == "sweep"
+        else [setting]
+    )
+    if any(each.is_random for each in drawn):
         return
     if given.action == "run":
         searched = given.policy.partition(":")[0] in SEEDED
@@ -458,7 +380,14 @@ def _more(solution: Solution, _: argparse.Namespace) -> tuple[str, dict[str, Any
     ), figures
 
 
-TASKS = Module(Setting, _add_tasks, _setting, figures="cgrsp_simpy.hgsp.figures", more=_more)
+TASKS = Module(
+    Setting,
+    _add_tasks,
+    _setting,
+    figures="cgrsp_simpy.hgsp.figures",
+    more=_more,
+    options={"delay_s": "delay", "replan_s": "replan"},
+)
 
 
 def _generate(given: argparse.Namespace) -> Answer:
@@ -490,74 +419,6 @@ def _solve(given: argparse.Namespace) -> Answer:
     return Answer("\n".join(f"{name:18} {_told(value):>14}" for name, value in figures.items()))
 
 
-# ---- LLM requests ----
-
-_OF_LLM = {
-    **dict.fromkeys(("weight", "tensor", "model_memory", "strict"), ("trace",)),
-    **dict.fromkeys(("gpus", "memory", "prefill", "decode"), ("trace", "scheduler")),
-    **dict.fromkeys(("waves", "events", "step", "gantt", "animate"), ("scheduler",)),
-}
-_OF_CLUSTER = {
-    "gpus": "gpus",
-    "memory": "memory_gb",
-    "prefill": "prefill_tokens_per_s",
-    "decode": "decode_tokens_per_s",
-}
-
-
-def _llm(given: argparse.Namespace) -> Answer:
-    there = [
-        name
-        for name, value in (("trace", given.trace), ("scheduler", given.policy))
-        if value is not None
-    ]
-    _refuse(given, _OF_LLM, there, "a log" if given.trace else "the printed workload", "--")
-    if given.policy is not None:
-        return pattern.carry_out(
-            argparse.Namespace(**{**vars(given), "action": "run", "seed": 0, "by": None}), LLM
-        )
-    rows = table_two() if given.trace is None else _served(given)
-    if given.format == "json":
-        return Answer(json_text({"rows": rows}))
-    if given.format == "csv":
-        return Answer(csv_text(rows).rstrip("\n"))
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [
-        [_told(row[key]) if row.get(key) is not None else "-" for key in columns] for row in rows
-    ]
-    return Answer("\n".join([*aligned([columns, *lines]), "", RESPONSE, OWNED]))
-
-
-def _requests(given: argparse.Namespace) -> Requests:
-    own = {
-        name: getattr(given, option)
-        for option, name in _OF_CLUSTER.items()
-        if getattr(given, option) is not None
-    }
-    cluster = LlmCluster(**own)
-    if given.trace is None:
-        return Requests(cluster=cluster, waves=given.waves)
-    model = QWEN3 if given.model_memory is None else LlmModel("the model", given.model_memory)
-    gpus = 2 if given.tensor is None else given.tensor
-    requests = read_requests(
-        given.trace, weight=given.weight or "equal", gpus=gpus, model=model, strict=given.strict
-    )
-    return Requests(requests, cluster, given.waves)
-
-
-LLM = Module(Requests, _add_llm, _requests)
-
-
-def _served(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """A row a scheduler and mode."""
-    requests = _requests(given)
-    return [
-        {"scheduler": name, "mode": mode, **requests.varied(waves=waves).run(name).summary()}
-        for mode, waves in (("work-conserving", False), ("waves", True))
-        for name in LLM_SCHEDULERS
-    ]
-
-
 def _told(value: Any) -> str:
     if value != value:
         return "no bound known"
@@ -569,5 +430,5 @@ def _told(value: Any) -> str:
 ACTIONS: dict[str, Callable[[argparse.Namespace], Answer]] = {
     "generate": _generate,
     "solve": _solve,
-    "llm": _llm,
+    "llm": llm.table,
 }

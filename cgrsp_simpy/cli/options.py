@@ -35,6 +35,7 @@ __all__ = [
     "gallery_of",
     "policies_of",
     "reading_of",
+    "refuse_idle",
     "scenario_of",
     "seeds_of",
     "summary",
@@ -178,12 +179,14 @@ def answer(study: Tidy, given: argparse.Namespace) -> Answer:
 READING = ("trace_format", "window", "strict", "columns")
 
 
-def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Add the options that tell how a log is read."""
+def add_reading(
+    parser: argparse._ActionsContainer, default: str = "by the file's name, else csv"
+) -> None:
+    """Add the options that tell how a log is read. default: its format unless told."""
     parser.add_argument(
         "--trace-format",
         metavar="NAME",
-        help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)",
+        help=f"{', '.join(FORMATS)} (default: {default})",
     )
     parser.add_argument(
         "--window",
@@ -259,7 +262,12 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "scenario: a file, a day of the thesis, or a log of real jobs"
     )
-    group.add_argument("scenario", nargs="?", metavar="FILE.toml", help="a scenario file")
+    group.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="FILE.toml",
+        help="a scenario file, as Scenario.to_toml writes",
+    )
     group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
     group.add_argument("--trace", metavar="FILE", help="a log of jobs")
     add_reading(group)
@@ -267,7 +275,13 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         "--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)"
     )
     group.add_argument(
-        "--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)"
+        "--tight-fraction",
+        type=float,
+        metavar="F",
+        help=(
+            "share of 1-hour deadlines (default: 0.2); other classes of deadlines, arrivals by"
+            " the hour, stock by type and hour, and weights stand in a scenario file"
+        ),
     )
     group.add_argument(
         "--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's"
@@ -338,3 +352,25 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
         f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
         f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
     )
+
+
+def refuse_idle(
+    given: argparse.Namespace,
+    owned: Mapping[str, Sequence[str]],
+    there: Sequence[str],
+    beside: str,
+    dashes: str = "",
+) -> None:
+    """Raise InputError for an option none of whose owners is there."""
+    for option, owners in owned.items():
+        if _is_given(given, option) and not set(there) & set(owners):
+            goes_with = " or ".join(f"{dashes}{name}" for name in owners)
+            raise InputError(
+                f"--{option.replace('_', '-')} has no effect beside {beside}; it goes"
+                f" with {goes_with}"
+            )
+
+
+def _is_given(given: argparse.Namespace, option: str) -> bool:
+    value = getattr(given, option, None)
+    return value is not None and value is not False  # 0 is a value

@@ -150,7 +150,14 @@ def _case(given: argparse.Namespace) -> Case:
     return case
 
 
-MODULE = Module(Case, add_case, _case, seeds=TRIALS, figures="cgrsp_simpy.waiting.figures")
+MODULE = Module(
+    Case,
+    add_case,
+    _case,
+    seeds=TRIALS,
+    figures="cgrsp_simpy.waiting.figures",
+    options={"machines": "servers"},
+)
 
 
 def _steady(case: Case, policies: list[str]) -> list[str]:

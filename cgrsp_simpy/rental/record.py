@@ -16,6 +16,7 @@ import numpy as np
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
@@ -345,8 +346,8 @@ class Recorder:
         return self._kept
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(ShownRun):
     """One simulated run.
 
     Attributes
@@ -373,6 +374,11 @@ class Run:
     decisions: int
     _blocks: list[np.ndarray] | None = field(repr=False)
     _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The scenario, the policy and the seed."""
+        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
 
     @cached_property
     def jobs(self) -> np.ndarray:
@@ -524,13 +530,14 @@ class Run:
             For a column that the log does not have.
         """
         capacity_s = len(self.slot_held_s) * self.totals.end_s
-        rows = []
-        for value, chosen in self.tags.groups(tag).items():
+
+        def of_jobs(chosen: np.ndarray) -> dict[str, float]:
             sums = Totals.of(self.scenario.workload.classes)
             if (records := self.jobs[chosen[self.jobs["job"]]]).size:
                 sums.add({name: records[name] for name in RECORD.names or ()})
-            rows.append({"by": tag, "value": value, **figures(sums, int(chosen.sum()), capacity_s)})
-        return rows
+            return figures(sums, int(chosen.sum()), capacity_s)
+
+        return self.tags.report(tag, of_jobs)
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""

@@ -53,3 +53,7 @@ def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
         if output.output_type == "stream" and output.name == "stdout"
     ]
     assert printed == "12\n"
+    [shown] = notebook.cells[3].outputs
+    assert "<table>" in shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("<Comparison of quiet: policies fifo, youngest,")
+    assert notebook.cells[0].outputs == []

@@ -374,6 +374,19 @@ def test_seeds_without_effect_on_tasks_that_are_there_are_refused(capsys, file, 
     )
 
 
+def test_a_sweep_of_noise_over_tasks_of_a_file_takes_seeds(capsys, file):
+    """At noise 0 every seed is the same; at another each has its own times."""
+    words = ["sweep", "noise=0,0.2", "--schedulers", "atc", "--seeds", "3", "--instance", file]
+    status, out, _ = told(capsys, *words, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == 0
+    assert [(row["noise"], row["seed"]) for row in rows] == [
+        (noise, seed) for noise in ("0", "0.2") for seed in "012"
+    ]
+    assert len({row["makespan_s"] for row in rows[:3]}) == 1
+    assert len({row["makespan_s"] for row in rows[3:]}) == 3
+
+
 def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):
     monkeypatch.setitem(LEVELS, "tasks1", Level(12, "small", 0.7, (1.2, 4.0)))
     status, out, _ = told(capsys, "compare", "--policies", "fifo,atc")

@@ -14,6 +14,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LOGS = {
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
     "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
     "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
@@ -21,7 +22,7 @@ LOGS = {
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
 # about 20 s each: pytest -m long
-LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")
+LONG = ("adaptive_fails", "how_many_slots", "rates_of_a_log", "real_log", "waiting_on_a_log")
 
 
 def output(script, folder):

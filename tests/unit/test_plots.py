@@ -458,7 +458,9 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw, tmp_path
 
 
 @every_function
-@pytest.mark.parametrize("style", STYLE)
+@pytest.mark.parametrize(
+    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each == "lecture")) for each in STYLE]
+)
 def test_changes_no_setting(draw, style):
     before = dict(matplotlib.rcParams)
     with plots.styled(style):
@@ -636,6 +638,7 @@ def test_a_run_of_one_job(draw):
     drawn(draw(cg.simulate(cg.Scenario("one", one, market=AT_ONCE), "fifo")))
 
 
+@pytest.mark.slow
 def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
     ax = plots.gantt(cg.simulate(cg.day("hectic", jobs=2000), "fifo"))
     assert drawn(ax) == []

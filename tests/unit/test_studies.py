@@ -174,7 +174,7 @@ def leaves_late(view):
 
 
 @pytest.mark.parametrize("policy", [leaves, leaves_late])
-@pytest.mark.parametrize("workers", [None, 1])
+@pytest.mark.parametrize("workers", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
     study = cg.compare(quiet, ["fifo", policy, "spt"], range(2), workers)
     assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
@@ -297,7 +297,7 @@ def test_a_command_with_failures_ends_with_status_1(
     assert told.endswith("KeyError: 'lost'")
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)
     command = [*CGRSP, *FAILING[0][0].split(), "--format", form]

@@ -305,7 +305,8 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     assert [row[name] for row in rows] == [str(value) for value in values for _ in range(2)]
 
 
-@slow_but_rental
+@pytest.mark.slow
+@every_module
 def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
     case = case()
     monkeypatch.chdir(tmp_path)

@@ -1293,7 +1293,13 @@ BAR = re.compile(rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
-@pytest.mark.parametrize("line", SECONDS, ids=[line.split()[0] for line in SECONDS])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0]))
+        for line in SECONDS
+    ],
+)
 def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
     import fcntl
     import pty
@@ -1316,6 +1322,7 @@ def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
     assert b"/190k " in seen  # of all jobs of the study
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_is_said_of_progress():
     begin = time.monotonic()
     done = subprocess.run(

@@ -126,6 +126,13 @@ CASES = {
 every_module = pytest.mark.parametrize(
     "case", [pytest.param(make, id=name) for name, make in CASES.items()]
 )
+slow_but_rental = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "rental"))
+        for name, make in CASES.items()
+    ],
+)
 
 
 @pytest.fixture
@@ -213,7 +220,7 @@ def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
         cg.compare(case.scenario, case.policies[:1], range(2), precision={"wait": 2.0})
 
 
-@every_module
+@slow_but_rental
 def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(case, own_file):
     case = case()
     own = namespace(case)["oldest"]
@@ -232,15 +239,23 @@ def test_a_policy_of_ones_own_is_a_function_or_a_text(case, own_file):
 
 
 @every_module
-def test_rows_go_to_csv_json_and_pandas(case, tmp_path):
-    pytest.importorskip("pandas")
+def test_rows_go_to_csv_and_json(case, tmp_path):
     case = case()
     study = cg.compare(case.scenario, case.policies, range(2))
     study.to_csv(tmp_path / "rows.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
-    assert len(rows) == len(study.rows) == len(study.to_pandas())
+    assert len(rows) == len(study.rows)
     found = json.loads(study.json())["policies"][case.policies[0]][case.scenario.precise]
     assert set(found) == {"mean", "ci95", "n"}
+
+
+@pytest.mark.slow
+@every_module
+def test_rows_go_to_pandas(case):
+    pytest.importorskip("pandas")
+    case = case()
+    study = cg.compare(case.scenario, case.policies, range(2))
+    assert len(study.to_pandas()) == len(study.rows)
 
 
 @every_module
@@ -265,25 +280,10 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
     words = [*case.command, "run", *case.options.split()]
-    assert (
-        main(
-            [
-                *words,
-                "--policy",
-                case.policies[0],
-                "--events",
-                "--gantt",
-                "a.svg",
-                "--animate",
-                "a.html",
-            ]
-        )
-        == 0
-    )
+    assert main([*words, "--policy", case.policies[0], "--events"]) == 0
     listed = capsys.readouterr().out.splitlines()
     # some jobs of waiting policies go elsewhere
     assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
-    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
     assert main([*words, "--policy", text, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
     words = [
@@ -319,6 +319,16 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     seeds = 2 if case.scenario.is_random else 1
     assert [row[name] for row in rows] == [str(value) for value in values for _ in range(seeds)]
+
+
+@pytest.mark.slow
+@every_module
+def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
+    case = case()
+    monkeypatch.chdir(tmp_path)
+    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--events"]
+    assert main([*words, "--gantt", "a.svg", "--animate", "a.html"]) == 0
+    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.long

@@ -36,7 +36,7 @@ def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
     assert own[0] == own[1]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     cells = [

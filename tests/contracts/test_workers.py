@@ -105,7 +105,9 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
 
 
 @each_study
-@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize(
+    "workers", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(5, marks=pytest.mark.slow)]
+)
 def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks):
     assert text(study(executor=workers)) == expected[study]
     assert not multiprocessing.active_children()
@@ -181,6 +183,7 @@ def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_task
     assert len(backwards.waiting) == 7
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
     distributed = pytest.importorskip("distributed")
     settings = {
@@ -332,6 +335,7 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
             cg.compare(quiet, ["fifo"], range(40), executor=pool)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
     deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
     line = "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out results"

@@ -150,6 +150,7 @@ def test_either_part_of_the_hybrid_is_better_by_itself_in_the_graphs_order():
     assert increase["ddqn"] < 0 and increase["woa"] < 0
 
 
+@pytest.mark.slow
 def test_annealing_owes_its_place_to_its_start():
     from_random = mean(over()["annealing", "rank"])
     assert from_random.low > 1.4
@@ -159,6 +160,7 @@ def test_annealing_owes_its_place_to_its_start():
         assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
 
 
+@pytest.mark.slow
 def test_heft_ends_one_percent_after_the_bound():
     found = mean(compare(SETTING, ["heft"], range(20)).values("heft", "over_bound"))
     assert found.low > 1.005 and found.high < 1.015
@@ -168,7 +170,9 @@ def test_heft_ends_one_percent_after_the_bound():
 
 
 @pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order", [pytest.param(each, marks=[pytest.mark.slow] * (each == "graph")) for each in ORDERS]
+)
 def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
     for seed in (0, 1):
         assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)

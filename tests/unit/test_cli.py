@@ -330,6 +330,7 @@ def test_a_file_of_policies_may_hold_dataclasses(printed, tmp_path, monkeypatch)
     )
 
 
+@pytest.mark.slow
 def test_the_figures_are_the_same_with_two_workers(tmp_path):
     (tmp_path / "my_rules.py").write_text(YOUNGEST)
     line = (
@@ -346,7 +347,12 @@ def test_the_figures_are_the_same_with_two_workers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["run --day hectic --events", "run --day surge --format csv", "policies"]
+    "line",
+    [
+        pytest.param("run --day hectic --events", marks=pytest.mark.slow),
+        "run --day surge --format csv",
+        pytest.param("policies", marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_that_leaves_early_ends_the_command_quietly(line):
     command = subprocess.Popen(
@@ -417,7 +423,11 @@ def assert_one_line(ended, verb):
 
 
 @posix
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the process", "its group"])
+@pytest.mark.parametrize(
+    "send",
+    [os.kill, pytest.param(os.killpg, marks=pytest.mark.slow)],
+    ids=["the process", "its group"],
+)
 def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
     def ready(_):
         return len(list(tmp_path.glob("*.loaded"))) == 3  # the command and both workers are at work
@@ -429,7 +439,10 @@ def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc"
 )
-@pytest.mark.parametrize("after_s", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize(
+    "after_s",
+    [pytest.param(0.05, marks=pytest.mark.slow), pytest.param(0.2, marks=pytest.mark.slow), 0.4],
+)
 def test_an_interrupt_while_the_workers_start_is_one_line_too(tmp_path, after_s):
     def ready(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -480,6 +493,7 @@ def test_a_run_is_written_as_csv_as_the_command_prints_it(run, printed, tmp_path
     assert (tmp_path / "run.csv").read_text() == printed("run --day quiet --format csv")
 
 
+@pytest.mark.slow
 def test_tables_go_to_pandas(study, run):
     pytest.importorskip("pandas")
     figures, records = study.to_pandas(), run.to_pandas()
@@ -503,7 +517,10 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
 @posix
 @pytest.mark.parametrize(
     "line",
-    ["run --day hectic --jobs-per-day 100000", "compare --day hectic --policies fifo --seeds 100"],
+    [
+        "run --day hectic --jobs-per-day 100000",
+        pytest.param("compare --day hectic --policies fifo --seeds 100", marks=pytest.mark.slow),
+    ],
 )
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
     import fcntl

@@ -104,6 +104,7 @@ def test_run_prints_figures_classes_and_jobs(capsys):
     assert len(rows) == 31
 
 
+@pytest.mark.slow
 def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
     assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text

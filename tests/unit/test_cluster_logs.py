@@ -220,6 +220,7 @@ def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
     assert told(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_swf(caplog):
     """18239 jobs, of which 173 ran 0 s, on 128 processors."""

@@ -510,6 +510,7 @@ def test_a_run_is_walked_through_step_by_step():
     ]
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
     chart, film = tmp_path / "run.svg", tmp_path / "run.html"
     options = ["cluster", "run", "--jobs", "8", "--nodes", "4x8"]

@@ -187,6 +187,7 @@ def rows_of(name):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "name", "names"),
     [
@@ -238,6 +239,7 @@ def test_critical_differences_are_drawn_in_the_colours_of_the_names():
     assert found == {row["rank"]: LOOKS[row["scheduler"]].colour.lower() for row in rows}
 
 
+@pytest.mark.slow
 def test_table_two_of_the_cluster_has_a_line_a_scheduler_in_its_colour():
     canvas = blank()
     cluster_panels.table_two(canvas, rows_of("cluster/cluster_table2"), "note")

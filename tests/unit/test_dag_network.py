@@ -150,6 +150,7 @@ def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
     assert (online[:, 1] == -np.inf).all() and np.isfinite(online[:, 0]).all()
 
 
+@pytest.mark.slow
 def test_the_agent_learns_to_meet_even_hopes_if_loads_are_paced():
     problem = twelve()
     turns = Turns(problem, paced=True)

@@ -275,6 +275,7 @@ def without_wall_time(text):
     return [line for line in text.splitlines() if not line.startswith("seconds ")]
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
     plain = without_wall_time(said(capsys))
     listed = said(capsys, "--events")

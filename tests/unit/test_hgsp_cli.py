@@ -138,6 +138,7 @@ def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
     assert {row["gap_pct"] == "nan" for row in rows} == {gap is None}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the instances are not here")
 def test_the_orlib_layout(capsys):
     path = str(DATA / "orlib_wt" / "wt40.txt")

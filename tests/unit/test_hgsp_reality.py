@@ -114,7 +114,7 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
 @pytest.mark.parametrize(
     "name", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"]
 )
-@pytest.mark.parametrize("level", ["tasks1", "tasks3"])
+@pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
 def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
     instance = generate(
         Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
@@ -323,6 +323,7 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
     )
 
 
+@pytest.mark.slow
 def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
     setting, policies = (
         Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),

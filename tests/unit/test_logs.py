@@ -243,6 +243,7 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
         np.testing.assert_array_equal(values, odd[column])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "name", "rows", "left_out"),
     [
@@ -325,6 +326,7 @@ def table(names, rows):
     return out.getvalue()
 
 
+@pytest.mark.slow
 @given(ROWS, st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(
@@ -585,6 +587,7 @@ def shuffled_rows(number, seed=3):
     return rows
 
 
+@pytest.mark.slow
 def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path):
     path, rows = tmp_path / "log.csv", shuffled_rows(10_000)
     path.write_text(table(["job_id", "submit_s", "service_s", "customer"], rows))

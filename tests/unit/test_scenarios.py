@@ -21,8 +21,18 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
+QUICK = (
+    "buy_or_rent",
+    "own_policy",
+    "readme_figure",
+    "workflow_on_gpus",
+)  # the others: pytest -m slow
 # about 20 s each: pytest -m long
 LONG = ("adaptive_fails", "how_many_slots", "rates_of_a_log", "real_log", "waiting_on_a_log")
+
+
+def tier(script):
+    return [] if script in QUICK else pytest.mark.long if script in LONG else pytest.mark.slow
 
 
 def output(script, folder):
@@ -42,10 +52,7 @@ def output(script, folder):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG))
-        for each in SCRIPTS
-    ],
+    [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
 )
 def test_script_prints_its_out_file(script, tmp_path):
     if script.name in LOGS and not LOGS[script.name].is_file():

@@ -1079,6 +1079,7 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["here", "2 workers"])
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, workers):
@@ -1160,6 +1161,7 @@ def finished(folder):
     return done.stdout
 
 
+@pytest.mark.slow
 @posix
 def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"

@@ -174,7 +174,7 @@ def leaves_late(view):
 
 
 @pytest.mark.parametrize("policy", [leaves, leaves_late])
-@pytest.mark.parametrize("workers", [None, 1])
+@pytest.mark.parametrize("workers", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
     study = cg.compare(quiet, ["fifo", policy, "spt"], range(2), workers)
     assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
@@ -297,7 +297,7 @@ def test_a_command_with_failures_ends_with_status_1(
     assert told.endswith("KeyError: 'lost'")
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)
     command = [*CGRSP, *FAILING[0][0].split(), "--format", form]
@@ -1293,7 +1293,13 @@ BAR = re.compile(rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
-@pytest.mark.parametrize("line", SECONDS, ids=[line.split()[0] for line in SECONDS])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0]))
+        for line in SECONDS
+    ],
+)
 def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
     import fcntl
     import pty
@@ -1316,6 +1322,7 @@ def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
     assert b"/190k " in seen  # of all jobs of the study
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_is_said_of_progress():
     begin = time.monotonic()
     done = subprocess.run(

@@ -395,6 +395,7 @@ def said(capsys, *more):
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
     plain = said(capsys)
     listed = said(capsys, "--events")

@@ -52,6 +52,14 @@ def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> N
             parser.add_argument(name, type=kind, metavar=metavar, help=told, **own)
 
 
+def add_also(parser: argparse.ArgumentParser, names: Mapping[str, str], told: str = "") -> None:
+    """Add a module's own words for options that are there. names: own word -> option."""
+    again = argparse.SUPPRESS
+    for name, option in names.items():
+        own = told or f"as {flag(option)}"
+        parser.add_argument(name, dest=option, type=int, default=again, metavar="N", help=own)
+
+
 def add_format(parser: argparse.ArgumentParser, told: str = "default: %(default)s") -> None:
     """Add the option that says in which form the answer is given."""
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help=told)

@@ -23,30 +23,6 @@ from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
 
-__all__ = [
-    "AGED",
-    "COURSE",
-    "FORMS",
-    "GANTT",
-    "GANTT_H",
-    "LOAD",
-    "METRICS",
-    "UNITS",
-    "WAITS",
-    "WIDTHS",
-    "Row",
-    "Rows",
-    "Runs",
-    "aging",
-    "claims",
-    "course",
-    "gantt",
-    "half",
-    "metrics",
-    "table_two",
-    "waits",
-]
-
 Row = dict[str, Any]
 LOAD = 0.9  # of the figures that show one load
 WAITS = ("fifo", "sjf", "hps", "pbs", "easy", "conservative")

@@ -13,6 +13,7 @@ from cgrsp_simpy.cluster import findings, panels
 from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs, half
 from cgrsp_simpy.cluster.table import implied
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.parts import decimals
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
@@ -95,11 +96,9 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.course,
             panels.course,
             findings.course,
-            (
-                f"{one}, means over 4 h.\n"
-                "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
-                " job cannot use"
-            ),
+            f"{one}, means over 4 h.\n"
+            "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
+            " job cannot use",
             (6.3, 4.4),
         ),
         "gantt": Picture(
@@ -108,11 +107,9 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.gantt,
             panels.gantt,
             findings.gantt,
-            (
-                f"{one}.\n"
-                "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
-                " the job has:"
-            ),
+            f"{one}.\n"
+            "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
+            " the job has:",
             (6.3, 5.0),
         ),
         "aging": Picture(
@@ -171,13 +168,8 @@ def _intro(seeds: int, jobs: int) -> list[str]:
 def _metrics(rows: list[Row]) -> str:
     """Every scheduler's figures in Markdown."""
     head = (
-        "scheduler",
-        "jobs/h",
-        "utilisation, %",
-        "starved",
-        "mean wait, s",
-        "variance of waits, min²",
-        "fragmentation, %",
+        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of waits, min²"
+        " | fragmentation, %"
     )
     lines = [
         [row["scheduler"], *(f"{_told(row[name])} ± {_told(row[half(name)])}" for name in METRICS)]
@@ -188,11 +180,7 @@ def _metrics(rows: list[Row]) -> str:
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown, and what follows from what is printed."""
-    head = [
-        "scheduler",
-        "load",
-        *(cell for label, *_ in UNITS.values() for cell in (label, "published")),
-    ]
+    head = " | ".join(["scheduler | load", *(f"{each[0]} | published" for each in UNITS.values())])
     lines = []
     for row in rows:
         if row["closest"] or (row["published_utilisation_pct"] is None and row["load"] == LOAD):
@@ -206,19 +194,12 @@ def _table_two(rows: list[Row]) -> str:
         "Of each scheduler the load at which its utilisation is closest to the published one;"
         f" where none is published, {LOAD:g}. The published variance has no unit."
     )
-    return "\n\n".join(
-        [markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in implied())]
-    )
+    points = "\n".join(f"- {line}" for line in implied())
+    return "\n\n".join([markdown(head, 1, lines), told, points])
 
 
 def _told(value: float) -> str:
-    return (
-        f"{value:,.0f}"
-        if abs(value) >= 100
-        else f"{value:.1f}"
-        if abs(value) >= 10
-        else f"{value:.2f}"
-    )
+    return f"{value:,.{decimals(value)}f}"
 
 
 FIGURES = pictures(10, 1000)

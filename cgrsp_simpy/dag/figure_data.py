@@ -29,26 +29,6 @@ from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
 
-__all__ = [
-    "ABLATED",
-    "CONCENTRATIONS",
-    "COURSES",
-    "ORDERED",
-    "SENSITIVITY",
-    "Row",
-    "Rows",
-    "Runs",
-    "ablation",
-    "coefficients",
-    "convergence",
-    "gantt",
-    "order",
-    "placement",
-    "ranks",
-    "scatter",
-    "sensitivity",
-]
-
 Row = dict[str, Any]
 DRAWN = ("round-robin", "heft")  # whose plans of a training step are drawn
 COURSES = 5  # graphs whose searches are shown on their way

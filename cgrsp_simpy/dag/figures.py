@@ -66,10 +66,8 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.placement,
             panels.placement,
             findings.placement,
-            (
-                "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds;"
-                " edges lead to the right"
-            ),
+            "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds;"
+            " edges lead to the right",
             (6.3, 3.2),
         ),
         "convergence": Picture(
@@ -78,10 +76,8 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.convergence,
             panels.convergence,
             findings.convergence,
-            (
-                f"{own}; {min(graphs, data.COURSES)} of them here.\n"
-                "Lines: medians; areas: the middle half"
-            ),
+            f"{own}; {min(graphs, data.COURSES)} of them here.\n"
+            "Lines: medians; areas: the middle half",
             (6.3, 3.6),
         ),
         "order": Picture(
@@ -163,17 +159,11 @@ def _intro(graphs: int, nodes: int, evaluations: int) -> list[str]:
 
 def _ablation(rows: list[Row]) -> str:
     """Makespans in Markdown."""
-    head = ("variant", "scheduler", "mean makespan, s", "standard deviation, s", "increase, %")
-    lines = [
-        [
-            row["variant"],
-            row["scheduler"],
-            f"{row['makespan_s']:.2f}",
-            f"{row['sd_s']:.2f}",
-            f"{row['increase_pct']:.1f}",
-        ]
-        for row in rows
-    ]
+    head = "variant | scheduler | mean makespan, s | standard deviation, s | increase, %"
+    lines = []
+    for row in rows:
+        times_s = [f"{row[name]:.2f}" for name in ("makespan_s", "sd_s")]
+        lines.append([row["variant"], row["scheduler"], *times_s, f"{row['increase_pct']:.1f}"])
     return markdown(head, 2, lines)
 
 

@@ -21,29 +21,6 @@ from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.studies.executors import as_they_come
 
-__all__ = [
-    "COMPARED",
-    "FIFTY",
-    "GANTT",
-    "HIGH",
-    "MEDIUM",
-    "MOVES",
-    "PUBLISHED",
-    "READINGS",
-    "UTILISED",
-    "Row",
-    "Rows",
-    "Runs",
-    "comparison",
-    "gantt",
-    "gantt_window",
-    "half",
-    "searches",
-    "table_one",
-    "table_two_rows",
-    "utilisation",
-]
-
 Row = dict[str, Any]
 COMPARED = ("fifo", "greedy", "sagreedy", "sagreedy-arrived", "wspt", "edd", "atc", "annealing")
 GANTT = ("fifo", "greedy", "sagreedy", "annealing")

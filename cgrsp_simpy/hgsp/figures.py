@@ -132,83 +132,43 @@ def _intro(instances: int) -> list[str]:
 def _table_one(rows: list[Row]) -> str:
     """Table I in Markdown."""
     head = (
-        "level",
-        "scheduler",
-        "weighted tardiness, s",
-        "published*",
-        "missed, %",
-        "published*",
-        "utilisation, %",
-        "lower bound, s",
+        "level | scheduler | weighted tardiness, s | published* | missed, % | published*"
+        " | utilisation, % | lower bound, s"
     )
     lines = []
     for row in rows:
         tardiness, spread = row["weighted_tardiness"], row[half("weighted_tardiness")]
-        printed = (
-            amount(row["published_weighted_tardiness"])
-            if "published_weighted_tardiness" in row
-            else ""
-        )
+        printed = row.get("published_weighted_tardiness")
         cells = [
             row["level"],
             row["scheduler"],
             f"{amount(tardiness)} ± {amount(spread, tardiness)}",
-            printed,
         ]
-        cells += [
-            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
-            str(row.get("published_dmr_pct", "")),
-        ]
-        lines.append(
-            [
-                *cells,
-                f"{row['utilisation_pct']:.1f}",
-                amount(row["lower_bound"]) if row["lower_bound"] else "none known",
-            ]
-        )
+        cells += ["" if printed is None else amount(printed)]
+        cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}"]
+        cells += [str(row.get("published_dmr_pct", "")), f"{row['utilisation_pct']:.1f}"]
+        cells += [amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
+        lines.append(cells)
     return markdown(head, 2, lines) + "\n\n\\* of other instances"
 
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown."""
-    waits = {
-        "mean_wait_s": "mean wait, s",
-        "wait_p50_s": "p50",
-        "wait_p90_s": "p90",
-        "wait_p99_s": "p99",
-    }
+    waits = ("mean_wait_s", "wait_p50_s", "wait_p90_s", "wait_p99_s")
     head = (
-        "scheduler",
-        "mode",
-        "decisions",
-        "weighted response, s",
-        "printed*",
-        "mean response, s",
-        "printed*",
-        *waits.values(),
+        "scheduler | mode | decisions | weighted response, s | printed* | mean response, s"
+        " | printed* | mean wait, s | p50 | p90 | p99 | completed"
     )
     lines = []
     for row in rows:
-        printed = [
-            f"{row[f'printed_{name}']:.3f}" if row["step_s"] else ""
-            for name in ("weighted_response", "mean_response_s")
-        ]
-        cells = [
-            row["scheduler"],
-            row["mode"],
-            f"every {row['step_s']} s" if row["step_s"] else "at any time",
-        ]
-        cells += [
-            f"{row['weighted_response']:.3f}",
-            printed[0],
-            f"{row['mean_response_s']:.3f}",
-            printed[1],
-        ]
+        steps = f"every {row['step_s']} s" if row["step_s"] else "at any time"
+        cells = [row["scheduler"], row["mode"], steps]
+        for name in ("weighted_response", "mean_response_s"):
+            printed = f"{row[f'printed_{name}']:.3f}" if row["step_s"] else ""
+            cells += [f"{row[name]:.3f}", printed]
         lines.append([*cells, *(f"{row[name]:.3f}" for name in waits), str(row["completed"])])
-    return (
-        markdown((*head, "completed"), 3, lines)
-        + "\n\n\\* as waiting; it is the time from arrival to completion"
-    )
+    note = "\\* as waiting; it is the time from arrival to completion"
+    return f"{markdown(head, 3, lines)}\n\n{note}"
 
 
 FIGURES = pictures(10)

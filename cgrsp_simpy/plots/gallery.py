@@ -99,12 +99,11 @@ def _index(
     return "\n\n".join(lines) + "\n"
 
 
-def markdown(head: Sequence[str], texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first columns are texts, the others numbers."""
-    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
-    return "\n".join(
-        [f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)]
-    )
+def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
+    """A table whose first columns are texts, the others numbers. head: names between bars."""
+    rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
+    rows = [f"| {' | '.join(cells)} |" for cells in lines]
+    return "\n".join([f"| {head} |", rule, *rows])
 
 
 def write_figure(

@@ -30,23 +30,6 @@ from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import Judged, judged
 
-__all__ = [
-    "architecture",
-    "benchmark",
-    "daily_rows",
-    "decision",
-    "generated_jobs",
-    "lateness",
-    "month",
-    "multiplier",
-    "queues",
-    "scenes",
-    "seven_jobs",
-    "stock_over_the_day",
-    "table_rows",
-    "three_jobs",
-]
-
 Row = dict[str, Any]
 
 

@@ -33,31 +33,6 @@ from cgrsp_simpy.waiting.policies import (
     waiting_policy,
 )
 
-__all__ = [
-    "LONG_CV",
-    "SCALE",
-    "TIGHT",
-    "Row",
-    "Runs",
-    "Workload",
-    "approximations",
-    "features",
-    "half",
-    "last_machine",
-    "patience",
-    "policies",
-    "price_table",
-    "run_errors",
-    "shortest_first",
-    "thresholds",
-    "wait_errors",
-    "workload_errors",
-    "workload_policies",
-    "workload_run_errors",
-    "workload_thresholds",
-    "workload_wait_errors",
-]
-
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
 Batches = dict[str, list[float]]  # figure -> of the whole run first, then of each batch

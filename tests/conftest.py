@@ -6,6 +6,7 @@ the same examples in every run; with `-m long`, or `-m "long and hypothesis"` fo
 try fresh ones, and tell how to repeat one that fails.
 """
 
+import json
 import os
 
 import pytest
@@ -20,6 +21,33 @@ UNTIMED = settings(
 )
 settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Makes a file of a text, of bytes, or of a JSON value."""
+
+    def make(content, name="log"):
+        path = tmp_path / name
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+@pytest.fixture
+def printed(capsys):
+    """Run a command that must succeed and say nothing on stderr; what it prints."""
+    from cgrsp_simpy.cli import main  # NumPy, after the settings above
+
+    def run(line):
+        assert main(line.split()) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
 
 
 def wants_fresh(config):

@@ -59,7 +59,9 @@ UNITS = {
 class Runs:
     """Runs that figures share, each made once. seeds: how many, from 0. jobs: of each run."""
 
-    def __init__(self, seeds: int, jobs: int, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self, seeds: int = 10, jobs: int = 1000, executor: Executor | int | None = None
+    ) -> None:
         check_whole("seeds", seeds, least=1)
         check_whole("jobs", jobs, least=2)
         self.seeds, self.jobs, self.executor = seeds, jobs, executor

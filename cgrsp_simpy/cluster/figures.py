@@ -4,67 +4,19 @@ as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-
 from cgrsp_simpy.cluster import figure_data as data
 from cgrsp_simpy.cluster import findings, panels
 from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs, half
 from cgrsp_simpy.cluster.table import implied
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 from cgrsp_simpy.plots.parts import decimals
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    seeds: int = 10,
-    jobs: int = 1000,
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Made where it is not there.
-    ids : sequence of str
-        Names of FIGURES.
-    style : str
-        "print" or "lecture".
-    executor : Executor or int, optional
-        As of `cg.compare`.
-    seeds : int
-        How many, from 0.
-    jobs : int
-        Of each run.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        For an unknown figure or style, a number that is not allowed, or a file that cannot be
-        written.
-    """
-    ids = tuple(FIGURES) if ids is None else ids
-    runs, intro = Runs(seeds, jobs, executor), _intro(seeds, jobs)
-    return write_gallery(
-        folder, pictures(seeds, jobs), ids, runs, style, intro, "cgrsp cluster figures"
-    )
-
-
-def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
-    """How each figure is drawn, of so many seeds and jobs a run."""
+def pictures(runs: Runs) -> dict[str, Picture]:
+    """How each figure is drawn."""
+    seeds, jobs = runs.seeds, runs.jobs
     every = f"{jobs} jobs on 8 nodes of 8 GPUs, {seeds} seeds"
     one = f"offered load {LOAD:g}, {jobs} jobs on 8 nodes of 8 GPUs, one seed"
     return {
@@ -149,13 +101,13 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
     }
 
 
-def _intro(seeds: int, jobs: int) -> list[str]:
+def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of GPU clusters, drawn from this package's runs",
         "After “Reducing Fragmentation and Starvation in GPU Clusters through Dynamic"
-        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {jobs} jobs a run,"
-        f" {seeds} seeds. The paper prints neither how its jobs arrive nor the law of durations"
-        " within its classes; both are ours, and what is published belongs to other jobs."
+        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {runs.jobs} jobs a"
+        f" run, {runs.seeds} seeds. The paper prints neither how its jobs arrive nor the law of"
+        " durations within its classes; both are ours, and what is published belongs to other jobs."
         " Nor does it say over what time throughput and utilisation are measured; here it is from"
         " the first submission to the last, while jobs arrive. What stands after ± is half of"
         " a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static schedulers,"
@@ -202,5 +154,6 @@ def _told(value: float) -> str:
     return f"{value:,.{decimals(value)}f}"
 
 
-FIGURES = pictures(10, 1000)
+draw_figures = Gallery("cluster", Runs, pictures, _intro).draw
+FIGURES = pictures(Runs())
 """The figures by id."""

@@ -62,7 +62,9 @@ class Runs:
     instances: of each load level, with seeds from 0. moves: of the annealing.
     """
 
-    def __init__(self, instances: int, moves: int, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self, instances: int = 10, moves: int = MOVES, executor: Executor | int | None = None
+    ) -> None:
         check_whole("instances", instances, least=1)
         check_whole("moves", moves, least=1)
         self.instances, self.moves, self.executor = instances, moves, executor

@@ -4,45 +4,18 @@ the picture as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-
 from cgrsp_simpy.hgsp import figure_data as data
 from cgrsp_simpy.hgsp import findings, panels
 from cgrsp_simpy.hgsp.figure_data import Row, Runs, half
 from cgrsp_simpy.hgsp.panels import amount
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    instances: int = 10,
-    moves: int = data.MOVES,
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    style: "print" or "lecture". executor: as of `as_they_come`. instances: generated ones a load
-    level, of seeds from 0. moves: of the annealing.
-
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that
-    cannot be written.
-    """
-    ids = tuple(FIGURES) if ids is None else ids
-    runs, intro = Runs(instances, moves, executor), _intro(instances)
-    return write_gallery(folder, pictures(instances), ids, runs, style, intro, "cgrsp hgsp figures")
-
-
-def pictures(instances: int) -> dict[str, Picture]:
-    """How each figure is drawn, of so many instances a level."""
-    generated = f"{instances} generated instances a level, 95 % intervals"
+def pictures(runs: Runs) -> dict[str, Picture]:
+    """How each figure is drawn."""
+    generated = f"{runs.instances} generated instances a level, 95 % intervals"
     return {
         "gantt": Picture(
             "hgsp_gantt",
@@ -115,17 +88,17 @@ def pictures(instances: int) -> dict[str, Picture]:
     }
 
 
-def _intro(instances: int) -> list[str]:
+def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
         "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here:"
-        f" tasks1 to tasks4 are generated, of the printed sizes and clusters, {instances} instances"
-        " each. A published value belongs to other instances; what can be compared is who is"
-        " better than whom, and by what share. What stands after ± is half of a 95 % interval."
-        " fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its"
-        " SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is ours."
-        " Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures"
-        " --out figures/hgsp`.",
+        " tasks1 to tasks4 are generated, of the printed sizes and clusters,"
+        f" {runs.instances} instances each. A published value belongs to other instances; what can"
+        " be compared is who is better than whom, and by what share. What stands after ± is half of"
+        " a 95 % interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last"
+        " two its SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is"
+        " ours. Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp"
+        " figures --out figures/hgsp`.",
     ]
 
 
@@ -171,5 +144,6 @@ def _table_two(rows: list[Row]) -> str:
     return f"{markdown(head, 3, lines)}\n\n{note}"
 
 
-FIGURES = pictures(10)
+draw_figures = Gallery("hgsp", Runs, pictures, _intro).draw
+FIGURES = pictures(Runs())
 """The figures by id."""

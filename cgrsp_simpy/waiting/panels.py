@@ -360,10 +360,10 @@ def seen_under_wait(rows: list[Row]) -> str:
 def seen_thresholds(rows: list[Row]) -> str:
     """Of Figure 10."""
     none, some, low, high = _both(rows, "ljw", (0, 180))
+    simulated = _measured(rows, "ljw", "wait_s", 180)
     return (
-        f"With t = 180 s the mean wait is {told(some)} s (simulation:"
-        f" {_measured(rows, 'ljw', 'wait_s', 180)}) in place of {told(none)} s, at a price"
-        f" {_gain(low, high)} higher."
+        f"With t = 180 s the mean wait is {told(some)} s (simulation: {simulated}) in place of"
+        f" {told(none)} s, at a price {_gain(low, high)} higher."
     )
 
 

@@ -19,6 +19,7 @@ from cgrsp_simpy.cluster.schedulers import SCHEDULERS
 from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.cluster.study import Offered, Setting
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
@@ -94,11 +95,6 @@ class Runs:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 def _outcome(scheduler: str, jobs: int, seed: int) -> Outcome:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from cgrsp_simpy.cluster import figure_data as data
 from cgrsp_simpy.cluster import findings, panels
-from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs, half
+from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs
 from cgrsp_simpy.cluster.table import implied
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 from cgrsp_simpy.plots.parts import decimals
 

@@ -28,11 +28,11 @@ from cgrsp_simpy.cluster.figure_data import (
     WAITS,
     WIDTHS,
     Row,
-    half,
 )
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, hollow, legend_outside, told
 from cgrsp_simpy.plots.style import LOOKS

@@ -19,6 +19,7 @@ from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.executors import as_they_come
 
 Row = dict[str, Any]
@@ -84,11 +85,6 @@ class Runs:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from cgrsp_simpy.hgsp import figure_data as data
 from cgrsp_simpy.hgsp import findings, panels
-from cgrsp_simpy.hgsp.figure_data import Row, Runs, half
+from cgrsp_simpy.hgsp.figure_data import Row, Runs
 from cgrsp_simpy.hgsp.panels import amount
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]

@@ -14,8 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row, half
+from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row
 from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.plots.style import LOOKS, MISSED

@@ -16,6 +16,7 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.replicate import Runs as Done
 from cgrsp_simpy.studies.replicate import Wanted, replicate
 from cgrsp_simpy.waiting.bursty import BurstyJobs
@@ -146,11 +147,6 @@ def _told(metric: str, value: Mean, unit: float) -> Row:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 # ---- Table 1 ----

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import (
     beside_point,
@@ -25,7 +26,7 @@ from cgrsp_simpy.plots.parts import (
     whole_numbers,
 )
 from cgrsp_simpy.plots.style import Look, looks
-from cgrsp_simpy.waiting.figure_data import LONG_CV, TIGHT, Row, half
+from cgrsp_simpy.waiting.figure_data import LONG_CV, TIGHT, Row
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
 from cgrsp_simpy.waiting.policies import POLICIES
 

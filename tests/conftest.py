@@ -7,6 +7,7 @@ their examples, the same in every run; `-m slow` all of them, again the same; wi
 `-m "long and hypothesis"` for nothing else, they are fresh, and tell how to repeat one that fails.
 """
 
+import json
 import os
 
 import pytest
@@ -23,6 +24,33 @@ settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
 SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis's own plugin finds them
 QUICK_SHARE = 4  # one in so many examples
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Makes a file of a text, of bytes, or of a JSON value."""
+
+    def make(content, name="log"):
+        path = tmp_path / name
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+@pytest.fixture
+def printed(capsys):
+    """Run a command that must succeed and say nothing on stderr; what it prints."""
+    from cgrsp_simpy.cli import main  # NumPy, after the settings above
+
+    def run(line):
+        assert main(line.split()) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
 
 
 def tier(config):

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cgrsp_simpy.cli import llm, pattern
-from cgrsp_simpy.cli.options import Answer, policies_of, refuse_idle
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_also,
+    add_format,
+    add_options,
+    policies_of,
+    refuse_idle,
+    those_given,
+)
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import (
@@ -63,54 +71,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("run", "compare", "sweep"):
         actions.choices[name].epilog = WAYS
     for name in ("compare", "sweep"):
-        actions.choices[name].add_argument(
-            "--instances",
-            dest="seeds",
-            type=int,
-            metavar="N",
-            default=argparse.SUPPRESS,
-            help="as --seeds",
-        )
-        actions.choices[name].add_argument(
-            "--seed",
-            dest="first_seed",
-            type=int,
-            metavar="N",
-            default=argparse.SUPPRESS,
-            help="as --first-seed",
-        )
+        add_also(actions.choices[name], {"--instances": "seeds", "--seed": "first_seed"})
     make = actions.add_parser("generate", help="tasks of a load level, into a CSV file")
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     one = actions.add_parser("solve", help="one instance by one scheduler")
-    one.add_argument(
-        "--scheduler",
-        required=True,
-        metavar="NAME",
-        help=f"{', '.join(SCHEDULERS)}, or own.py:function",
-    )
+    names = f"{', '.join(SCHEDULERS)}, or own.py:function"
+    one.add_argument("--scheduler", required=True, metavar="NAME", help=names)
     for action in (make, one):
         _add_level(action)
-        action.add_argument(
-            "--seed",
-            type=int,
-            default=0,
-            metavar="N",
-            help="of the instance and the search (default: 0)",
-        )
+        add_options(action, ("--seed N", int, "of the instance and the search (default: 0)", 0))
     _add_instance(one)
     _add_search(one)
-    one.add_argument(
-        "--format",
-        choices=("table", "csv", "json"),
-        default="table",
-        help="figures; csv: where and when each task runs",
-    )
-    llm.add_table(
-        actions.add_parser(
-            "llm",
-            help="LLM inference requests: the printed workload, or a log; all schedulers, or one",
-        )
-    )
+    told = "LLM inference requests: the printed workload, or a log; all schedulers, or one"
+    llm.add_table(actions.add_parser("llm", help=told))
+    add_format(one, "figures; csv: where and when each task runs")
 
 
 def _add_tasks(parser: argparse.ArgumentParser) -> None:
@@ -118,92 +92,49 @@ def _add_tasks(parser: argparse.ArgumentParser) -> None:
     _add_instance(parser)
     _add_search(parser)
     group = parser.add_argument_group("reality")
-    group.add_argument(
-        "--noise",
-        type=float,
-        metavar="CV",
-        help="coefficient of variation of service times (default: 0)",
-    )
-    group.add_argument(
-        "--delay",
-        type=float,
-        metavar="S",
-        help="provisioning delay before each task, seconds (default: 0)",
-    )
-    group.add_argument(
-        "--unknown-arrivals",
-        action="store_true",
-        help="no frozen plans: tasks are known when they arrive",
-    )
-    group.add_argument(
-        "--replan",
-        type=float,
-        metavar="S",
-        help="plan anew every so many seconds what has not started",
+    add_options(
+        group,
+        ("--noise CV", float, "coefficient of variation of service times (default: 0)"),
+        ("--delay S", float, "provisioning delay before each task, seconds (default: 0)"),
+        ("--unknown-arrivals", bool, "no frozen plans: tasks are known when they arrive"),
+        ("--replan S", float, "plan anew every so many seconds what has not started"),
     )
 
 
 def _add_level(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("a generated instance")
-    group.add_argument(
-        "--level",
-        metavar="NAME",
-        help=f"{', '.join(LEVELS)} (default: {USUAL}); its parts can be replaced by these:",
+    levels = f"{', '.join(LEVELS)} (default: {USUAL}); its parts can be replaced by these:"
+    clusters = (
+        f"{', '.join(CLUSTERS)}, or a CSV of name, memory_gb, speed, or TOML of [[gpu]]"
+        " (default: the level's, else small)"
     )
-    group.add_argument("--tasks", type=int, metavar="N", help="number of tasks")
-    group.add_argument(
-        "--load", type=float, metavar="R", help="offered work over the speed of all GPUs"
-    )
-    group.add_argument(
-        "--slack", metavar="A:B", help="least and greatest time to the deadline, in times on an A30"
-    )
-    group.add_argument(
-        "--cluster",
-        metavar="NAME",
-        help=(
-            f"{', '.join(CLUSTERS)}, or a CSV of name, memory_gb, speed, or TOML of [[gpu]]"
-            " (default: the level's, else small)"
-        ),
+    add_options(
+        parser.add_argument_group("a generated instance"),
+        ("--level NAME", str, levels),
+        ("--tasks N", int, "number of tasks"),
+        ("--load R", float, "offered work over the speed of all GPUs"),
+        ("--slack A:B", str, "least and greatest time to the deadline, in times on an A30"),
+        ("--cluster NAME", str, clusters),
     )
 
 
 def _add_instance(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("an instance from a file")
-    group.add_argument(
-        "--instance",
-        metavar="FILE",
-        help="CSV of workload, memory_gb, deadline_s, weight, arrival_s; task, if any, names them",
-    )
-    group.add_argument(
-        "--skip-unfit",
-        action="store_true",
-        help="leave out tasks that fit on no GPU instead of refusing them",
-    )
-    group.add_argument(
-        "--orlib", metavar="FILE", help="a weighted tardiness file of the OR-Library"
-    )
-    group.add_argument(
-        "--size",
-        type=int,
-        metavar="N",
-        help="tasks of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)",
-    )
-    group.add_argument(
-        "--index", type=int, metavar="N", help="of the instance in it, from 1 (default: 1)"
-    )
-    group.add_argument(
-        "--machines",
-        type=int,
-        metavar="N",
-        help="identical; due dates are divided by it (default: 1)",
+    file = "CSV of workload, memory_gb, deadline_s, weight, arrival_s; task, if any, names them"
+    size = "tasks of each instance in it (known of wt40.txt, wt50.txt, wt100.txt)"
+    add_options(
+        parser.add_argument_group("an instance from a file"),
+        ("--instance FILE", str, file),
+        ("--skip-unfit", bool, "leave out tasks that fit on no GPU instead of refusing them"),
+        ("--orlib FILE", str, "a weighted tardiness file of the OR-Library"),
+        ("--size N", int, size),
+        ("--index N", int, "of the instance in it, from 1 (default: 1)"),
+        ("--machines N", int, "identical; due dates are divided by it (default: 1)"),
     )
 
 
 def _add_search(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
-    group.add_argument(
-        "--moves", type=int, metavar="N", help="moves of the annealing; the same answer each time"
-    )
+    moves = "moves of the annealing; the same answer each time"
+    add_options(group, ("--moves N", int, moves))
     group.add_argument(
         "--seconds",
         "--time-budget",
@@ -216,9 +147,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the action answers, in the format asked for."""
-    return (
-        ACTIONS[given.action](given) if given.action in ACTIONS else pattern.carry_out(given, TASKS)
-    )
+    own = ACTIONS.get(given.action)
+    return own(given) if own else pattern.carry_out(given, TASKS)
 
 
 # ---- options ----
@@ -227,11 +157,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 def _level(given: argparse.Namespace) -> Level | str:
     name = given.level or USUAL
     check_one_of("load level", name, LEVELS)
-    own = {
-        option: getattr(given, option)
-        for option in ("tasks", "load")
-        if getattr(given, option) is not None
-    }
+    own = those_given(given, {"tasks": "tasks", "load": "load"})
     if given.cluster is not None:
         own["cluster"] = given.cluster if given.cluster in CLUSTERS else cluster(given.cluster)
     if given.slack is not None:
@@ -263,15 +189,10 @@ _OF_SCHEDULER = {
 
 def _check_options(given: argparse.Namespace, schedulers: Iterable[str]) -> None:
     """Raise InputError for several sources, and for an option without effect beside the others."""
-    sources = [
-        name for name in ("level", "instance", "orlib") if getattr(given, name) is not None
-    ] or ["level"]
-    require(
-        len(sources) == 1,
-        "sources of the instance",
-        sources,
-        "one of --level, --instance and --orlib",
-    )
+    every = {name: name for name in ("level", "instance", "orlib")}
+    sources = list(those_given(given, every)) or ["level"]
+    allowed = "one of --level, --instance and --orlib"
+    require(len(sources) == 1, "sources of the instance", sources, allowed)
     refuse_idle(given, _OF_SOURCE, sources, f"--{sources[0]}", "--")
     open_to = {
         option: [name for name in schedulers if not _says(name, option)] for option in _OF_SCHEDULER
@@ -292,9 +213,8 @@ def _source(given: argparse.Namespace) -> str | Level | Instance:
         index, machines = (1 if value is None else value for value in (given.index, given.machines))
         return read_orlib(given.orlib, index, machines, given.size)
     if given.instance is not None:
-        return read_instance(
-            given.instance, cluster(given.cluster or "small"), skip_unfit=given.skip_unfit
-        )
+        gpus = cluster(given.cluster or "small")
+        return read_instance(given.instance, gpus, skip_unfit=given.skip_unfit)
     return _level(given)
 
 
@@ -330,21 +250,18 @@ def _check_seeds(given: argparse.Namespace, setting: Setting) -> None:
     if any(each.is_random for each in drawn):
         return
     if given.action == "run":
-        searched = given.policy.partition(":")[0] in SEEDED
-        require(
-            given.seed == 0 or searched,
-            "--seed",
-            given.seed,
-            f"0 here; it goes with {' or '.join(SEEDED)}",
-        )
+        _check_seed(given, given.policy)
         return
     once = given.seeds in (1, TASKS.seeds) and given.first_seed == 0
-    require(
-        once,
-        "--seeds",
-        (given.first_seed, given.seeds),
-        "left out, unless --level generates tasks or --noise varies",
-    )
+    allowed = "left out, unless --level generates tasks or --noise varies"
+    require(once, "--seeds", (given.first_seed, given.seeds), allowed)
+
+
+def _check_seed(given: argparse.Namespace, scheduler: str) -> None:
+    """Raise InputError for a seed of a given instance that the scheduler does not use."""
+    searched = scheduler.partition(":")[0] in SEEDED
+    allowed = f"0 here; it goes with {' or '.join(SEEDED)}"
+    require(given.seed == 0 or searched, "--seed", given.seed, allowed)
 
 
 def _ways(scheduler: str, given: argparse.Namespace) -> list[str]:
@@ -372,12 +289,11 @@ def _with(scheduler: str, parameter: str) -> str:
 def _more(solution: Solution, _: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The plan beside what was measured."""
     figures = {"planned": solution.planned.metrics, "measured": solution.schedule.metrics}
-    lines = [
-        [name, *(_told(each[name]) for each in figures.values())] for name in figures["planned"]
-    ]
-    return "" if solution.is_as_planned else "\n".join(
-        ["", *aligned([["", *figures], *lines])]
-    ), figures
+    if solution.is_as_planned:
+        return "", figures
+    names = figures["planned"]
+    lines = [[name, *(_told(each[name]) for each in figures.values())] for name in names]
+    return "\n".join(["", *aligned([["", *figures], *lines])]), figures
 
 
 TASKS = Module(
@@ -403,13 +319,8 @@ def _solve(given: argparse.Namespace) -> Answer:
     Setting().make_policy(given.scheduler)
     _check_options(given, [given.scheduler])
     setting = Setting(_source(given), moves=given.moves, seconds=given.seconds)
-    searched = given.scheduler.partition(":")[0] in SEEDED
-    require(
-        setting.is_random or searched or given.seed == 0,
-        "--seed",
-        given.seed,
-        f"0 here; it goes with {' or '.join(SEEDED)}",
-    )
+    if not setting.is_random:
+        _check_seed(given, given.scheduler)
     solution = setting.run(given.scheduler, given.seed)
     figures = {**solution.summary(), "scheduler": given.scheduler, "seconds": solution.seconds}
     if given.format == "json":

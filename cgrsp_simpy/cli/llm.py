@@ -12,9 +12,12 @@ from cgrsp_simpy.cli.options import (
     READING,
     Answer,
     add_by,
+    add_format,
+    add_options,
     add_reading,
     reading_of,
     refuse_idle,
+    those_given,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cli.watch import add_watching
@@ -24,8 +27,6 @@ from cgrsp_simpy.hgsp.llm_requests import QWEN3, WEIGHTS, LlmCluster, LlmModel, 
 from cgrsp_simpy.hgsp.serving import Requests
 from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-
-__all__ = ["add_arguments", "add_table", "carry_out", "table"]
 
 RESPONSE = (
     "wait: from arrival to start. response: from arrival to completion, which the paper"
@@ -56,62 +57,31 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     """Add the options of the table of all schedulers, in both modes."""
     parser.epilog = f"{RESPONSE} {OWNED} `cgrsp llm` compares and sweeps."
     _add_requests(parser)
-    parser.add_argument(
-        "--scheduler",
-        dest="policy",
-        metavar="NAME",
-        help=f"one, in one mode: {', '.join(SCHEDULERS)}, or own.py:function of a RequestState",
-    )
+    names = f"one, in one mode: {', '.join(SCHEDULERS)}, or own.py:function of a RequestState"
+    parser.add_argument("--scheduler", dest="policy", metavar="NAME", help=names)
     add_by(parser)
     add_watching(parser)
-    parser.add_argument(
-        "--format",
-        choices=("table", "csv", "json"),
-        default="table",
-        help="figures; csv: the rows, or a row a request",
-    )
+    add_format(parser, "figures; csv: the rows, or a row a request")
 
 
 def _add_requests(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("requests: the printed workload, or a log")
-    group.add_argument(
-        "--trace", metavar="FILE", help="such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
-    )
+    log = "such as a CSV of TIMESTAMP, ContextTokens, GeneratedTokens"
+    group.add_argument("--trace", metavar="FILE", help=log)
     add_reading(group, "azure")
-    group.add_argument(
-        "--weight",
-        metavar="LAW",
-        help=f"of a log's requests: {' or '.join(WEIGHTS)} (default: equal)",
+    add_options(
+        group,
+        ("--weight LAW", str, f"of a log's requests: {' or '.join(WEIGHTS)} (default: equal)"),
+        ("--tensor N", int, "GPUs that a log's request claims at once (default: 2)"),
+        ("--model-memory GB", float, "of the model, on these GPUs together (default: 30)"),
     )
-    group.add_argument(
-        "--tensor",
-        type=int,
-        metavar="N",
-        help="GPUs that a log's request claims at once (default: 2)",
-    )
-    group.add_argument(
-        "--model-memory",
-        type=float,
-        metavar="GB",
-        help="of the model, on these GPUs together (default: 30)",
-    )
-    group = parser.add_argument_group("the cluster")
-    group.add_argument("--gpus", type=int, metavar="N", help="default: 16")
-    group.add_argument("--memory", type=float, metavar="GB", help="of each GPU (default: 80)")
-    group.add_argument(
-        "--prefill",
-        type=float,
-        metavar="R",
-        help="prompt tokens per second of a request (default: 1000)",
-    )
-    group.add_argument(
-        "--decode",
-        type=float,
-        metavar="R",
-        help="output tokens per second of a request (default: 5000)",
-    )
-    group.add_argument(
-        "--waves", action="store_true", help="start nothing until all that runs has ended"
+    add_options(
+        parser.add_argument_group("the cluster"),
+        ("--gpus N", int, "default: 16"),
+        ("--memory GB", float, "of each GPU (default: 80)"),
+        ("--prefill R", float, "prompt tokens per second of a request (default: 1000)"),
+        ("--decode R", float, "output tokens per second of a request (default: 5000)"),
+        ("--waves", bool, "start nothing until all that runs has ended"),
     )
 
 
@@ -127,12 +97,7 @@ OF_CLUSTER = {
 def _requests(given: argparse.Namespace) -> Requests:
     there = [] if given.trace is None else ["trace"]
     refuse_idle(given, dict.fromkeys(OF_LOG, ("trace",)), there, "the printed workload", "--")
-    own = {
-        name: getattr(given, option)
-        for option, name in OF_CLUSTER.items()
-        if getattr(given, option) is not None
-    }
-    cluster = LlmCluster(**own)
+    cluster = LlmCluster(**those_given(given, OF_CLUSTER))
     if given.trace is None:
         return Requests(cluster=cluster, waves=given.waves)
     requests = read_requests(
@@ -170,8 +135,7 @@ OF_TABLE = {
 
 def table(given: argparse.Namespace) -> Answer:
     """The printed table, or that of a log; or one scheduler's run."""
-    sources = {"trace": given.trace, "scheduler": given.policy}
-    there = [name for name, value in sources.items() if value is not None]
+    there = list(those_given(given, {"trace": "trace", "policy": "scheduler"}))
     refuse_idle(given, OF_TABLE, there, "a log" if given.trace else "the printed workload", "--")
     if given.policy is not None:
         return pattern.run(argparse.Namespace(**vars(given), seed=0), MODULE)

@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.cli.options import (
     Answer,
     add_by,
+    add_format,
     add_gallery,
+    add_options,
     add_study,
     answer,
     by_answer,
     check_work,
+    flag,
     gallery_of,
     policies_of,
     seeds_of,
@@ -31,21 +34,6 @@ from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.sweep import scenarios_of, sweep
-
-__all__ = [
-    "Module",
-    "add_actions",
-    "add_compare",
-    "add_run",
-    "add_sweep",
-    "carry_out",
-    "check_free",
-    "compared",
-    "grid_of",
-    "policies_given",
-    "run",
-    "swept",
-]
 
 
 class Module(NamedTuple):
@@ -73,13 +61,8 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     """Add the options of a run."""
     module.add_scenario(parser)
     _add_policies(parser, module, "--policy", module.model.compared[0])
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    parser.add_argument(
-        "--format",
-        choices=("table", "csv", "json"),
-        default="table",
-        help="figures; csv: a row a job",
-    )
+    add_options(parser, ("--seed N", int, "default: %(default)s", 0))
+    add_format(parser, "figures; csv: a row a job")
     add_by(parser)
     add_watching(parser)
 
@@ -90,14 +73,11 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     _add_policies(parser, module, "--policies", None)
     add_study(parser, number=module.seeds)
     add_by(parser)
-    parser.add_argument(
-        "--precision",
-        metavar="R",
-        help=(
-            "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
-            f" {module.model.precise}, or {module.model.precise}=0.1,..."
-        ),
+    told = (
+        "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
+        f" {module.model.precise}, or {module.model.precise}=0.1,..."
     )
+    add_options(parser, ("--precision R", str, told))
 
 
 def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -189,11 +169,8 @@ def compared(
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
 ) -> Answer:
     """Compare policies. more: what is added to the study."""
-    workers, precision, scenario = (
-        workers_of(given),
-        _precision(given.precision, module),
-        module.scenario_of(given),
-    )
+    workers, precision = workers_of(given), _precision(given.precision, module)
+    scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     check_work(given, scenario.work * len(policies) * len(seeds))
@@ -212,9 +189,8 @@ def compared(
 
 def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
     """The policies that the options name, or those of the scenario."""
-    return (
-        list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
-    )
+    own = given.policies
+    return list(scenario.default_policies()) if own is None else policies_of(own)
 
 
 def _precision(text: str | None, module: Module) -> dict[str, float] | None:
@@ -230,10 +206,8 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         try:
             wanted[figure] = float(width)
         except ValueError:
-            allowed = (
-                "a number > 0, or figures and numbers, such as"
-                f" {module.model.tested[1 % len(module.model.tested)]}=0.1"
-            )
+            named = module.model.tested[1 % len(module.model.tested)]
+            allowed = f"a number > 0, or figures and numbers, such as {named}=0.1"
             raise InputError(f"--precision(={text!r}) must be {allowed}") from None
     return wanted
 
@@ -253,8 +227,8 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
 def check_free(given: argparse.Namespace, option: str, name: str) -> None:
     """Raise InputError for an option without effect, since the grid has its parameter."""
     value = getattr(given, option, None)
-    told = f"--{option.replace('_', '-')}"
-    require(value == given.default_of(option), told, value, f"left out where the grid has {name}")
+    allowed = f"left out where the grid has {name}"
+    require(value == given.default_of(option), flag(option), value, allowed)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:
@@ -285,8 +259,5 @@ def _value(text: str) -> Any:
 def _figures(given: argparse.Namespace, module: Module) -> Answer:
     drawn = import_module(module.figures)  # with matplotlib, for this action alone
     ids, executor = gallery_of(given, drawn.FIGURES)
-    return Answer(
-        "\n".join(
-            map(str, drawn.draw_figures(given.out, ids, style=given.style, executor=executor))
-        )
-    )
+    paths = drawn.draw_figures(given.out, ids, style=given.style, executor=executor)
+    return Answer("\n".join(map(str, paths)))

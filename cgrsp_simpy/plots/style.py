@@ -43,9 +43,7 @@ __all__ = [
     "ink",
     "ink_on",
     "kind_colours",
-    "line_of",
     "looks",
-    "marker_of",
     "phase_greys",
     "styled",
 ]
@@ -209,16 +207,6 @@ def styled(name: str) -> AbstractContextManager[None]:
 def colour_of(policy: str) -> str | None:
     """The colour of a policy by its name without parameters; None for a user's own."""
     return look.colour if (look := LOOKS.get(_base(policy))) else None
-
-
-def marker_of(policy: str) -> str | None:
-    """The marker of a policy by its name without parameters; None for a user's own."""
-    return look.marker if (look := LOOKS.get(_base(policy))) else None
-
-
-def line_of(policy: str) -> LineStyle | None:
-    """The line style of a policy by its name without parameters; None for a user's own."""
-    return look.line if (look := LOOKS.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:

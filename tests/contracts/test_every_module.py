@@ -8,17 +8,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support import CGRSP
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 
 
 class Case(NamedTuple):

@@ -15,7 +15,7 @@ import pytest
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag import figure_data as data
 from cgrsp_simpy.dag.figure_data import ORDERED
-from cgrsp_simpy.dag.figures import FIGURES, _intro, _pictures
+from cgrsp_simpy.dag.figures import FIGURES, _intro
 from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
@@ -76,11 +76,11 @@ def anew(name, order, seed):
 
 @pytest.mark.parametrize("id", FIGURES)
 def test_captions_say_what_their_rows_do(id):
-    assert f"\n\n{_pictures(20, 300, 1000)[id].seen(rows_of(id))} `" in FIGURES_README
+    assert f"\n\n{FIGURES[id].seen(rows_of(id))} `" in FIGURES_README
 
 
 def test_the_introduction_names_the_papers_budget_and_ours():
-    assert "\n\n".join(_intro(20, 300, 1000)) in FIGURES_README
+    assert "\n\n".join(_intro(data.Runs())) in FIGURES_README
     paper = inspect.signature(worl_rtgs).parameters | {
         "episodes": inspect.signature(ddqn).parameters["episodes"]
     }
@@ -93,7 +93,7 @@ def test_the_introduction_names_the_papers_budget_and_ours():
 
 
 def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget():
-    caption = _pictures(20, 300, 1000)["sensitivity"].seen(rows_of("sensitivity"))
+    caption = FIGURES["sensitivity"].seen(rows_of("sensitivity"))
     assert caption.startswith(
         "On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = "
     )

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from support import CGRSP, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import summary
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 YOUNGEST = """
 def youngest_first(view):
     return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)
@@ -35,19 +35,6 @@ def test_the_summary_of_a_docstring_is_its_first_paragraph_in_one_line():
     )
     assert summary("Waits.") == "Waits."
     assert summary(None) == ""
-
-
-@pytest.fixture
-def printed(capsys):
-    """Run a command that must succeed and say nothing on stderr; what it prints."""
-
-    def run(line):
-        assert main(line.split()) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out
-
-    return run
 
 
 def process(line, **options):
@@ -523,22 +510,4 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
     ],
 )
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(
-        [*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=theirs
-    ) as command:
-        os.close(theirs)
-        seen = b""
-        try:
-            while b"%|" not in seen:
-                seen += os.read(ours, 4096)
-        finally:
-            command.kill()
-            os.close(ours)
-    assert b"%|" in seen
+    assert b"%|" in seen_on_a_terminal(line, lambda seen: b"%|" in seen, 80)

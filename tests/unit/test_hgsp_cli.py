@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import check_bad_input, outcome
 
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import cluster
 
@@ -30,13 +30,7 @@ SMALL = ["--level", "tasks3", "--tasks", "30"]
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of a command."""
-    try:
-        status = main(["hgsp", *words])
-    except SystemExit as left:
-        status = left.code
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "hgsp", *words)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +213,7 @@ def test_llm_prints_table_two(capsys):
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
-    status, out, err = told(capsys, *words)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert all(word in err for word in told_words), err
+    check_bad_input(told(capsys, *words), told_words)
 
 
 def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):

@@ -14,10 +14,19 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from support import check_index, check_lecture, check_same_files, outcome
 
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.cli import main
-from cgrsp_simpy.hgsp.figure_data import COMPARED, FIFTY, GANTT, HIGH, PUBLISHED, READINGS, WINDOW_S
+from cgrsp_simpy.hgsp.figure_data import (
+    COMPARED,
+    FIFTY,
+    GANTT,
+    HIGH,
+    PUBLISHED,
+    READINGS,
+    WINDOW_S,
+    Runs,
+)
 from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.llm import table_two
@@ -62,7 +71,7 @@ def drawn(id, rows):
     """A figure on a canvas, laid out."""
     canvas = Canvas(figsize=(6.3, 5), layout="constrained")
     FigureCanvasAgg(canvas).draw()
-    pictures(SMALL["instances"])[id].draw(canvas, rows, "note")
+    pictures(Runs(**SMALL))[id].draw(canvas, rows, "note")
     canvas.canvas.draw()
     return canvas
 
@@ -85,12 +94,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 def test_every_figure_is_drawn_with_an_index(folder):
-    assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    for id in FIGURES:
-        assert f"(hgsp_{id}.png)" in index
-        assert f"`cgrsp hgsp figures --only {id}`" in index
-    assert "{" not in index
+    check_index(folder, "hgsp", FIGURES)
 
 
 @pytest.mark.slow
@@ -322,15 +326,12 @@ def test_table_two_is_printed_and_simulated(folder):
 def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
     with ThreadPoolExecutor(2) as two:
         paths = draw_figures(tmp_path, ("comparison",), **SMALL, executor=two)
-    for path in paths:
-        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+    check_same_files(paths, folder)
 
 
 def test_a_picture_for_a_lecture(tmp_path):
     draw_figures(tmp_path, ("table2",), style="lecture")
-    width, height = np.frombuffer((tmp_path / "hgsp_table2.png").read_bytes()[16:24], ">u4")
-    assert width == 2000  # 10 inches at 200 dpi
-    assert 0.4 < height / width < 0.8
+    check_lecture(tmp_path / "hgsp_table2.png")
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
@@ -349,12 +350,7 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of the command."""
-    try:
-        status = main(["hgsp", "figures", *words])
-    except SystemExit as left:
-        status = left.code
-    return status, *capsys.readouterr()
+    return outcome(capsys, "hgsp", "figures", *words)
 
 
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):

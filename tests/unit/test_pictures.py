@@ -76,7 +76,7 @@ def thesis(id):
 @cache
 def of_hgsp(id):
     with plots.styled("print"):
-        picture = hgsp.pictures(10)[id]
+        picture = hgsp.FIGURES[id]
         canvas = canvas_of(*picture.size)
         picture.draw(canvas, rows_of(PICTURES / "hgsp" / f"hgsp_{id}.csv"), picture.note)
         canvas.canvas.draw()

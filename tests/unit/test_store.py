@@ -21,6 +21,7 @@ from math import isnan
 from pathlib import Path
 
 import pytest
+from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -32,7 +33,6 @@ from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import Store
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
 NAN, INF = float("nan"), float("inf")
 quiet = cg.day("quiet")
@@ -1149,14 +1149,7 @@ def killed(folder, enough):
 
 
 def finished(folder):
-    done = subprocess.run(
-        [*CGRSP, *KILLED.split()],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = process([*CGRSP, *KILLED.split()], folder)
     assert (done.returncode, done.stderr) == (0, "cgrsp: results are in results\n")
     return done.stdout
 

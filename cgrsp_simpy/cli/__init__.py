@@ -82,8 +82,11 @@ def make_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
-    parser = make_parser()
-    given = parser.parse_args(arguments)
+    parser, words = make_parser(), sys.argv[1:] if arguments is None else arguments
+    for word in words:
+        if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
+            parser.error(f"argument {word[:-3]}: expected one argument")
+    given = parser.parse_args(words)
     given.parse, given.verbs = parser.parse_args, VERBS
     _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)

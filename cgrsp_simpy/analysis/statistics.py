@@ -7,7 +7,7 @@ it is refused.
 
 With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences, Holm's
 adjustment and the counts are the same to the bit. Means, Student's t and its p, effect sizes and
-the normal law of Wilcoxon's test are the same to 1e-12 of themselves. Half widths are to 1e-8: the
+the normal law of Wilcoxon's test are the same to 1e-12 of themselves. Half widths are to 1e-10: the
 quantiles of Student's t in SciPy 1.13 have no more digits. Bootstrap intervals are SciPy's own.
 """
 

@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_scenario,
+    add_yes,
+    check_work,
+    scenario_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
@@ -17,6 +25,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import interval, plain_mean
 
+BOUNDED_PER_S = 100  # jobs, roughly
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -29,6 +38,7 @@ SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
+    add_yes(parser)
     parser.add_argument(
         "--objective",
         default="mix",
@@ -63,6 +73,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_one_of("objective", given.objective, OBJECTIVES)
     check_number("--bin", given.bin, above=0)
     seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
+    check_work(given, scenario.work * len(seeds), per_s=BOUNDED_PER_S, done="bounded")
     work = partial(_bound, scenario, given.objective, given.bin * 60)
     found = dict(as_they_come(work, {seed: seed for seed in seeds}, workers))
     bounds = [found[seed] for seed in seeds]

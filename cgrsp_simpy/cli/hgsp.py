@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, policies_of
+from cgrsp_simpy.cli.options import Answer, add_yes, check_work, policies_of
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.cli.watch import add_watching
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -107,6 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     _add_instance(one)
     _add_search(one)
+    add_yes(one)
     _add_llm(
         actions.add_parser(
             "llm",
@@ -481,6 +482,7 @@ def _solve(given: argparse.Namespace) -> Answer:
         given.seed,
         f"0 here; it goes with {' or '.join(SEEDED)}",
     )
+    check_work(given, setting.work, kept=setting.jobs)
     solution = setting.run(given.scheduler, given.seed)
     figures = {**solution.summary(), "scheduler": given.scheduler, "seconds": solution.seconds}
     if given.format == "json":

@@ -16,6 +16,7 @@ from cgrsp_simpy.cli.options import (
     add_by,
     add_gallery,
     add_study,
+    add_yes,
     answer,
     by_answer,
     check_work,
@@ -79,6 +80,7 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
         help="figures; csv: a row a job",
     )
     add_by(parser)
+    add_yes(parser)
     add_watching(parser)
 
 
@@ -160,6 +162,7 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     check_watching(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
+    check_work(given, scenario.work, kept=scenario.jobs)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.options import READING, add_reading, policies_of, reading_of
+from cgrsp_simpy.cli.options import READING, add_reading, check_work, policies_of, reading_of
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
@@ -249,6 +249,7 @@ def simulated(given: argparse.Namespace) -> Case:
         raise InputError("--servers, the number of fixed machines, is missing")
     source = source_of(given)
     if given.action == "run" and given.trace is None:
+        check_work(given, source.jobs, kept=source.jobs)
         source = listed(source, given.seed)
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
     case = case_of(given, source, given_servers)

@@ -165,6 +165,16 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize(("name", "text", "command"), CASES, ids=[case[2] for case in CASES])
+def test_the_files_are_read_as_they_are(tmp_path, name, text, command):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for file, content in (("jobs.csv", JOBS), (name, text)):
+        (folder / file).write_text(content)
+    ended = fuzzing.carried_out(command.split(), folder, tmp_path)
+    assert (ended.status, fuzzing.faults(command.split(), ended)) == (0, [])
+
+
 def spoiled(draw, text):
     """A text, altered in one to four places."""
     for _ in range(draw.choice([1, 1, 1, 2, 4])):

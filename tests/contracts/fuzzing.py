@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cgrsp_simpy.cli import main
 
-WITHIN_S = 60
+WITHIN_S = 120
 MEMORY = 4 * 2**30
 FILE = 2**28
 WATCHED = {"--events", "--step"}  # print before anything can go wrong

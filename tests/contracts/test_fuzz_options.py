@@ -65,7 +65,7 @@ LIKELY = {
     "only": "x",
     "swf": "s.swf /nowhere/s.swf folder",
     "gantt": "g.png g.svg /nowhere/g.png g.xyz folder /dev/full.png",
-    "animate": "a.html a.gif /nowhere/a.html a.xyz /dev/full.html",
+    "animate": "a.html /nowhere/a.html a.xyz /dev/full.html",
     "out": "out out2 folder jobs.csv /nowhere/x /proc/x",
     "report": "report folder jobs.csv /proc/x",
     "copy": "copied folder jobs.csv",

@@ -137,7 +137,7 @@ def _table(rows: list[Row]) -> str:
             if (row["overhead_h"], row["deadline_h"]) == (overhead, deadline)
         }
         lines.append([f"{overhead:g}", f"{deadline:g}", *(own[name] for name in policies)])
-    return markdown(("overhead, h", "deadline, h", *policies), 0, lines)
+    return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
 
 
 FIGURES = _pictures(20)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.spot.view import JOB
 
@@ -52,8 +53,8 @@ class Stay(NamedTuple):
     end: str
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome(ShownRun):
     """What became of the job.
 
     Attributes
@@ -69,6 +70,13 @@ class Outcome:
     drawn: Drawn
     policy: str
     stays: tuple[Stay, ...] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The job, the zones and the policy."""
+        terms, zones = self.drawn.terms, ", ".join(zone.name for zone in self.drawn.zones)
+        job = f"{terms.work_s / HOUR_S:g} h within {terms.deadline_s / HOUR_S:g} h"
+        return f"{job}, {zones}: {self.policy}"
 
     def usd(self, place: int, length_s: float) -> float:
         """What an instance costs for a time."""

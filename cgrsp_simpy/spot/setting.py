@@ -5,13 +5,13 @@ on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.logs.series import read_series
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.spot.market import HOUR_S, Traces, TwoState
 from cgrsp_simpy.spot.outcome import METRICS, Outcome
@@ -163,17 +163,25 @@ class Setting(Model[Outcome]):
         return Drawn(terms, self.source.draw(self.number_of_zones, terms.deadline_s, seed))
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters, for sweeps: its own, and those of its source, such as
-        up_h of a made-up market or history of traces.
+        """The setting with other parameters.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Its own, and those of its source, such as up_h of a made-up market or history of traces.
+
+        Returns
+        -------
+        Setting
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
-        own = {item.name for item in fields(self)}
-        of_source = {item.name for item in fields(self.source)} - own
-        for name in parameters:
-            check_one_of("parameter", name, [*own, *of_source])
-        inner = {name: parameters.pop(name) for name in of_source & parameters.keys()}
-        if inner:
-            parameters["source"] = replace(parameters.get("source", self.source), **inner)
-        return replace(self, **parameters)
+        names = [item.name for item in fields(self.source)]
+        return self._varied(parameters, "source", self.source, names)
 
     def simulation(
         self,

@@ -70,7 +70,22 @@ class Series:
 
     @classmethod
     def of(cls, name: str, step_s: int, status: Sequence[bool] | npt.NDArray[np.bool_]) -> Series:
-        """The series of a status at each poll."""
+        """The series of a status at each poll.
+
+        Parameters
+        ----------
+        name : str
+            As of the class.
+        step_s : int
+            As of the class.
+        status : sequence of bool
+            Whether an instance was to be had, poll by poll.
+
+        Returns
+        -------
+        Series
+            With the polls at which that changes.
+        """
         polled = np.asarray(status, bool)
         require(len(polled) > 0, "status", status, "that of at least one poll")
         changes = np.flatnonzero(polled[1:] != polled[:-1]) + 1
@@ -94,17 +109,50 @@ class Series:
         return float(self.status.mean())
 
     def first(self, steps: int) -> Series:
-        """The first polls alone."""
+        """The first polls alone.
+
+        Parameters
+        ----------
+        steps : int
+            How many.
+
+        Returns
+        -------
+        Series
+            A part of this one.
+        """
         kept = tuple(change for change in self.changes if change < steps)
         return Series(self.name, self.step_s, steps, self.up, kept)
 
     def runs_s(self, up: bool) -> npt.NDArray[np.float64]:
-        """The lengths of all runs up or down, seconds; the last run of the series may go on."""
+        """The lengths of all runs up or down; the last run of the series may go on.
+
+        Parameters
+        ----------
+        up : bool
+            Or down.
+
+        Returns
+        -------
+        array
+            Seconds, shape (runs,).
+        """
         edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
 
     def ended(self, up: bool) -> npt.NDArray[np.bool_]:
-        """Which of these runs are seen to end."""
+        """Which of the runs up or down are seen to end.
+
+        Parameters
+        ----------
+        up : bool
+            Or down.
+
+        Returns
+        -------
+        array of bool
+            Shape (runs,), as of `runs_s`.
+        """
         found = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
             found[-1] = False
@@ -120,6 +168,11 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
         JSON or CSV, plain or gzipped; see the head of this module.
     needed : int
         How many instances at once count as "to be had".
+
+    Returns
+    -------
+    Series
+        Of the name of the file.
 
     Raises
     ------

@@ -23,7 +23,15 @@ HOUR_S = 3600.0
 
 
 class Stretch(NamedTuple):
-    """A time in which a zone has spot instances, or has none: from from_s on, seconds."""
+    """A time in which a zone has spot instances, or has none.
+
+    Attributes
+    ----------
+    from_s : float
+        When it begins, seconds.
+    up : bool
+        Whether there are any.
+    """
 
     from_s: float
     up: bool
@@ -123,7 +131,13 @@ class Traces:
         return self.zones
 
     def check(self, length_s: float) -> None:
-        """Say where series are shorter than a run, or not of one length."""
+        """Say where series are shorter than a run, or not of one length.
+
+        Parameters
+        ----------
+        length_s : float
+            Of a run, seconds.
+        """
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
@@ -137,8 +151,21 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of a length meets in the first so many zones: from a poll on that the seed
-        draws, the same in all zones.
+        """What a run meets: from a poll on that the seed draws, the same in all zones.
+
+        Parameters
+        ----------
+        zones : int
+            The first so many.
+        length_s : float
+            Of a run, seconds.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        tuple of Zone
+            In their order.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -189,10 +216,31 @@ class TwoState:
     """There are as many as are asked for."""
 
     def check(self, length_s: float) -> None:
-        """There is nothing to say: the market is as long as a run."""
+        """There is nothing to say: the market is as long as a run.
+
+        Parameters
+        ----------
+        length_s : float
+            Of a run, seconds.
+        """
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of a length meets in so many zones, and what was seen before."""
+        """What a run meets in so many zones, and what was seen before.
+
+        Parameters
+        ----------
+        zones : int
+            How many.
+        length_s : float
+            Of a run, seconds.
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        tuple of Zone
+            Each of its own stream.
+        """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
         found = []

@@ -38,7 +38,15 @@ Floats = npt.NDArray[np.float64]
 
 
 class Held(NamedTuple):
-    """An instance of a plan. place: a zone's index, or that of on demand. from_s, to_s: seconds."""
+    """An instance of a plan.
+
+    Attributes
+    ----------
+    place : int
+        A zone's index, or that of on demand.
+    from_s, to_s : float
+        When it begins and ends, seconds.
+    """
 
     place: int
     from_s: float
@@ -46,7 +54,15 @@ class Held(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """The least cost, USD, and instances that cost that."""
+    """The least cost, and how it is reached.
+
+    Attributes
+    ----------
+    cost_usd : float
+        USD.
+    plan : tuple of Held
+        Instances that cost that.
+    """
 
     cost_usd: float
     plan: tuple[Held, ...]
@@ -226,7 +242,18 @@ class Omniscient(Oracle):
     name = "optimum"
 
     def sees(self, drawn: Drawn) -> Policy:
-        """The policy that carries out the plan."""
+        """The policy that carries out the plan.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The terms of the job, and what the market will do.
+
+        Returns
+        -------
+        callable
+            A function of a SpotView.
+        """
         plan = drawn.optimum.plan
 
         def carry_out(view: SpotView) -> Iterator[Any]:

@@ -43,8 +43,14 @@ METRICS = {
 class Stay(NamedTuple):
     """The job on one instance.
 
-    place: the zone's index, or that of on demand. from_s, to_s: from its start, with the
-    changeover, until it ended; seconds. end: done, taken (by the market) or left (by the policy).
+    Attributes
+    ----------
+    place : int
+        The zone's index, or that of on demand.
+    from_s, to_s : float
+        From its start, with the changeover, until it ended; seconds.
+    end : str
+        done, taken (by the market) or left (by the policy).
     """
 
     place: int
@@ -79,7 +85,20 @@ class Outcome(ShownRun):
         return f"{job}, {zones}: {self.policy}"
 
     def usd(self, place: int, length_s: float) -> float:
-        """What an instance costs for a time."""
+        """What an instance costs for a time.
+
+        Parameters
+        ----------
+        place : int
+            A zone's index, or that of on demand.
+        length_s : float
+            Seconds.
+
+        Returns
+        -------
+        float
+            USD.
+        """
         terms = self.drawn.terms
         spot = place < len(self.drawn.zones)
         per_h = terms.spot_usd_per_h if spot else terms.on_demand_usd_per_h

@@ -97,7 +97,18 @@ class NextSpot(Oracle):
     name = "next-spot"
 
     def sees(self, drawn: Drawn) -> Policy:
-        """The policy, told what the market will do."""
+        """The policy, told what the market will do.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The terms of the job, and what the market will do.
+
+        Returns
+        -------
+        callable
+            A function of a SpotView.
+        """
         terms = drawn.terms
         k = terms.on_demand_usd_per_h / terms.spot_usd_per_h
         worth_s, pace = terms.overhead_s * k / (k - 1), terms.work_s / terms.deadline_s

@@ -32,8 +32,12 @@ ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is 
 class Choice(NamedTuple):
     """Where the job should be, and until when that holds if nothing changes.
 
-    place: a zone's index, the view's `on_demand`, or None. until_s: on the clock of the run,
-    seconds.
+    Attributes
+    ----------
+    place : int or None
+        A zone's index, the view's `on_demand`, or None.
+    until_s : float
+        On the clock of the run, seconds.
     """
 
     place: int | None
@@ -85,7 +89,18 @@ class Oracle(ABC):
 
     @abstractmethod
     def sees(self, drawn: Drawn) -> Policy:
-        """The policy, told what the market will do."""
+        """The policy, told what the market will do.
+
+        Parameters
+        ----------
+        drawn : Drawn
+            The terms of the job, and what the market will do.
+
+        Returns
+        -------
+        callable
+            A function of a SpotView.
+        """
 
     def __call__(self, view: SpotView) -> Any:
         """An oracle does not answer views; `sees` gives what does."""

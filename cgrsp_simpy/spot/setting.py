@@ -38,6 +38,11 @@ def read_traces(paths: Sequence[str | Path], needed: int = 1, history: float = 0
     history : float
         As of `Traces`.
 
+    Returns
+    -------
+    Traces
+        A zone a file, in their order.
+
     Raises
     ------
     InputError
@@ -158,7 +163,18 @@ class Setting(Model[Outcome]):
         )
 
     def draw(self, seed: int) -> Drawn:
-        """What the market does in the run of a seed."""
+        """What the market does in the run of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws.
+
+        Returns
+        -------
+        Drawn
+            Shared by all policies.
+        """
         terms = self.terms
         return Drawn(terms, self.source.draw(self.number_of_zones, terms.deadline_s, seed))
 
@@ -192,5 +208,16 @@ class Setting(Model[Outcome]):
         records: bool = True,  # noqa: ARG002, there is one job
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; every record is kept.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the outcome once `env` has run.
+        """
         return Simulation(self.draw(seed) if drawn is None else drawn, policy, listener)

@@ -32,7 +32,12 @@ ROUNDING_S = 1e-6  # computing below this is done: sums of doubles
 class Drawn:
     """What the policies of a seed share.
 
-    terms: of the job. zones: what the market does.
+    Attributes
+    ----------
+    terms : Terms
+        Of the job.
+    zones : tuple of Zone
+        What the market does.
     """
 
     terms: Terms
@@ -50,6 +55,15 @@ class Simulation:
     The zones are SimPy resources, as is the instance on demand. A zone's own process takes the
     job's instance, by an interrupt, when the zone has none any more; after the deadline there is
     none anywhere. The run works on a copy of the policy.
+
+    Parameters
+    ----------
+    drawn : Drawn
+        The job and its market.
+    policy : callable or Oracle
+        A function of a SpotView, or who is told what is to come.
+    listener : callable or None
+        Called with each Event.
     """
 
     def __init__(self, drawn: Drawn, policy: Policy | Oracle, listener: Listener | None) -> None:
@@ -83,7 +97,18 @@ class Simulation:
                 self.env.process(self.stay(claim))
 
     def stay(self, claim: Claim) -> Process:
-        """On one instance: changeover, then work until it is done, or the instance is gone."""
+        """On one instance: changeover, then work until it is done, or the instance is gone.
+
+        Parameters
+        ----------
+        claim : Claim
+            That of the instance.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env, engine, state = self.env, self.engine, self.state
         claim.process, state.claim, end = env.active_process, claim, "done"
         engine.tell("dispatch", claim, self.told(claim.parts[0][0]))
@@ -107,7 +132,20 @@ class Simulation:
     # ---- the market ----
 
     def zone_process(self, index: int, stretches: Sequence[Stretch]) -> Process:
-        """A zone: it has spot instances, and has none, in turn; at the deadline it has none."""
+        """A zone: it has spot instances, and has none, in turn; at the deadline it has none.
+
+        Parameters
+        ----------
+        index : int
+            Of the zone.
+        stretches : sequence of Stretch
+            What is to come.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         end = Stretch(self.terms.deadline_s, False)
         for stretch in (*stretches, end):
             yield self.env.timeout(delay_until(self.env.now, stretch.from_s))
@@ -119,6 +157,17 @@ class Simulation:
             self.engine.dispatcher.ring()
 
     def told(self, place: int) -> str:
-        """What a listing calls a place."""
+        """What a listing calls a place.
+
+        Parameters
+        ----------
+        place : int
+            Its index.
+
+        Returns
+        -------
+        str
+            Such as "on demand".
+        """
         zones = self.drawn.zones
         return f"spot in {zones[place].name}" if place < len(zones) else "on demand"

@@ -20,8 +20,16 @@ JOB = 0
 class Terms(NamedTuple):
     """What is to be done, by when, and at which prices.
 
-    work_s, deadline_s: seconds. overhead_s: of each start, seconds without progress. Prices: USD an
-    hour.
+    Attributes
+    ----------
+    work_s : float
+        Computing that the job needs, seconds.
+    deadline_s : float
+        By when it must be done, seconds from its start.
+    overhead_s : float
+        Of each start, seconds without progress.
+    spot_usd_per_h, on_demand_usd_per_h : float
+        Prices, USD an hour.
     """
 
     work_s: float
@@ -34,9 +42,16 @@ class Terms(NamedTuple):
 class ZoneView(NamedTuple):
     """A zone now.
 
-    number: by which it is chosen. up: whether a spot instance is to be had. since_s: since when
-    that has been so, on the clock of the run (below 0: from before its start). history: its series
-    until the first run could begin.
+    Attributes
+    ----------
+    number : int
+        By which it is chosen.
+    up : bool
+        Whether a spot instance is to be had.
+    since_s : float
+        Since when that has been so, on the clock of the run; below 0 before its start.
+    history : Series
+        Of the zone, until the first run could begin.
     """
 
     number: int

@@ -30,6 +30,7 @@ def rows_of(folder, id):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     folder, paths = drawn
     assert len(paths) == 3 * len(FIGURES) + 1
@@ -38,6 +39,7 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     assert all(f"({picture.stem}.png)" in index for picture in FIGURES.values())
 
 
+@pytest.mark.slow
 def test_the_course_lies_where_there_are_spot_instances(drawn):
     rows = rows_of(drawn[0], "course")
     up = [(float(r["from_h"]), float(r["to_h"])) for r in rows if r["policy"] == "market"]
@@ -49,6 +51,7 @@ def test_the_course_lies_where_there_are_spot_instances(drawn):
         )
 
 
+@pytest.mark.slow
 def test_costs_are_those_of_a_comparison(drawn):
     rows = rows_of(drawn[0], "costs")
     setting = cg.spot.Setting(data.MARKET, deadline=62.0, overhead=0.2)

@@ -40,7 +40,7 @@ from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 if TYPE_CHECKING:
-    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, waiting
+    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, spot, waiting
     from cgrsp_simpy.rental.bounds import lower_bound
     from cgrsp_simpy.rental.clairvoyant import optimum
     from cgrsp_simpy.studies.advise import advise
@@ -102,6 +102,7 @@ __all__ = [
     "round_robin",
     "rules",
     "simulate",
+    "spot",
     "statistics",
     "step_through",
     "sweep",
@@ -109,7 +110,15 @@ __all__ = [
     "waiting",
 ]
 
-MODULES = ("cluster", "dag", "exercises", "hgsp", "plots", "waiting")  # loaded when first used
+MODULES = (  # loaded when first used
+    "cluster",
+    "dag",
+    "exercises",
+    "hgsp",
+    "plots",
+    "spot",
+    "waiting",
+)
 LATER = {  # names whose modules take SciPy's solvers
     "advise": "cgrsp_simpy.studies.advise",
     "lower_bound": "cgrsp_simpy.rental.bounds",

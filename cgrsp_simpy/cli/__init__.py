@@ -31,6 +31,7 @@ from cgrsp_simpy.cli import (
     month,
     policies,
     run,
+    spot,
     sweep,
     thesis,
     verify,
@@ -58,6 +59,7 @@ VERBS = {
     "llm": llm,
     "cluster": cluster,
     "dag": dag,
+    "spot": spot,
     "lectures": lectures,
 }
 

@@ -47,6 +47,10 @@ class Dispatcher:
             self._rung = True
             self._bell.ring()
 
+    def rest(self) -> None:
+        """Nobody waits: forget when the policy asked to be woken."""
+        self._alarm.stop()
+
     def after_decision(self, claim: Claim, give_up: Callable[[Patience], None]) -> None:
         """Let a claim's patience count once this instant's decision has
         not granted it.
@@ -60,7 +64,8 @@ class Dispatcher:
         while True:
             yield self._bell
             self._bell, self._rung = Bell(self.env), False  # first: a grant may ring it
-            self._decide(self.env.now)
+            if self.waiting:  # else all have been withdrawn
+                self._decide(self.env.now)
             for claim, give_up in self._impatient:
                 if not claim.triggered:
                     Patience(claim, give_up)

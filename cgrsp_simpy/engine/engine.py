@@ -87,6 +87,14 @@ class Engine:
         claim._value = None
         self.dispatcher.ring()
 
+    def withdraw(self, job: Hashable) -> None:
+        """A job waits no longer; its claim will not be triggered."""
+        del self.waiting[job]
+        self.state.gave_up(job)
+        if not self.waiting:
+            self.dispatcher.rest()
+        self.dispatcher.ring()  # who was behind it may find room
+
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its process is interrupted, and releases them."""
         assert claim.process is not None, "a claim that no process has made"
@@ -114,9 +122,6 @@ class Engine:
 
     def _give_up(self, end: Patience) -> None:
         """Patience has ended: a job that still waits leaves."""
-        claim = end.claim
-        if not claim.triggered:
-            del self.waiting[claim.job]
-            self.state.gave_up(claim.job)
-            claim.succeed(None)
-            self.dispatcher.ring()  # who was behind it may find room
+        if not end.claim.triggered:
+            end.claim.succeed(None)
+            self.withdraw(end.claim.job)

@@ -119,6 +119,13 @@ LOOKS = _POLICIES | {
     "random-search": _RUST,
     "worl-rtgs": _GREEN,
     "cpop": _FOREST,
+    # spot or on demand
+    "on-demand": _BLACK,
+    "time-sliced": _ORANGE,
+    "uniform-progress": _BLUE,
+    "expected-cost": _GREEN,
+    "next-spot": _PINK,
+    "optimum": _GREY,
     # waiting
     "ajw": _BLACK,
     "njw": _ORANGE,

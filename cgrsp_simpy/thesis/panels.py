@@ -457,7 +457,7 @@ LEVELS = (
     ("engine", "analysis", "logs"),
     ("rental",),
     ("studies", "plots"),
-    ("thesis", "waiting", "hgsp", "cluster", "dag"),
+    ("thesis", "waiting", "hgsp", "cluster", "dag", "spot"),
     ("cli",),
 )
 

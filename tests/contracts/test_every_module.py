@@ -120,6 +120,20 @@ CASES = {
         {"gpus": [2, 3]},
         "hefft",
     ),
+    "spot": lambda: Case(
+        cg.spot.Setting(hours=8.0, deadline=10.0),
+        ("spot",),
+        "--hours 8 --deadline 10",
+        ("greedy", "uniform-progress"),
+        "time-sliced:slices=4",
+        (
+            "def oldest(view):\n"
+            "    if view.on is None:\n"
+            "        yield view.job, (view.up or [view.on_demand])[0]\n"
+        ),
+        {"hours": [6.0, 8.0]},
+        "greedyy",
+    ),
 }
 every_module = pytest.mark.parametrize(
     "case", [pytest.param(make, id=name) for name, make in CASES.items()]

@@ -23,6 +23,8 @@ from cgrsp_simpy.hgsp import figure_data as hgsp_data
 from cgrsp_simpy.hgsp import figures as hgsp
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.spot import figure_data as spot_data
+from cgrsp_simpy.spot import figures as spot
 from cgrsp_simpy.studies import advice
 from cgrsp_simpy.thesis import figures as thesis
 from cgrsp_simpy.thesis.report import run_tables
@@ -38,11 +40,13 @@ RUNS = {
     "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
     "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
     "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
+    "spot": cache(lambda: spot_data.Runs(20, 2)),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
     "dag": ("gantt", "placement"),
     "hgsp": ("gantt", "table2"),
+    "spot": ("course",),
     "waiting": ("table1",),
     "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
 }
@@ -50,6 +54,7 @@ GALLERIES = {
     "cluster": cluster.FIGURES,
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
+    "spot": spot.FIGURES,
     "waiting": waiting.FIGURES,
     "thesis": thesis.FIGURES,
 }

@@ -23,6 +23,7 @@ from cgrsp_simpy.dag.schedulers import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp import panels as hgsp_panels
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS as HGSP
 from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
+from cgrsp_simpy.spot.policies import POLICIES as SPOT
 from cgrsp_simpy.waiting import panels as waiting_panels
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
 
@@ -31,6 +32,7 @@ MODULES = {
     "cluster": CLUSTER,
     "hgsp": HGSP,
     "dag": DAG,
+    "spot": SPOT,
     "waiting": WAITING,
 }
 FIGURES = Path(__file__).parents[2] / "figures"

@@ -28,7 +28,14 @@ QUICK = (
     "workflow_on_gpus",
 )  # the others: pytest -m slow
 # about 20 s each: pytest -m long
-LONG = ("adaptive_fails", "how_many_slots", "rates_of_a_log", "real_log", "waiting_on_a_log")
+LONG = (
+    "adaptive_fails",
+    "how_many_slots",
+    "how_many_zones",
+    "rates_of_a_log",
+    "real_log",
+    "waiting_on_a_log",
+)
 
 
 def tier(script):

@@ -521,7 +521,7 @@ FILES = [
         "log.csv",
         (HEAD + line()).encode(),
         {},
-        r"line 1: no column submit_s or timestamp or time \(columns: '; Version: 2.2'\)",
+        "line 1: no column submit_s or timestamp or time",
     ),
     (
         "log.csv",

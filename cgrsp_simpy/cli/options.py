@@ -283,6 +283,17 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)",
     )
+    group.add_argument(
+        "--persistence",
+        type=float,
+        metavar="S",
+        help="mean seconds for which the stock of a type persists (default: none, a draw a job)",
+    )
+    group.add_argument(
+        "--sight",
+        metavar="HOW",
+        help="what is seen of stock that persists: none, now or poll:SECONDS (default: none)",
+    )
 
 
 # Option -> what it belongs to.
@@ -317,9 +328,17 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
             scenario = day(
                 given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
             )
+    scenario = _on_market(given, scenario)
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
+
+
+def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+    """The scenario with the stock that the options name."""
+    own = {"persistence_s": given.persistence, "sight": given.sight}
+    own = {name: value for name, value in own.items() if value is not None}
+    return scenario.varied(**own) if own else scenario
 
 
 def _refuse(given: argparse.Namespace, options: dict[str, str], owner: str) -> None:

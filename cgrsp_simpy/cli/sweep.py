@@ -18,6 +18,8 @@ OF_DAYS = {  # parameter of a day -> its option
     **{name: name for name in ("slots", "tight_fraction", "free_types", "clock")},
     "jobs": "jobs_per_day",
     "rate_per_s": "rate",
+    "persistence_s": "persistence",
+    "sight": "sight",
 }
 
 

@@ -108,8 +108,8 @@ def lower_bound(
     "mix", their sum.
 
     Raises InputError for another objective, a seed or bin that is not allowed, measured service
-    times (they have no law), and jobs of several GPUs; SolverError if the linear program's
-    solver fails.
+    times (they have no law), stock that persists (a dispatch then tells of the next) and jobs of
+    several GPUs; SolverError if the linear program's solver fails.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
@@ -120,6 +120,8 @@ def lower_bound(
         scenario.name,
         "one whose service times are drawn",
     )
+    lasting = scenario.market.persists
+    require(not lasting, "market", "stock persists", "the thesis's for a bound (persistence_s 0)")
     began = time.perf_counter()
     jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]
     widest = max(jobs, key=lambda job: job.gpus)

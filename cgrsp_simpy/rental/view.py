@@ -18,6 +18,7 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market, Status
+from cgrsp_simpy.rental.stock import Stock
 
 __all__ = [
     "Assignment",
@@ -113,7 +114,7 @@ class Known:
     gpus_per_job : float
         Mean number of slots that a job holds.
     market : Market
-        The law of the stock.
+        The law of the stock; of a replayed one, what is known beforehand.
     arrival_rates : ArrivalRates, optional
         The rates by hour; None for a constant one.
     """
@@ -161,12 +162,14 @@ class DispatchState:
     the others, by index. held_s: by slot, the seconds in which it was held so far, from
     dispatch to completion. queue: the waiting jobs in order of submission, with rising
     ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
-    uniform variates for the statuses shown. From the first time that they are asked
+    uniform variates for the statuses shown. stock: what dispatches meet. From the first time that they are asked
     for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
     """
 
-    def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
-        self.known, self.rng, self.seen = known, rng, seen
+    def __init__(
+        self, known: Known, rng: Random, seen: Iterator[float], stock: Stock
+    ) -> None:
+        self.known, self.rng, self.seen, self.stock = known, rng, seen, stock
         self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         self.idle = list(range(len(self.slots)))
         by_type: dict[GpuType, list[int]] = {}
@@ -418,14 +421,36 @@ class View:
     def status(self, slot: SlotView) -> Status:
         """The stock status shown for a slot's type.
 
-        One draw a type and decision by Eq. 3.1, whatever status a dispatch will meet.
+        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a
+        type and decision by Eq. 3.1, whatever status a dispatch will meet.
         """
-        name = slot.gpu.name
+        name, state = slot.gpu.name, self._state
         if name not in self._statuses:
-            uniform = next(self._state.seen)
-            market = self._state.known.market
-            self._statuses[name] = market.status(slot.gpu, self._now_s, uniform)
+            seen_s = state.stock.seen_s(slot.gpu, self._now_s)
+            if seen_s is None:
+                uniform, market = next(state.seen), state.known.market
+                status = market.status(slot.gpu, self._now_s, uniform)
+            else:
+                status = state.stock.status(slot.gpu, seen_s, 0.0)
+            self._statuses[name] = status
         return self._statuses[name]
+
+    def seen_s(self, slot: SlotView) -> float | None:
+        """When the status of a slot's type was last looked at, seconds.
+
+        None where the status shown says nothing of the market, as in the thesis.
+        """
+        return self._state.stock.seen_s(slot.gpu, self._now_s)
+
+    def since_s(self, slot: SlotView) -> float | None:
+        """Since when the status shown has been seen without a break, seconds.
+
+        None where the status shown says nothing of the market, as in the thesis.
+        """
+        seen_s = self.seen_s(slot)
+        if seen_s is None:
+            return None
+        return self._state.stock.since_s(slot.gpu, seen_s)
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
         """Mean execution time on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""

@@ -26,7 +26,7 @@ from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
@@ -81,6 +81,7 @@ __all__ = [
     "SlotView",
     "Status",
     "Step",
+    "StockSeries",
     "Sweep",
     "View",
     "Wake",

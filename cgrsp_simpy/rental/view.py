@@ -162,13 +162,12 @@ class DispatchState:
     the others, by index. held_s: by slot, the seconds in which it was held so far, from
     dispatch to completion. queue: the waiting jobs in order of submission, with rising
     ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
-    uniform variates for the statuses shown. stock: what dispatches meet. From the first time that they are asked
-    for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
+    uniform variates for the statuses shown. stock: what dispatches meet. From the first
+    time that they are asked for: classes, the waiting jobs by class; ends_s, the expected
+    ends, ascending.
     """
 
-    def __init__(
-        self, known: Known, rng: Random, seen: Iterator[float], stock: Stock
-    ) -> None:
+    def __init__(self, known: Known, rng: Random, seen: Iterator[float], stock: Stock) -> None:
         self.known, self.rng, self.seen, self.stock = known, rng, seen, stock
         self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         self.idle = list(range(len(self.slots)))

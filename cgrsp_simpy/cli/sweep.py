@@ -20,6 +20,7 @@ OF_DAYS = {  # parameter of a day -> its option
     "rate_per_s": "rate",
     "persistence_s": "persistence",
     "sight": "sight",
+    "gpus": "gpus",
 }
 
 

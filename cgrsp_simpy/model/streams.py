@@ -15,13 +15,13 @@ def stream(seed: int, name: str) -> Generator:
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
     seen (the statuses that the scheduler sees), "market TYPE" (stock of a type that persists),
-    "market start" (where a replayed series begins), "wait predictions" and "run predictions"
-    (which of these fail), policy (a random policy's own), days (a month's kinds of days and their seeds) and
-    bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing (of
-    the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families, rates
-    (of the families) and users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use"
-    (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales, network
-    and exploration.
+    "market start" (where a replayed series begins), "wait predictions" and "run predictions" (which
+    of these fail), policy (a random policy's own), days (a month's kinds of days and their seeds)
+    and bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing
+    (of the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families,
+    rates (of the families) and users; of DAGs "dag edges", "dag work", "dag data", "dag memory",
+    "in use" (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales,
+    network and exploration.
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
 

@@ -18,7 +18,7 @@ from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES
@@ -324,6 +324,7 @@ def day(
     clock: str = "calibrated",
     persistence_s: float = 0.0,
     sight: str = "none",
+    gpus: str = "thesis",
 ) -> Scenario:
     """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
 
@@ -345,6 +346,8 @@ def day(
         "calibrated" or "printed", the hours of the stock multiplier.
     persistence_s, sight
         How long stock persists, and what is seen of it; see `Market`.
+    gpus : str
+        "thesis" or "2025", the catalogue of the types that can be rented.
 
     Raises
     ------
@@ -360,7 +363,8 @@ def day(
         deadlines=DeadlineClasses(tight_fraction),
     )
     market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
-    return Scenario(name, workload, round_robin(slots), free_types=free_types, market=market)
+    types = _catalogue(gpus)
+    return Scenario(name, workload, round_robin(slots, types), types, free_types, market)
 
 
 def trace(
@@ -377,6 +381,7 @@ def trace(
     class_column: str | None = None,
     persistence_s: float = 0.0,
     sight: str = "none",
+    gpus: str = "thesis",
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
@@ -392,7 +397,7 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
-    slots, free_types, clock, persistence_s, sight
+    slots, free_types, clock, persistence_s, sight, gpus
         As in `day`.
 
     Raises
@@ -410,7 +415,13 @@ def trace(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
     market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
-    return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
+    types = _catalogue(gpus)
+    return Scenario(Path(path).name, log, round_robin(slots, types), types, free_types, market)
+
+
+def _catalogue(name: str) -> tuple[GpuType, ...]:
+    check_one_of("catalogue", name, CATALOGUES)
+    return CATALOGUES[name]
 
 
 def _started(clock: Clock, workload: Workload) -> Clock:

@@ -210,7 +210,7 @@ def _price(line: int, value: object) -> float:
 
 def _of_csv(path: Path, file: TextIO) -> Iterable[_Row]:
     table = comma_rows(file, {})
-    _, header = next(table)
+    _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
     for name in ("time", "status"):
         require(name in names, "columns", ",".join(names), f"time, status, type, price: no {name}")

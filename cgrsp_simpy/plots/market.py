@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.plots.style import STATUS
 from cgrsp_simpy.rental.fit import StockFit
@@ -67,8 +68,11 @@ def draw_market(canvas: Figure, rows: list[Row]) -> None:
         _draw_lags(lags, [row for row in own if "lag_h" in row])
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    patches = [Patch(color=c, label=n) for c, n in zip(STATUS, ("High", "Medium", "Low"))]
-    canvas.legend(handles=patches, ncols=3, loc="outside upper left", title="stock, white: no data")
+    names = ("High stock", "Medium", "Low")
+    patches = [Patch(color=colour, label=label) for colour, label in zip(STATUS, names)]
+    blank = Patch(facecolor="white", edgecolor="grey", label="no data")
+    lines, _ = grid[0][1].get_legend_handles_labels()
+    canvas.legend(handles=[*patches, blank, *lines], ncols=3, loc="outside upper left")
 
 
 def _draw_days(axes: Axes, rows: list[Row], name: str) -> None:
@@ -81,6 +85,7 @@ def _draw_days(axes: Axes, rows: list[Row], name: str) -> None:
         linewidth=0,
     )
     axes.set(xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of day", ylabel="day", title=name)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.invert_yaxis()
 
 
@@ -98,4 +103,3 @@ def _draw_lags(axes: Axes, rows: list[Row]) -> None:
     axes.plot(lags, [row["law"] for row in rows], color="#D55E00", label="fitted law")
     axes.axhline(0, color="grey", linewidth=0.5)
     axes.set(xlabel="lag (h)", ylabel="correlation", ylim=(-0.35, 1.05), xticks=range(0, 25, 6))
-    axes.legend(frameon=False)

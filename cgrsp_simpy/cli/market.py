@@ -1,4 +1,6 @@
-"""The stock of a market as it was recorded: what the snapshots tell, and a law fitted to them."""
+"""The stock of a market as it was recorded, a law fitted to it, and the thesis on stock that
+persists.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
@@ -47,10 +49,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--figure", metavar="STEM", help="draw STEM.png and STEM.svg, and write their data"
     )
     fit.add_argument("--out", metavar="FILE.toml", help="write the laws, for --market")
+    figures = actions.add_parser(
+        "figures", help="the thesis's days where stock persists: PNG, SVG and CSV"
+    )
+    add_gallery(figures, "figures/market")
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """What the snapshots tell, or the law, in the format asked for."""
+    if given.action == "figures":
+        return _figures(given)
     listed = snapshots_of(given.files)
     if given.action == "fit":
         return _fitted([fit_stock(each) for each in listed], given)
@@ -67,6 +75,15 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return Answer(json_text({"types": found}))
     head = "share of Low stock by hour of day, %"
     return Answer("\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"]))
+
+
+def _figures(given: argparse.Namespace) -> Answer:
+    # matplotlib, for this action alone
+    from cgrsp_simpy.thesis.persistence import FIGURES, draw_figures
+
+    ids, executor = gallery_of(given, FIGURES)
+    paths = draw_figures(given.out, ids, style=given.style, executor=executor)
+    return Answer("\n".join(map(str, paths)))
 
 
 def _told(polls: Polls) -> Row:

@@ -22,6 +22,7 @@ from cgrsp_simpy.hgsp import figure_data as hgsp_data
 from cgrsp_simpy.hgsp import figures as hgsp
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis import figures as thesis
+from cgrsp_simpy.thesis import persistence as market
 from cgrsp_simpy.thesis.report import run_tables
 from cgrsp_simpy.waiting import figure_data as waiting_data
 from cgrsp_simpy.waiting import figures as waiting
@@ -35,11 +36,13 @@ RUNS = {
     "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
     "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
     "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
+    "market": cache(lambda: market.Runs(executor=2)),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
     "dag": ("gantt", "placement"),
     "hgsp": ("gantt", "table2"),
+    "market": (),
     "waiting": ("table1",),
     "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
 }
@@ -47,6 +50,7 @@ GALLERIES = {
     "cluster": cluster.FIGURES,
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
+    "market": market.FIGURES,
     "waiting": waiting.FIGURES,
     "thesis": thesis.FIGURES,
 }

@@ -44,13 +44,13 @@ class Runs:
 
     def __init__(self, seeds: int = SEEDS, executor: Executor | int | None = None) -> None:
         self._seeds, self._executor = range(FIRST_SEED, FIRST_SEED + seeds), executor
-        self._done: dict[tuple[str, float, str], Comparison] = {}
+        self._done: dict[tuple[str, float, str, bool], Comparison] = {}
 
-    def study(self, name: str, tau_min: float, sight: str) -> Comparison:
+    def study(self, name: str, tau_min: float, sight: str, free: bool = False) -> Comparison:
         """A day of the thesis on stock that persists for a mean time, seen somehow or not."""
-        key = name, tau_min, sight
+        key = name, tau_min, sight, free
         if key not in self._done:
-            scenario = day(name, persistence_s=60.0 * tau_min, sight=sight)
+            scenario = day(name, free_types=free, persistence_s=60.0 * tau_min, sight=sight)
             self._done[key] = compare(scenario, POLICIES, self._seeds, self._executor)
         return self._done[key]
 
@@ -82,19 +82,16 @@ def _by_tau(runs: Runs) -> list[Row]:
 
 
 def _draw_by_tau(canvas: Figure, rows: list[Row], note: str) -> None:
-    grid = canvas.subplots(2, 2, sharex=True)
-    canvas.suptitle(note, fontsize="small", x=0.01, ha="left")
+    grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), [0, *TAUS_MIN]
     for seen, line in zip(("blind", "seen"), grid):
+        own = [row for row in rows if row["seen"] == seen]
         for name, ax in zip(MEASURES, line):
-            own = [row for row in rows if row["seen"] == seen]
-            _lines(ax, own, "tau_min", name)
+            _lines(ax, own, [places.index(row["tau_min"]) for row in own], name)
             ax.set_title(f"stock {'not ' * (seen == 'blind')}seen", loc="left", fontsize="medium")
     for ax in grid[-1]:
-        ax.set_xscale("symlog", linthresh=5, linscale=0.6)
-        ax.set_xticks((0, *TAUS_MIN), [f"{tau}" for tau in (0, *TAUS_MIN)])
-        ax.minorticks_off()
+        ax.set_xticks(range(len(places)), [str(tau_min) for tau_min in places])
         ax.set_xlabel("persistence (min); 0: the thesis")
-    grid[0][0].legend(ncols=2, fontsize="small")
+    _legend(canvas, grid[0][0], note)
 
 
 def _seen_by_tau(rows: list[Row]) -> str:
@@ -120,37 +117,32 @@ def _seen_by_tau(rows: list[Row]) -> str:
 def _by_sight(runs: Runs) -> list[Row]:
     return [
         row
-        for tau_min in (15, 102)
+        for types in ("fixed", "free")
         for look, sight in LOOKS.items()
-        for row in _rows(runs.study("hectic", tau_min, sight), tau_min=tau_min, look=look)
+        for row in _rows(runs.study("hectic", 15, sight, types == "free"), types=types, look=look)
     ]
 
 
 def _draw_by_sight(canvas: Figure, rows: list[Row], note: str) -> None:
-    grid, places = canvas.subplots(2, 2, sharex=True), list(LOOKS)
-    canvas.suptitle(note, fontsize="small", x=0.01, ha="left")
-    for tau_min, line in zip((15, 102), grid):
+    grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), list(LOOKS)
+    for types, line in zip(("fixed", "free"), grid):
+        own = [row for row in rows if row["types"] == types]
         for name, ax in zip(MEASURES, line):
-            own = [
-                {**row, "place": places.index(row["look"])}
-                for row in rows
-                if row["tau_min"] == tau_min
-            ]
-            _lines(ax, own, "place", name)
-            ax.set_title(f"persistence {tau_min} min", loc="left", fontsize="medium")
+            _lines(ax, own, [places.index(row["look"]) for row in own], name)
+            ax.set_title(f"{types} types", loc="left", fontsize="medium")
     for ax in grid[-1]:
         ax.set_xticks(range(len(places)), places)
-        ax.set_xlabel("the stock is looked at")
-    grid[0][0].legend(ncols=2, fontsize="small")
+        ax.set_xlabel("how often the stock is looked at")
+    _legend(canvas, grid[0][0], note)
 
 
 def _seen_by_sight(rows: list[Row]) -> str:
-    def watch(tau_min: int) -> str:
-        own = [row for row in rows if (row["tau_min"], row["policy"]) == (tau_min, "watch")]
+    def watch(types: str) -> str:
+        own = [row for row in rows if (row["types"], row["policy"]) == (types, "watch")]
         waits = ", ".join(f"{row['wait_min']:.1f} ({row['look']})" for row in own)
-        return f"{waits} at a persistence of {tau_min} min"
+        return f"{waits} on {types} types"
 
-    return f"Mean wait of watch, minutes, by how often it looks: {watch(15)}; {watch(102)}."
+    return f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')}; {watch('free')}."
 
 
 # ---- the four days ----
@@ -167,15 +159,16 @@ def _by_day(runs: Runs) -> list[Row]:
 
 def _draw_by_day(canvas: Figure, rows: list[Row], note: str) -> None:
     grid, places = canvas.subplots(2, len(DAYS), sharex=True), list(MARKETS)
-    canvas.suptitle(note, fontsize="small", x=0.01, ha="left")
     for name, line in zip(DAYS, grid.T):
-        own = [{**row, "place": places.index(row["market"])} for row in rows if row["day"] == name]
+        own = [row for row in rows if row["day"] == name]
+        x = [places.index(row["market"]) for row in own]
         for measure, ax in zip(MEASURES, line):
-            _lines(ax, own, "place", measure)
-            ax.set_ylabel(MEASURES[measure] if name == next(iter(DAYS)) else "")
+            _lines(ax, own, x, measure, joined=False)
+            ax.set_ylabel(MEASURES[measure] if ax in grid[:, 0] else "")
+            ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
         line[0].set_title(name, loc="left", fontsize="medium")
         line[1].set_xticks(range(len(places)), places, rotation=90)
-    grid[0][0].legend(fontsize="x-small")
+    _legend(canvas, grid[0][0], note)
 
 
 def _table(rows: list[Row]) -> str:
@@ -221,23 +214,35 @@ def _seen_by_day(rows: list[Row]) -> str:
     )
 
 
-def _lines(ax: Axes, rows: Sequence[Row], x: str, name: str) -> None:
-    """A line a policy, with 95 % intervals."""
-    for policy in POLICIES:
-        own = [row for row in rows if row["policy"] == policy]
+def _lines(
+    ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str, joined: bool = True
+) -> None:
+    """The marks of each policy with 95 % intervals, side by side, and joined by a line."""
+    for number, policy in enumerate(POLICIES):
+        own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
+        aside = 0.12 * (number - (len(POLICIES) - 1) / 2)
         ax.errorbar(
-            [row[x] for row in own],
-            [row[name] for row in own],
-            [row[f"{name}_half_width"] for row in own],
+            [at + aside for _, at in own],
+            [row[name] for row, _ in own],
+            [row[f"{name}_half_width"] for row, _ in own],
             color=colour_of(policy),
             marker=marker_of(policy),
-            linestyle=line_of(policy),
-            markersize=4,
-            elinewidth=0.7,
+            linestyle=line_of(policy) if joined else "none",
+            markersize=3.5,
+            elinewidth=0.8,
             label=policy,
         )
     ax.set_ylabel(MEASURES[name])
     ax.set_ylim(bottom=0)
+
+
+def _legend(canvas: Figure, ax: Axes, note: str) -> None:
+    """The policies above all, with a note."""
+    handles, labels = ax.get_legend_handles_labels()
+    above = canvas.legend(
+        handles, labels, ncols=len(labels), loc="outside upper left", title=note, frameon=False
+    )
+    above.set_alignment("left")
 
 
 FIGURES = {
@@ -256,7 +261,7 @@ FIGURES = {
         _by_sight,
         _draw_by_sight,
         _seen_by_sight,
-        "hectic day, five slots of fixed types, 20 seeds, 95 % intervals",
+        "hectic day, five slots, persistence 15 min, 20 seeds, 95 % intervals",
         (6.3, 5.0),
     ),
     "days": Picture(
@@ -266,7 +271,7 @@ FIGURES = {
         _draw_by_day,
         _seen_by_day,
         "five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
-        (6.3, 5.4),
+        (6.3, 5.0),
         _table,
     ),
 }

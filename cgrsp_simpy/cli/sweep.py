@@ -48,6 +48,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return pattern.swept(given, RENTAL)
     named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
     require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
+    without = "left out where the grid has the name of a day"
+    require(given.market is None, "--market", given.market, without)
     policies, seeds = pattern.policies_given(given, scenario_of(given)), seeds_of(given)
     most = (
         max(jobs for _, jobs in DAYS.values()) if given.jobs_per_day is None else given.jobs_per_day

@@ -385,6 +385,11 @@ def test_options_that_do_not_fit_are_told(options, told, snapshots, capsys):
     assert told in line
 
 
+def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
+    assert main(["sweep", "name=quiet,normal", "--market", str(snapshots), "--seeds", "1"]) == 2
+    assert "left out where the grid has the name of a day" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

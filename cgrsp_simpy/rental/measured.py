@@ -90,9 +90,10 @@ def _of_toml(path: Path) -> Measured:
 
 def _price(table: Any) -> tuple[str, float]:
     check_keys("[[price]]", mapping("[[price]]", table), ("gpu", "usd_per_h"))
-    name, price = str(table.get("gpu")), table.get("usd_per_h")
+    name, price = table.get("gpu"), table.get("usd_per_h")
+    require(isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name")
     check_number(f"usd_per_h of {name}", price, least=0)
-    return name, float(price)
+    return str(name), float(price)
 
 
 # ---- replay ----
@@ -100,7 +101,8 @@ def _price(table: Any) -> tuple[str, float]:
 
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
     """What was recorded, to be replayed: second 0 is the first snapshot of all, a status holds
-    until the next that was fetched, and the first also before.
+    until the next that was fetched, and the first also before. Series without dates count the hours
+    of the day from their beginning, as their law does.
     """
     listed = list(listed)
     starts = [each.start for each in listed if each.start is not None]
@@ -118,7 +120,7 @@ def _replayed(own: Snapshots, first: datetime | None) -> StockSeries:
     changed = np.concatenate([[True], status[1:] != status[:-1]])
     times = [0.0, *time_s[changed].tolist()[1:]]
     length_s = float(own.time_s[-1] + later_s + Polls(own).step_s)
-    statuses, start_h = tuple(status[changed].tolist()), replace(own, start=first).start_h
+    statuses, start_h = tuple(status[changed].tolist()), replace(own, start=first).start_h or 0.0
     return StockSeries(own.gpu, tuple(times), statuses, length_s, start_h)
 
 

@@ -228,7 +228,9 @@ def test_fifo_dispatches_in_order_of_submission(scenario, seed):
     assert (np.diff(cg.simulate(scenario, "fifo", seed).jobs["dispatch_s"]) >= 0).all()
 
 
-@pytest.mark.parametrize("policy", [name for name in cg.POLICIES if name not in ("rh", "triage")])
+@pytest.mark.parametrize(
+    "policy", [name for name in cg.POLICIES if name not in ("rh", "triage", "watch")]
+)
 @QUICK
 @given(scenario=scenarios(), seed=seeds)
 def test_no_slot_idles_while_a_job_waits(policy, scenario, seed):

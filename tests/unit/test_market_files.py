@@ -265,7 +265,7 @@ def test_the_correlation_at_an_hour_is_the_data_s_in_every_zone():
 def test_what_is_replayed_holds_each_status_until_the_next_that_was_fetched():
     [own] = series_of([made([-1, 2, 2, -1, 0, 1, -1], 600.0)])
     assert (own.times_s, own.statuses) == ((0.0, 2400.0, 3000.0), (2, 0, 1))
-    assert own.length_s == 4200
+    assert (own.length_s, own.start_h) == (4200, 0.0)
 
 
 def test_series_with_dates_keep_their_distance():
@@ -385,6 +385,9 @@ def test_options_that_do_not_fit_are_told(options, told, snapshots, capsys):
     assert told in line
 
 
+LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
+
+
 def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
     assert main(["sweep", "name=quiet,normal", "--market", str(snapshots), "--seeds", "1"]) == 2
     assert "left out where the grid has the name of a day" in capsys.readouterr().err
@@ -396,6 +399,8 @@ def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
         ("", "[[stock]](=0) must be at least one table"),
         ("[[stock]]\ngpu = 'A'\n", "[[stock]] lacks chances"),
         ("stock = 3", "must be a list of tables"),
+        (f"{LAWS}[[price]]\nusd_per_h = 1\n", "gpu of [[price]](=None) must be a GPU type's name"),
+        (f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n", "usd_per_h of A(=-1) must be"),
         ("nonsense", "laws.toml: "),
         ("[market]\n", "unknown key in the file 'market'"),
     ],

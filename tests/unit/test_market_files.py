@@ -165,7 +165,11 @@ def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(tmp_path,
 
 @pytest.mark.parametrize(
     ("tau_s", "step_s", "days"),
-    [(900.0, 195.0, 500), (6120.0, 600.0, 1000), (18000.0, 1800.0, 5000)],
+    [
+        pytest.param(900.0, 195.0, 500, marks=pytest.mark.long),
+        (6120.0, 600.0, 1000),
+        pytest.param(18000.0, 1800.0, 5000, marks=pytest.mark.long),
+    ],
 )
 def test_a_known_law_is_found_again(tau_s, step_s, days):
     """Tau within 10 %, and, over each quarter of the day, shares within two points. Seeds 0 to 2.

@@ -124,7 +124,7 @@ def _by_sight(runs: Runs) -> list[Row]:
 
 
 def _draw_by_sight(canvas: Figure, rows: list[Row], note: str) -> None:
-    grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), list(LOOKS)
+    grid, places = canvas.subplots(2, 2, sharex=True), list(LOOKS)
     for types, line in zip(("fixed", "free"), grid):
         own = [row for row in rows if row["types"] == types]
         for name, ax in zip(MEASURES, line):
@@ -165,7 +165,6 @@ def _draw_by_day(canvas: Figure, rows: list[Row], note: str) -> None:
         for measure, ax in zip(MEASURES, line):
             _lines(ax, own, x, measure, joined=False)
             ax.set_ylabel(MEASURES[measure] if ax in grid[:, 0] else "")
-            ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))
         line[0].set_title(name, loc="left", fontsize="medium")
         line[1].set_xticks(range(len(places)), places, rotation=90)
     _legend(canvas, grid[0][0], note)
@@ -233,11 +232,12 @@ def _lines(
             label=policy,
         )
     ax.set_ylabel(MEASURES[name])
-    ax.set_ylim(bottom=0)
 
 
 def _legend(canvas: Figure, ax: Axes, note: str) -> None:
-    """The policies above all, with a note."""
+    """The policies above all, with a note; every axis of values from 0 on."""
+    for each in canvas.axes:
+        each.set_ylim(0, max(1.0, each.get_ylim()[1]))
     handles, labels = ax.get_legend_handles_labels()
     above = canvas.legend(
         handles, labels, ncols=len(labels), loc="outside upper left", title=note, frameon=False

@@ -94,17 +94,30 @@ class Platform:
     def in_use(self, share: Floats) -> Platform:
         """The platform with a share of each GPU's speed in use by others.
 
-        Scaling the speed by 1 - share is ours (the paper only says that the servers are
-        busy or idle).
+        Scaling the speed by 1 - share is ours (the paper only says that the servers are busy or
+        idle).
 
         Parameters
         ----------
         share : array of float
             Of each GPU, at least 0 and below 1; shape (gpus,).
+
+        Returns
+        -------
+        Platform
+            A copy with lower speeds.
+
+        Raises
+        ------
+        InputError
+            For a share that is not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(0 <= used < 1, f"share in use of GPU {gpu}", used, "at least 0 and below 1")
         return replace(self, tflops=self.tflops * (1 - np.asarray(share)))
+
+
+MOST_GPUS = 10_000  # every pair of them is a link
 
 
 @dataclass(frozen=True)
@@ -140,7 +153,7 @@ class Servers:
     inter_gb_per_s: float = 25.0
 
     def __post_init__(self) -> None:
-        check_whole("gpus", self.gpus, least=1)
+        check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
         check_whole("per_server", self.per_server, least=1)
         check_number("memory_gb", self.memory_gb, above=0)
         check_number("intra_gb_per_s", self.intra_gb_per_s, least=0)

@@ -55,9 +55,18 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a scheduler found. makespan_s: of the plan, seconds. evaluations, seconds: what it took.
+    """What a scheduler found.
 
-    history: (evaluations, seconds, makespan_s) at each improvement, the first plan included.
+    Attributes
+    ----------
+    plan : Plan
+        The best plan.
+    makespan_s : float
+        Of the plan, seconds.
+    evaluations, seconds
+        What it took.
+    history : tuple of tuple of (int, float, float)
+        (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """
 
     plan: Plan
@@ -89,7 +98,9 @@ class Search:
 
     @property
     def spent(self) -> float:
-        """Share of the budget that is spent, 0 to 1."""
+        """Share of the budget that is spent, 0 to 1; nothing before the first plan."""
+        if not self.history:
+            return 0.0
         by_number = self.evaluations / (self.budget.evaluations or np.inf)
         return min(1.0, max(by_number, self.seconds / (self.budget.seconds or np.inf)))
 

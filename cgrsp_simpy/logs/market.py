@@ -89,6 +89,16 @@ class _Row(NamedTuple):
 def read_market(path: str | Path) -> list[Snapshots]:
     """Read the snapshots of a file, a series a type.
 
+    Parameters
+    ----------
+    path : str or Path
+        In one of the three formats, plain or gzipped.
+
+    Returns
+    -------
+    list of Snapshots
+        In the order in which the types come.
+
     Raises
     ------
     InputError

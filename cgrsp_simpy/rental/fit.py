@@ -102,8 +102,17 @@ class Polls:
         return float(np.median(known)) if len(known) else nan
 
     def run_h(self, low: bool) -> float:
-        """Mean length of a run of Low stock, or of other stock, hours: the time spent in such runs
-        over the number of their ends.
+        """Mean length of a run: the time spent in such runs over the number of their ends.
+
+        Parameters
+        ----------
+        low : bool
+            Of Low stock, or of other stock.
+
+        Returns
+        -------
+        float
+            Hours; infinite where none is seen to end.
         """
         both = self.seen[:-1] & self.seen[1:]
         inside = (self.status[:-1] == LOW) == low
@@ -111,9 +120,18 @@ class Polls:
         return float(np.sum(both & inside) / ends * self.step_s / HOUR_S) if ends else inf
 
     def correlation(self, lag_h: float) -> tuple[float, float]:
-        """Correlation of the status after some hours, and its 95 % half width.
+        """Correlation of the status after some hours, and its interval.
 
-        The width is that of 400 resamples of whole days.
+        Parameters
+        ----------
+        lag_h : float
+            Hours.
+
+        Returns
+        -------
+        tuple of float
+            The correlation, and its 95 % half width by 400 resamples of whole days; NaN where
+            there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
         if not 0 < lag < len(self.status):
@@ -163,14 +181,36 @@ class StockFit:
         return _Law(self.polls, np.array(self.stock.chances))
 
     def correlation(self, lag_h: float) -> float:
-        """The correlation of the status after some hours, by the law, on the pairs observed."""
+        """The correlation of the status after some hours, by the law, on the pairs observed.
+
+        Parameters
+        ----------
+        lag_h : float
+            Hours.
+
+        Returns
+        -------
+        float
+            NaN where there are no such pairs.
+        """
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
         return self._law.correlation(lag, self._kept(lag))
 
     def run_h(self, low: bool) -> float:
-        """Mean length of a run of Low stock, or of other stock, hours, by the law."""
+        """Mean length of a run, by the law.
+
+        Parameters
+        ----------
+        low : bool
+            Of Low stock, or of other stock.
+
+        Returns
+        -------
+        float
+            Hours.
+        """
         stays, leaves = self._law.runs(low, self._kept(1))
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
 
@@ -226,6 +266,16 @@ class _Law:
 
 def fit_stock(snapshots: Snapshots) -> StockFit:
     """Fit the law of the stock to the snapshots of a type.
+
+    Parameters
+    ----------
+    snapshots : Snapshots
+        Two days of them or more.
+
+    Returns
+    -------
+    StockFit
+        The law beside its data.
 
     Raises
     ------

@@ -28,7 +28,14 @@ __all__ = ["Measured", "measured", "measured_toml", "on_market", "series_of", "s
 class Measured(NamedTuple):
     """A market by the names of its own types.
 
-    stock: the law of each. prices: USD per hour by type, where known. series: what is replayed.
+    Parameters
+    ----------
+    stock : tuple of HourlyStock
+        The law of each.
+    prices : mapping
+        USD per hour by type, where known.
+    series : tuple of StockSeries
+        What is replayed.
     """
 
     stock: tuple[HourlyStock, ...]
@@ -37,9 +44,19 @@ class Measured(NamedTuple):
 
 
 def measured(*paths: str | Path) -> Measured:
-    """A market from files: one of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots
-    of types in any format of `read_market`, which are replayed, and whose fitted law is what
-    schedulers know.
+    """A market from files.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        One file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots of types in
+        any format of `read_market`, which are replayed, and whose fitted law is what schedulers
+        know.
+
+    Returns
+    -------
+    Measured
+        Laws, prices and series.
 
     Raises
     ------
@@ -146,6 +163,11 @@ def on_market(
         Others keep their law.
     sight : str
         What is seen of the stock; see `Market`.
+
+    Returns
+    -------
+    Scenario
+        A copy; the scenario itself stays as it is.
 
     Raises
     ------

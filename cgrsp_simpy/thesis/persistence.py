@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
-from cgrsp_simpy.plots.style import colour_of, line_of, marker_of
+from cgrsp_simpy.plots.style import looks
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -172,7 +172,7 @@ def _draw_by_day(canvas: Figure, rows: list[Row], note: str) -> None:
 
 def _table(rows: list[Row]) -> str:
     """Every day, market and policy, with the tests against FIFO, in Markdown."""
-    head = ["day", "stock", "policy", "wait, min", "from fifo", "missed, %", "from fifo"]
+    head = "day | stock | policy | wait, min | from fifo | missed, % | from fifo"
     lines = [
         [
             row["day"],
@@ -217,16 +217,16 @@ def _lines(
     ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str, joined: bool = True
 ) -> None:
     """The marks of each policy with 95 % intervals, side by side, and joined by a line."""
-    for number, policy in enumerate(POLICIES):
+    for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
         own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
         aside = 0.12 * (number - (len(POLICIES) - 1) / 2)
         ax.errorbar(
             [at + aside for _, at in own],
             [row[name] for row, _ in own],
             [row[f"{name}_half_width"] for row, _ in own],
-            color=colour_of(policy),
-            marker=marker_of(policy),
-            linestyle=line_of(policy) if joined else "none",
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line if joined else "none",
             markersize=3.5,
             elinewidth=0.8,
             label=policy,

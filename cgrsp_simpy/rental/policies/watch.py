@@ -36,8 +36,26 @@ def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
     """Hold a slot while its type is seen Low and is expected to recover sooner than a
     Low delay ends; shortest first, jobs of little laxity before.
 
-    urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
-    two looks at a slot that is held.
+    Parameters
+    ----------
+    urgent_s : float
+        Laxity in seconds below which a job goes first.
+    look_s : float
+        Seconds between two looks at a slot that is held.
+
+    Returns
+    -------
+    Watch
+        The policy.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    Ours; thesis Eq. 3.1 and 3.2 for the law of the stock.
     """
     check_number("urgent_s", urgent_s, least=0)
     check_number("look_s", look_s, above=0)
@@ -45,7 +63,13 @@ def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
 
 
 class Watch:
-    """The policy; for its parameters see `watch`."""
+    """The policy; for its parameters see `watch`.
+
+    Attributes
+    ----------
+    urgent_s, look_s : float
+        As given.
+    """
 
     name = "watch"
 
@@ -58,7 +82,18 @@ class Watch:
         return lambda tight, e: ((now + e, 2, e), (soon + e, 0, 0.0), (inf, 1, e))
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
-        """The assignments at a view, and a Wake if slots are held."""
+        """Decide.
+
+        Parameters
+        ----------
+        view : View
+            What is seen at the decision.
+
+        Returns
+        -------
+        list of Assignment and Wake
+            The assignments, and a Wake if slots are held.
+        """
         answer: list[Assignment | Wake] = []
         offers = view.offers()
         delay_s = {slot.gpu.name: expected_s(view, slot) for slot in offers}

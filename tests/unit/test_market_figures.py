@@ -9,6 +9,8 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import persistence
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def runs():

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.stepping import Due, Step
+from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.model import Metric, Model
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
@@ -43,12 +44,15 @@ if TYPE_CHECKING:
     from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, spot, waiting
     from cgrsp_simpy.rental.bounds import lower_bound
     from cgrsp_simpy.rental.clairvoyant import optimum
+    from cgrsp_simpy.rental.fit import fit_stock
+    from cgrsp_simpy.rental.measured import measured, on_market
     from cgrsp_simpy.studies.advise import advise
 
 __version__ = version("cgrsp_simpy")
 
 __all__ = [
     "CLOCKS",
+    "GPUS_2025",
     "POLICIES",
     "THESIS_GPUS",
     "THESIS_MIX",
@@ -81,6 +85,7 @@ __all__ = [
     "SlotView",
     "Status",
     "Step",
+    "StockSeries",
     "Sweep",
     "View",
     "Wake",
@@ -92,13 +97,17 @@ __all__ = [
     "dag",
     "day",
     "exercises",
+    "fit_stock",
     "hgsp",
     "lower_bound",
     "make_policy",
+    "measured",
     "month",
+    "on_market",
     "optimum",
     "plots",
     "queueing",
+    "read_market",
     "round_robin",
     "rules",
     "simulate",
@@ -121,7 +130,10 @@ MODULES = (  # loaded when first used
 )
 LATER = {  # names whose modules take SciPy's solvers
     "advise": "cgrsp_simpy.studies.advise",
+    "fit_stock": "cgrsp_simpy.rental.fit",
     "lower_bound": "cgrsp_simpy.rental.bounds",
+    "measured": "cgrsp_simpy.rental.measured",
+    "on_market": "cgrsp_simpy.rental.measured",
     "optimum": "cgrsp_simpy.rental.clairvoyant",
 }
 

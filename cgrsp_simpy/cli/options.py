@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.logs import FORMATS
-from cgrsp_simpy.model.checks import InputError, check_whole
+from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
@@ -218,15 +219,17 @@ def reading_of(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _columns(text: str | None) -> dict[str, str]:
+    return pairs_of("--columns", text, "submit=created,service=seconds")
+
+
+def pairs_of(option: str, text: str | None, such_as: str) -> dict[str, str]:
+    """What an option's text of the form A=B,A=B tells; nothing where it is not given."""
     parts = [part.partition("=") for part in text.split(",")] if text is not None else []
-    if not all(name and column for name, _, column in parts) or len(
-        {name for name, _, _ in parts}
-    ) < len(parts):
-        raise InputError(
-            f"--columns(={text!r}) must be names with columns of the file, such as"
-            " submit=created,service=seconds"
-        )
-    return {name.strip(): column.strip() for name, _, column in parts}
+    whole = all(name and other for name, _, other in parts)
+    if not whole or len({name for name, _, _ in parts}) < len(parts):
+        what = "names with columns of the file" if option == "--columns" else "pairs of names"
+        raise InputError(f"{option}(={text!r}) must be {what}, such as {such_as}")
+    return {name.strip(): other.strip() for name, _, other in parts}
 
 
 def add_by(parser: argparse.ArgumentParser) -> None:
@@ -278,10 +281,40 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         ("--free-types", bool, "let the policy choose the type of an idle slot"),
         ("--clock NAME", str, hours),
     )
+    group.add_argument(
+        "--persistence",
+        type=float,
+        metavar="S",
+        help="mean seconds for which the stock of a type persists (default: none, a draw a job)",
+    )
+    group.add_argument(
+        "--sight",
+        metavar="HOW",
+        help="what is seen of stock that persists: none, now or poll:SECONDS (default: none)",
+    )
+    group.add_argument(
+        "--gpus",
+        metavar="NAME",
+        help=f"{' or '.join(CATALOGUES)}: the types that can be rented (default: thesis)",
+    )
+    group.add_argument(
+        "--market",
+        action="append",
+        metavar="FILE",
+        help=(
+            "the stock and the prices of a market: laws (cgrsp market fit --out) or snapshots,"
+            " which are replayed; may be given again"
+        ),
+    )
+    group.add_argument(
+        "--market-types",
+        metavar="A=B,A=B",
+        help="the scenario's types by the market's, e.g. RTX 3090=H100_80GB SXM5",
+    )
 
 
 _ONLY_DAY = ("jobs_per_day", "rate")
-_NOT_FILE = ("slots", "tight_fraction", "free_types", "clock")
+_NOT_FILE = ("slots", "tight_fraction", "free_types", "clock", "gpus")
 
 
 def flag(option: str) -> str:
@@ -316,9 +349,32 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
             scenario = day(
                 given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
             )
+    scenario = _on_market(given, scenario)
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
+
+
+def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+    """The scenario with the stock that the options name."""
+    own = {"persistence_s": given.persistence, "sight": given.sight}
+    own = {name: value for name, value in own.items() if value is not None}
+    types = pairs_of("--market-types", given.market_types, "RTX 3090=H100_80GB SXM5")
+    if given.market is None:
+        require(not types, "--market-types", given.market_types, "left out without --market")
+        return scenario.varied(**own) if own else scenario
+    # SciPy's solvers, for these options alone
+    from cgrsp_simpy.rental.measured import measured, on_market
+
+    told = "left out beside --market, which tells its own"
+    require(given.persistence is None, "--persistence", given.persistence, told)
+    found = on_market(scenario, measured(*given.market), types or None, given.sight or "none")
+    span_s = scenario.jobs / scenario.workload.rate_per_s
+    for each in found.market.series:
+        if each.length_s < span_s:
+            told = "%s: the series of %.1f h is shorter than the run, and begins anew"
+            log.info(told, each.gpu, each.length_s / 3600)
+    return found
 
 
 def _refuse(given: argparse.Namespace, options: Iterable[str], owner: str) -> None:

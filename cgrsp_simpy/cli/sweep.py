@@ -18,6 +18,9 @@ OF_DAYS = {  # parameter of a day -> its option
     **{name: name for name in ("slots", "tight_fraction", "free_types", "clock")},
     "jobs": "jobs_per_day",
     "rate_per_s": "rate",
+    "persistence_s": "persistence",
+    "sight": "sight",
+    "gpus": "gpus",
 }
 
 
@@ -43,6 +46,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return pattern.swept(given, RENTAL)
     named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
     require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
+    without = "left out where the grid has the name of a day"
+    require(given.market is None, "--market", given.market, without)
     policies, seeds = pattern.policies_given(given, scenario_of(given)), seeds_of(given)
     most = (
         max(jobs for _, jobs in DAYS.values()) if given.jobs_per_day is None else given.jobs_per_day

@@ -59,7 +59,7 @@ class Look(NamedTuple):
     line: LineStyle
 
 
-# Twelve looks of which any two are told apart, by the colour-blind as well.
+# Thirteen looks of which any two are told apart, by the colour-blind as well.
 _BLACK = Look("#000000", "o", "-")
 _ORANGE = Look("#E69F00", "s", (0, (5, 1.5)))
 _BLUE = Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5)))
@@ -72,6 +72,7 @@ _RUST = Look("#C04A00", "*", (0, (12, 1.5)))
 _GREEN = Look("#009E73", "h", "-")
 _FOREST = Look("#004733", ">", (0, (3, 1.5)))
 _PURPLE = Look("#7A0177", "H", (0, (2, 1, 6, 1)))
+_LIME = Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5)))
 _POLICIES = {
     "fifo": _BLACK,
     "spt": _ORANGE,
@@ -85,6 +86,7 @@ _POLICIES = {
     "cadr": _GREEN,
     "cadr-oo": _FOREST,
     "triage": _PURPLE,
+    "watch": _LIME,
 }
 # A name has one look, whatever it is a policy of; names that are drawn together differ.
 LOOKS = _POLICIES | {

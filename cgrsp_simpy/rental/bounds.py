@@ -140,7 +140,7 @@ def lower_bound(
     ------
     InputError
         For another objective, a seed or bin that is not allowed, measured service times (they have
-        no law), and jobs of several GPUs.
+        no law), stock that persists (a dispatch then tells of the next), and jobs of several GPUs.
     SolverError
         If the linear program's solver fails.
     """
@@ -153,6 +153,8 @@ def lower_bound(
         scenario.name,
         "one whose service times are drawn",
     )
+    lasting = scenario.market.persists
+    require(not lasting, "market", "stock persists", "the thesis's for a bound (persistence_s 0)")
     began = time.perf_counter()
     jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]
     widest = max(jobs, key=lambda job: job.gpus)

@@ -13,6 +13,7 @@ from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.record import Recorder
+from cgrsp_simpy.rental.stock import Stock
 
 __all__ = ["Setting", "job_process", "source"]
 
@@ -23,12 +24,14 @@ Process = Generator[simpy.Event, Any, None]
 class Setting:
     """What the processes of one run share.
 
-    gpu_index: place of a type's name among the scenario's types.
+    stock: what a dispatch meets. gpu_index: place of a type's name among the scenario's
+    types.
     """
 
     env: simpy.Environment
     engine: Engine
     market: Market
+    stock: Stock
     recorder: Recorder
     gpu_index: dict[str, int]
 
@@ -47,14 +50,14 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
     A job on several slots starts when the last of them is provisioned, and runs at the
     pace of its slowest type.
     """
-    env, engine, market = run.env, run.engine, run.market
+    env, engine, market, stock = run.env, run.engine, run.market, run.stock
     claim = yield engine.claim(job)
     dispatch_s = env.now
     gpus, mean_s = claim.terms
-    status = market.status(gpus[0], dispatch_s, draws.status)  # thesis Eq. 3.1
+    status = stock.status(gpus[0], dispatch_s, draws.status)  # thesis Eq. 3.1
     price_usd_per_h = gpus[0].price_usd_per_h
     for gpu in gpus[1:]:
-        status = max(status, market.status(gpu, dispatch_s, draws.status))
+        status = max(status, stock.status(gpu, dispatch_s, draws.status))
         price_usd_per_h += gpu.price_usd_per_h
     delay_s = market.provisioning_s(status, draws.delay)
     if engine.listener:

@@ -25,13 +25,14 @@ from cgrsp_simpy.model.toml import (
 )
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
+from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -44,6 +45,8 @@ from cgrsp_simpy.rental.workload import (
 )
 
 __all__ = ["Scenario", "day", "trace"]
+
+MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ class Scenario(Model[Run]):
         require(len(set(names)) == len(names), "names of gpus", names, "different")
         for stock in self.market.stock:
             check_one_of("GPU type of hourly stock", stock.gpu, names)
+        for series in self.market.series:
+            check_one_of("GPU type of a stock series", series.gpu, names)
         if isinstance(self.workload, HourlyWorkload):
             own, start_h = self.workload.rates.start_h, self.market.clock.start_h
             same = f"that of the market's clock, {start_h:g}"
@@ -253,8 +258,9 @@ class Scenario(Model[Run]):
         **parameters
             Of the scenario (slots: a number or a list of types; free_types), of its workload
             (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
-            (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
-            "printed", started at the hour of day of a log or of rates by hour.
+            (tight_fraction, tight_window_s, loose_window_s), of the market (persistence_s,
+            sight), or clock: "calibrated" or "printed", started at the hour of day of a log or of
+            rates by hour.
 
         Returns
         -------
@@ -274,6 +280,8 @@ class Scenario(Model[Run]):
             check_one_of("clock", clock, CLOCKS)
             started = _started(CLOCKS[clock], self.workload)
             changed = replace(changed, market=replace(self.market, clock=started))
+        stock = {name: own.pop(name) for name in MARKET if name in own}
+        changed = replace(changed, market=replace(changed.market, **stock))
         two = getattr(self.workload, "deadlines", None)
         two = two if isinstance(two, DeadlineClasses) else None
         parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
@@ -286,7 +294,7 @@ class Scenario(Model[Run]):
             check_one_of(
                 "parameter of the scenario",
                 name,
-                ["clock", *(each for known in names.values() for each in known)],
+                ["clock", *MARKET, *(each for known in names.values() for each in known)],
             )
             if name in names[""]:
                 changed = replace(changed, **{name: value})
@@ -304,7 +312,7 @@ class Scenario(Model[Run]):
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
+        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market.law, rates)
 
     def view(
         self,
@@ -360,7 +368,8 @@ class Scenario(Model[Run]):
         """
         # scalar draws: Python's generator is the faster one
         rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
-        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
+        stock = Stock(self.market, seed)
+        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")), stock)
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
@@ -424,6 +433,9 @@ def day(
     rate_per_s: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
 ) -> Scenario:
     """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
@@ -443,6 +455,10 @@ def day(
         Whether the policy chooses the type of an idle slot.
     clock : str
         "calibrated" or "printed", the hours of the stock multiplier.
+    persistence_s, sight
+        How long stock persists, and what is seen of it; see `Market`.
+    gpus : str
+        "thesis" or "2025", the catalogue of the types that can be rented.
 
     Returns
     -------
@@ -466,9 +482,9 @@ def day(
         rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
         deadlines=DeadlineClasses(tight_fraction),
     )
-    return Scenario(
-        name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock])
-    )
+    market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
+    types = _catalogue(gpus)
+    return Scenario(name, workload, round_robin(slots, types), types, free_types, market)
 
 
 def trace(
@@ -483,6 +499,9 @@ def trace(
     columns: Mapping[str, str] | None = None,
     classes: Sequence[DeadlineClass] | None = None,
     class_column: str | None = None,
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
@@ -504,6 +523,8 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
+    persistence_s, sight, gpus
+        As in `day`.
 
     Returns
     -------
@@ -524,8 +545,14 @@ def trace(
     log = read_log(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
-    market = Market(_started(CLOCKS[clock], log))
-    return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
+    market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
+    types = _catalogue(gpus)
+    return Scenario(Path(path).name, log, round_robin(slots, types), types, free_types, market)
+
+
+def _catalogue(name: str) -> tuple[GpuType, ...]:
+    check_one_of("catalogue", name, CATALOGUES)
+    return CATALOGUES[name]
 
 
 def _started(clock: Clock, workload: Workload) -> Clock:
@@ -553,11 +580,17 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         "service": table_of(scenario.service),
         "market": {
             **table_of(market),
-            "stock": [table_of(each) for each in market.stock],
+            "stock": [_told(each) for each in market.stock],
+            "series": [_told(each) for each in market.series],
             "clock": table_of(clock),
         },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
+
+
+def _told(part: Any) -> dict[str, Any]:
+    """The fields of a part that are given: TOML knows no None."""
+    return {name: value for name, value in table_of(part).items() if value is not None}
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -597,8 +630,9 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         market["clock"] = _started(made, workload)
     else:
         market["clock"] = make(Clock, clock, "[market.clock]")
-    stock = entries(market, "stock")
-    market["stock"] = tuple(make(HourlyStock, each, "[[market.stock]]") for each in stock)
+    for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
+        listed = entries(market, name)
+        market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,

@@ -84,7 +84,8 @@ class Simulation:
         self.engine = Engine(env, slots, self.state, copy.deepcopy(policy), listener)
         self.recorder = Recorder(records, scenario.workload.classes)
         gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
-        setting = Setting(env, self.engine, scenario.market, self.recorder, gpu_index)
+        stock = self.state.stock
+        setting = Setting(env, self.engine, stock.market, stock, self.recorder, gpu_index)
         if jobs is None:
             jobs = scenario.workload.generate(seed, scenario.service)
         env.process(source(setting, jobs))

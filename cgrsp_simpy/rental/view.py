@@ -18,6 +18,7 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market, Status
+from cgrsp_simpy.rental.stock import Stock
 
 __all__ = [
     "Assignment",
@@ -140,7 +141,7 @@ class Known:
     gpus_per_job : float
         Mean number of slots that a job holds.
     market : Market
-        The law of the stock.
+        The law of the stock; of a replayed one, what is known beforehand.
     arrival_rates : ArrivalRates, optional
         The rates by hour; None for a constant one.
     """
@@ -194,6 +195,8 @@ class DispatchState:
         The policy's own stream.
     seen : iterator of float
         Uniform variates for the statuses shown.
+    stock : Stock
+        What dispatches meet.
 
     Attributes
     ----------
@@ -213,8 +216,8 @@ class DispatchState:
         Their claims, kept by the engine.
     """
 
-    def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
-        self.known, self.rng, self.seen = known, rng, seen
+    def __init__(self, known: Known, rng: Random, seen: Iterator[float], stock: Stock) -> None:
+        self.known, self.rng, self.seen, self.stock = known, rng, seen, stock
         self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         self.idle = list(range(len(self.slots)))
         by_type: dict[GpuType, list[int]] = {}
@@ -598,7 +601,8 @@ class View:
     def status(self, slot: SlotView) -> Status:
         """The stock status shown for a slot's type.
 
-        One draw a type and decision, whatever status a dispatch will meet.
+        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a type and
+        decision, whatever status a dispatch will meet.
 
         Parameters
         ----------
@@ -614,12 +618,49 @@ class View:
         ----------
         Thesis Eq. 3.1.
         """
-        name = slot.gpu.name
+        name, state = slot.gpu.name, self._state
         if name not in self._statuses:
-            uniform = next(self._state.seen)
-            market = self._state.known.market
-            self._statuses[name] = market.status(slot.gpu, self._now_s, uniform)
+            seen_s = state.stock.seen_s(slot.gpu, self._now_s)
+            if seen_s is None:
+                uniform, market = next(state.seen), state.known.market
+                status = market.status(slot.gpu, self._now_s, uniform)
+            else:
+                status = state.stock.status(slot.gpu, seen_s, 0.0)
+            self._statuses[name] = status
         return self._statuses[name]
+
+    def seen_s(self, slot: SlotView) -> float | None:
+        """When the status of a slot's type was last looked at.
+
+        Parameters
+        ----------
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        float or None
+            Seconds; None where the status shown says nothing of the market, as in the thesis.
+        """
+        return self._state.stock.seen_s(slot.gpu, self._now_s)
+
+    def since_s(self, slot: SlotView) -> float | None:
+        """Since when the status shown has been seen without a break.
+
+        Parameters
+        ----------
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        float or None
+            Seconds; None where the status shown says nothing of the market, as in the thesis.
+        """
+        seen_s = self.seen_s(slot)
+        if seen_s is None:
+            return None
+        return self._state.stock.since_s(slot.gpu, seen_s)
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
         """Mean execution time on a slot's type.

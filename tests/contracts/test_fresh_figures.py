@@ -27,6 +27,7 @@ from cgrsp_simpy.spot import figure_data as spot_data
 from cgrsp_simpy.spot import figures as spot
 from cgrsp_simpy.studies import advice
 from cgrsp_simpy.thesis import figures as thesis
+from cgrsp_simpy.thesis import persistence as market
 from cgrsp_simpy.thesis.report import run_tables
 from cgrsp_simpy.waiting import figure_data as waiting_data
 from cgrsp_simpy.waiting import figures as waiting
@@ -41,12 +42,14 @@ RUNS = {
     "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
     "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
     "spot": cache(lambda: spot_data.Runs(20, 2)),
+    "market": cache(lambda: market.Runs(executor=2)),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
     "dag": ("gantt", "placement"),
     "hgsp": ("gantt", "table2"),
     "spot": ("course",),
+    "market": (),
     "waiting": ("table1",),
     "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
 }
@@ -55,6 +58,7 @@ GALLERIES = {
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
     "spot": spot.FIGURES,
+    "market": market.FIGURES,
     "waiting": waiting.FIGURES,
     "thesis": thesis.FIGURES,
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -12,8 +13,13 @@ from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.rental.stock import Stock
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
+OFFERS = [
+    Path(__file__).parents[3] / "shared" / "data" / "gpu_market" / f"{name}.jsonl.gz"
+    for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+]
 LOG = (
     Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
 )
@@ -89,6 +95,21 @@ def test_deadline_week_tardiness_is_a_sixth(seed):
         dispatch(tasks, RULES["atc"]),
     )
     assert 5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 7
+
+
+@pytest.mark.skipif(not OFFERS[0].is_file(), reason="the snapshots are not here")
+def test_replayed_month_hardly_waits_but_on_days_without_stock():
+    day = script("replay_month").replayed(OFFERS, free_types=True, sight="now")
+    waits, out_of_stock = [], []
+    for seed in range(6000, 6040):
+        stock = Stock(day.market, seed)
+        met = [[stock.status(gpu, 600.0 * k, 0) for gpu in day.gpus] for k in range(48)]
+        out_of_stock.append(np.mean([min(each) == cg.Status.LOW for each in met]))
+        waits.append(cg.simulate(day, "watch", seed).summary()["wait_min"])
+    waits, out_of_stock = np.array(waits), np.array(out_of_stock)
+    assert np.median(waits) < 3
+    assert out_of_stock[waits > 60].min() > 0.75
+    assert waits[out_of_stock < 0.1].max() < 15
 
 
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")

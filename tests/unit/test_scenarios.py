@@ -13,6 +13,9 @@ import pytest
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LOGS = {
+    "replay_month.py": [
+        DATA / "gpu_market" / f"{name}.jsonl.gz" for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+    ],
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
@@ -34,6 +37,7 @@ LONG = (
     "how_many_zones",
     "rates_of_a_log",
     "real_log",
+    "replay_month",
     "waiting_on_a_log",
 )
 
@@ -42,12 +46,18 @@ def tier(script):
     return [] if script in QUICK else pytest.mark.long if script in LONG else pytest.mark.slow
 
 
+def logs_of(script):
+    """The files that a script is run on."""
+    found = LOGS.get(script.name, [])
+    return found if isinstance(found, list) else [found]
+
+
 def output(script, folder):
     (Path(folder) / "figures").mkdir()
     command = [
         sys.executable,
         str(script),
-        *([str(LOGS[script.name])] if script.name in LOGS else []),
+        *map(str, logs_of(script)),
     ]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
     done = subprocess.run(
@@ -62,7 +72,7 @@ def output(script, folder):
     [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
 )
 def test_script_prints_its_out_file(script, tmp_path):
-    if script.name in LOGS and not LOGS[script.name].is_file():
+    if not all(log.is_file() for log in logs_of(script)):
         pytest.skip("the log is not here")
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
 

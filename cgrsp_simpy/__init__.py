@@ -31,6 +31,7 @@ from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.view import Policy, SlotView, View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -82,6 +83,7 @@ __all__ = [
     "Status",
     "Step",
     "Sweep",
+    "Terms",
     "View",
     "Wake",
     "WorkerError",

@@ -17,6 +17,7 @@ from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.terms import BILLED_FROM, Terms
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
 from cgrsp_simpy.studies.study import Tidy, failures_told
 
@@ -38,6 +39,7 @@ __all__ = [
     "scenario_of",
     "seeds_of",
     "summary",
+    "terms_of",
     "workers_of",
 ]
 
@@ -283,6 +285,28 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)",
     )
+    _add_terms(parser.add_argument_group("terms of renting, unless told those of the thesis"))
+
+
+def _add_terms(group: argparse._ActionsContainer) -> None:
+    """Add the options that tell what renting means."""
+    for name, (kind, metavar, told) in _TERMS.items():
+        option = f"--{name.replace('_', '-')}"
+        if kind is bool:
+            group.add_argument(option, action="store_true", default=None, help=told)
+        else:
+            group.add_argument(option, type=kind, metavar=metavar, help=told)
+
+
+# Field of Terms -> kind, metavar and help of its option.
+_TERMS: dict[str, tuple[type, str, str]] = {
+    "retry_s": (float, "S", "Low stock is a refusal; the job asks again after so many seconds"),
+    "warm_s": (float, "S", "seconds for which an instance is kept after its job"),
+    "billed_from": (str, "WHAT", f"{' or '.join(BILLED_FROM)} (default: execution)"),
+    "minimum_s": (float, "S", "least seconds billed for an instance"),
+    "increment_s": (float, "S", "billed seconds are rounded up to whole increments"),
+    "budget_usd_per_day": (float, "USD", "when it is spent, nothing is dispatched till midnight"),
+}
 
 
 # Option -> what it belongs to.
@@ -293,6 +317,7 @@ _NOT_FILE = {
     "tight_fraction": "--tight-fraction",
     "free_types": "--free-types",
     "clock": "--clock",
+    **{name: f"--{name.replace('_', '-')}" for name in _TERMS},
 }
 
 
@@ -310,7 +335,12 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         _refuse(given, _NOT_FILE, "--day or --trace; change the file instead")
         scenario = Scenario.from_toml(given.scenario)
     else:
-        own = {name: getattr(given, name) for name in _NOT_FILE if getattr(given, name) is not None}
+        own = {
+            name: getattr(given, name)
+            for name in _NOT_FILE
+            if name not in _TERMS and getattr(given, name) is not None
+        }
+        own |= {"terms": terms} if (terms := terms_of(given)) is not None else {}
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
@@ -320,6 +350,12 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
+
+
+def terms_of(given: argparse.Namespace) -> Terms | None:
+    """The terms of renting that the options name; None if they name none."""
+    own = {name: getattr(given, name) for name in _TERMS if getattr(given, name) is not None}
+    return Terms(**own) if own else None
 
 
 def _refuse(given: argparse.Namespace, options: dict[str, str], owner: str) -> None:

@@ -10,10 +10,13 @@ from numpy.random import PCG64, Generator, SeedSequence
 __all__ = ["stream", "uniforms"]
 
 
-def stream(seed: int, name: str) -> Generator:
-    """The stream `name` of a seed. It depends on these two alone, never on the order of calls.
+def stream(seed: int, name: str, *numbers: int) -> Generator:
+    """The stream `name` of a seed. It depends on these alone, never on the order of calls.
+
+    numbers: which of several streams of the name, such as a job's id.
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
+    attempts (by job, the luck of its dispatches from the second on),
     seen (the statuses that the scheduler sees), "wait predictions" and "run predictions" (which of
     these fail), policy (a random policy's own), days (a month's kinds of days and their seeds) and
     bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing (of
@@ -22,7 +25,7 @@ def stream(seed: int, name: str) -> Generator:
     (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales, network
     and exploration.
     """
-    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
+    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers))))
 
 
 def uniforms(generator: Generator) -> Iterator[float]:

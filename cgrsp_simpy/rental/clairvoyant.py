@@ -28,6 +28,7 @@ from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Market, Status
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 
@@ -97,10 +98,14 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     draws of a seed known.
 
     The schedule may keep a slot for a job that is still to come. Raises InputError for an unknown
-    objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of several GPUs.
+    objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of several GPUs, or
+    other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
+    require(
+        scenario.terms == Terms(), "terms", scenario.terms, "the thesis's, for an exact optimum"
+    )
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))

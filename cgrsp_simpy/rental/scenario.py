@@ -25,6 +25,7 @@ from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -61,6 +62,8 @@ class Scenario(Model[Run]):
         The law of stock and provisioning.
     service : Service
         The law of realised over mean execution time.
+    terms : Terms
+        What renting means.
 
     Raises
     ------
@@ -75,6 +78,7 @@ class Scenario(Model[Run]):
     free_types: bool = False
     market: Market = field(default_factory=Market)
     service: Service = field(default_factory=Service)
+    terms: Terms = field(default_factory=Terms)
 
     metrics = METRICS
     shown = (
@@ -111,7 +115,8 @@ class Scenario(Model[Run]):
             require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
-        self._tell_of_classes()
+        self._tell_of_figures()
+        self._check_terms()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -133,9 +138,20 @@ class Scenario(Model[Run]):
                 f"one number for each of {levels} levels",
             )
 
-    def _tell_of_classes(self) -> None:
-        """Figures of the workload's deadline classes, in place of those of the thesis's two."""
-        metrics = metrics_of(self.workload.classes)
+    def _check_terms(self) -> None:
+        """Refusals must end."""
+        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
+        hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
+        for gpu in self.gpus if self.free_types else dict.fromkeys(self.slots):
+            some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)
+            allowed = f"left out where {gpu.name} is out of stock at every hour"
+            require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
+
+    def _tell_of_figures(self) -> None:
+        """Figures of the workload's deadline classes, in place of those of the thesis's two, and
+        of other terms of renting.
+        """
+        metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
             return
         own = [name for name in metrics if name not in METRICS]
@@ -146,6 +162,8 @@ class Scenario(Model[Run]):
                 shown += [figure for figure in own if figure.endswith("_miss_pct")]
             if name == "tardiness_min":
                 shown += [figure for figure in own if figure == "weighted_tardiness_min"]
+            if name == "utilisation_pct":
+                shown += list(self.terms.metrics)
         object.__setattr__(self, "metrics", metrics)
         object.__setattr__(self, "shown", tuple(shown))
 
@@ -192,6 +210,7 @@ class Scenario(Model[Run]):
         return {
             **figures(sums, self.jobs, len(self.slots) * sums.end_s),
             "makespan_h": sums.end_s / 3600,
+            **sums.more,
         }
 
     def varied(self, **parameters: Any) -> Scenario:
@@ -202,8 +221,9 @@ class Scenario(Model[Run]):
         **parameters
             Of the scenario (slots: a number or a list of types; free_types), of its workload
             (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
-            (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
-            "printed", started at the hour of day of a log or of rates by hour.
+            (tight_fraction, tight_window_s, loose_window_s), of its terms (retry_s, warm_s,
+            ...), or clock: "calibrated" or "printed", started at the hour of day of a log or of
+            rates by hour.
         """
         own, changed = dict(parameters), self
         if "slots" in own:
@@ -216,6 +236,7 @@ class Scenario(Model[Run]):
         two = getattr(self.workload, "deadlines", None)
         two = two if isinstance(two, DeadlineClasses) else None
         parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
+        parts["terms"] = self.terms
         names = {
             part: [item.name for item in fields(held) if item.init]
             for part, held in parts.items()
@@ -229,6 +250,8 @@ class Scenario(Model[Run]):
             )
             if name in names[""]:
                 changed = replace(changed, **{name: value})
+            elif name in names["terms"]:
+                changed = replace(changed, terms=replace(changed.terms, **{name: value}))
             elif name in names["workload"]:
                 changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
             else:
@@ -243,7 +266,8 @@ class Scenario(Model[Run]):
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
+        more = (self.market, rates, self.terms)
+        return Known(self.gpus, self.slots, self.free_types, *jobs, *more)
 
     def view(
         self,
@@ -313,6 +337,7 @@ def day(
     rate_per_s: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
+    terms: Terms | None = None,
 ) -> Scenario:
     """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
 
@@ -332,6 +357,8 @@ def day(
         Whether the policy chooses the type of an idle slot.
     clock : str
         "calibrated" or "printed", the hours of the stock multiplier.
+    terms : Terms, optional
+        What renting means; as in the thesis, unless given.
 
     Raises
     ------
@@ -347,7 +374,12 @@ def day(
         deadlines=DeadlineClasses(tight_fraction),
     )
     return Scenario(
-        name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock])
+        name,
+        workload,
+        round_robin(slots),
+        free_types=free_types,
+        market=Market(CLOCKS[clock]),
+        terms=terms or Terms(),
     )
 
 
@@ -363,6 +395,7 @@ def trace(
     columns: Mapping[str, str] | None = None,
     classes: Sequence[DeadlineClass] | None = None,
     class_column: str | None = None,
+    terms: Terms | None = None,
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
@@ -378,7 +411,7 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
-    slots, free_types, clock
+    slots, free_types, clock, terms
         As in `day`.
 
     Raises
@@ -396,7 +429,14 @@ def trace(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
     market = Market(_started(CLOCKS[clock], log))
-    return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
+    return Scenario(
+        Path(path).name,
+        log,
+        round_robin(slots),
+        free_types=free_types,
+        market=market,
+        terms=terms or Terms(),
+    )
 
 
 def _started(clock: Clock, workload: Workload) -> Clock:
@@ -427,8 +467,14 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
             "stock": [table_of(each) for each in market.stock],
             "clock": table_of(clock),
         },
+        "terms": _without_none(table_of(scenario.terms)),
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """TOML has no word for it: what is None is left out."""
+    return {name: value for name, value in table.items() if value is not None}
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -455,7 +501,8 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
-    check_keys("the file", found, ("name", "fleet", "workload", "service", "market", "gpu"))
+    tables = ("fleet", "workload", "service", "market", "terms", "gpu")
+    check_keys("the file", found, ("name", *tables))
     fleet = found.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
     gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(found, "gpu")) or THESIS_GPUS
@@ -478,6 +525,7 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         free_types=fleet.get("free_types", False),
         market=make(Market, market, "[market]"),
         service=make(Service, found.get("service", {}), "[service]"),
+        terms=make(Terms, found.get("terms", {}), "[terms]"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from operator import attrgetter
@@ -18,6 +18,7 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market, Status
+from cgrsp_simpy.rental.terms import Terms
 
 __all__ = [
     "Assignment",
@@ -66,6 +67,10 @@ class JobClass:
     def add(self, job: Job) -> None:
         """Put a job at its place."""
         place = bisect_right(self.deadlines_s, job.deadline_s)
+        while place and self.jobs[place - 1].id > job.id:  # it has waited before
+            if self.deadlines_s[place - 1] < job.deadline_s:
+                break
+            place -= 1
         self.deadlines_s.insert(place, job.deadline_s)
         self.jobs.insert(place, job)
 
@@ -116,6 +121,8 @@ class Known:
         The law of the stock.
     arrival_rates : ArrivalRates, optional
         The rates by hour; None for a constant one.
+    terms : Terms
+        What renting means.
     """
 
     gpus: tuple[GpuType, ...]
@@ -127,6 +134,7 @@ class Known:
     gpus_per_job: float
     market: Market
     arrival_rates: ArrivalRates | None = None
+    terms: Terms = field(default_factory=Terms)
 
     @property
     def tight_fraction(self) -> float:
@@ -161,8 +169,9 @@ class DispatchState:
     the others, by index. held_s: by slot, the seconds in which it was held so far, from
     dispatch to completion. queue: the waiting jobs in order of submission, with rising
     ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
-    uniform variates for the statuses shown. From the first time that they are asked
-    for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
+    uniform variates for the statuses shown. warm: by index of an idle slot the instance
+    that is kept for it. From the first time that they are asked for: classes, the
+    waiting jobs by class; ends_s, the expected ends, ascending.
     """
 
     def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
@@ -180,6 +189,7 @@ class DispatchState:
         self.queue: list[Job] = []
         self.waiting: dict[Job, Any] = {}
         self.classes: JobClasses | None = None
+        self.warm: dict[int, Any] = {}
         self._choices = known.gpus if known.free_types else ()
 
     def view(self, now_s: float) -> View:
@@ -200,7 +210,11 @@ class DispatchState:
 
     def add(self, job: Job) -> None:
         """A job waits."""
-        self.queue.append(job)
+        queue = self.queue
+        if queue and queue[-1].id > job.id:  # it has waited before
+            insort(queue, job, key=attrgetter("id"))
+        else:
+            queue.append(job)
         if self.classes is not None:
             self.classes.of(job).add(job)
 
@@ -291,7 +305,13 @@ class DispatchState:
         return self.ends_s[0] if self.ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """The first idle slot of each type; with free types, the first as each type."""
+        """The first idle slot of each type; with free types, the first as each type.
+
+        Slots with a warm instance come first.
+        """
+        if self.warm:
+            rows = [self.idle] if self.known.free_types else self.idle_by_type
+            return self._offered([self._warm_first(own)[0] for own in rows if own])
         if self.known.free_types:
             return self._as_each_type(self.idle[:1])
         if len(self.idle) == 1:
@@ -303,11 +323,22 @@ class DispatchState:
         if len(self.idle) == 1:
             return []
         alike = self.idle if self.known.free_types else self._alike[taken]
-        place = bisect_right(alike, taken)
+        if self.warm:
+            alike = self._warm_first(alike)
+            place = alike.index(taken) + 1 if taken in alike else 0
+        else:
+            place = bisect_right(alike, taken)
         next_one = alike[place : place + 1]
         if self.known.free_types:
             return self._as_each_type(next_one)
         return self._views([o.index for o in offers if o.index != taken] + next_one)
+
+    def _warm_first(self, indices: list[int]) -> list[int]:
+        return sorted(indices, key=lambda index: index not in self.warm)
+
+    def _offered(self, indices: list[int]) -> list[SlotView]:
+        free = self.known.free_types
+        return self._as_each_type(indices) if free else self._views(indices)
 
     def _views(self, indices: list[int]) -> list[SlotView]:
         return [self.slots[index] for index in sorted(indices)]
@@ -426,6 +457,13 @@ class View:
             market = self._state.known.market
             self._statuses[name] = market.status(slot.gpu, self._now_s, uniform)
         return self._statuses[name]
+
+    def warm(self, slot: SlotView) -> bool:
+        """Whether an idle slot has a warm instance of its type: a job sent there starts at
+        once.
+        """
+        kept = self._state.warm.get(slot.index)
+        return kept is not None and kept.gpu == slot.gpu
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
         """Mean execution time on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""

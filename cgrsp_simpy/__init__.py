@@ -21,17 +21,17 @@ from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.model import Metric, Model
-from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status
-from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Policy, SlotView, View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -51,6 +51,7 @@ __version__ = version("cgrsp_simpy")
 __all__ = [
     "CLOCKS",
     "POLICIES",
+    "PREEMPTIVE",
     "THESIS_GPUS",
     "THESIS_MIX",
     "ArrivalRates",
@@ -76,12 +77,14 @@ __all__ = [
     "PoissonWorkload",
     "Policy",
     "PolicyError",
+    "Preemption",
     "Run",
     "Scenario",
     "Service",
     "SlotView",
     "Status",
     "Step",
+    "Suspend",
     "Sweep",
     "Terms",
     "View",

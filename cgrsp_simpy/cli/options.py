@@ -305,9 +305,21 @@ _TERMS: dict[str, tuple[type, str, str]] = {
     "billed_from": (str, "WHAT", f"{' or '.join(BILLED_FROM)} (default: execution)"),
     "minimum_s": (float, "S", "least seconds billed for an instance"),
     "increment_s": (float, "S", "billed seconds are rounded up to whole increments"),
+    "preemption_per_h": (float, "R", "rate per hour at which an instance is taken back (spot)"),
+    "checkpoint_s": (float, "S", "seconds of execution between checkpoints (default: none)"),
+    "checkpoint_cost_s": (float, "S", "seconds that writing one takes"),
+    "restart_s": (float, "S", "seconds that a stopped job takes before it goes on"),
+    "suspension": (bool, "", "let policies suspend running jobs (edf-p and srpt do)"),
     "budget_usd_per_day": (float, "USD", "when it is spent, nothing is dispatched till midnight"),
 }
 
+
+# Field of Terms -> those of which one gives it an effect.
+_NEEDS = {
+    "checkpoint_s": ("preemption_per_h",),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "suspension"),
+}
 
 # Option -> what it belongs to.
 _ONLY_DAY = {"jobs_per_day": "--jobs-per-day", "rate": "--rate"}
@@ -355,6 +367,11 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
 def terms_of(given: argparse.Namespace) -> Terms | None:
     """The terms of renting that the options name; None if they name none."""
     own = {name: getattr(given, name) for name in _TERMS if getattr(given, name) is not None}
+    varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
+    for name, owners in _NEEDS.items():
+        if name in own and not any(own.get(each) or each in varied for each in owners):
+            options = " or ".join(f"--{each.replace('_', '-')}" for each in owners)
+            raise InputError(f"--{name.replace('_', '-')} goes with {options}")
     return Terms(**own) if own else None
 
 

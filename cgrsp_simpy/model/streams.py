@@ -16,7 +16,7 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     numbers: which of several streams of the name, such as a job's id.
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
-    attempts (by job, the luck of its dispatches from the second on),
+    attempts (by job, its luck from the second dispatch on), preemptions (by slot and type),
     seen (the statuses that the scheduler sees), "wait predictions" and "run predictions" (which of
     these fail), policy (a random policy's own), days (a month's kinds of days and their seeds) and
     bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing (of

@@ -52,6 +52,9 @@ class JobRecord(NamedTuple):
     among the scenario's `gpus` (of a job on several slots, the first; `Run.claims` has all).
     status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
     realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+
+    Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and status the
+    last, delay_s and service_s (lost execution and checkpoints included) those of all its stays.
     """
 
     job: int
@@ -173,7 +176,8 @@ class Totals:
         self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
-        self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
+        stay_s = jobs["finish_s"] - jobs["dispatch_s"] - jobs.get("away_s", 0.0)
+        self.held_s += float((stay_s * jobs["gpus"]).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
         self.weight += float(jobs["weight"].sum())
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
@@ -21,11 +21,11 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlin
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
-from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -93,7 +93,7 @@ class Scenario(Model[Run]):
     )
     tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
     precise = "wait_min"
-    policies = POLICIES
+    policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
@@ -116,7 +116,6 @@ class Scenario(Model[Run]):
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
         self._tell_of_figures()
-        self._check_terms()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -128,6 +127,7 @@ class Scenario(Model[Run]):
                 times,
                 f"one time for each of {levels} levels",
             )
+        self._check_terms()
         if self.service.distribution == "lognormal" and not isinstance(
             self.workload, LoggedWorkload
         ):
@@ -139,10 +139,15 @@ class Scenario(Model[Run]):
             )
 
     def _check_terms(self) -> None:
-        """Refusals must end."""
-        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
+        """Terms under which every job can end."""
+        for own in self.terms.preemption:
+            check_one_of("GPU type of a preemption", own.gpu, [gpu.name for gpu in self.gpus])
+        rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
+        levels = len(self.workload.mix)
+        longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
+        self.terms.check_against([gpu.name for gpu in rented], longest_s)
         hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
-        for gpu in self.gpus if self.free_types else dict.fromkeys(self.slots):
+        for gpu in rented:
             some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)
             allowed = f"left out where {gpu.name} is out of stock at every hour"
             require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
@@ -151,6 +156,7 @@ class Scenario(Model[Run]):
         """Figures of the workload's deadline classes, in place of those of the thesis's two, and
         of other terms of renting.
         """
+        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
         metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
             return
@@ -258,6 +264,14 @@ class Scenario(Model[Run]):
                 deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
                 changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
         return changed
+
+    def make_policy(self, policy: Any) -> Any:
+        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it."""
+        made = super().make_policy(policy)
+        allowed = "of a scenario whose terms allow suspension"
+        suspends = getattr(made, "suspends", False) and not self.terms.suspension
+        require(not suspends, "policy", policy_name(made), allowed)
+        return made
 
     # ---- what policies see ----
 
@@ -467,7 +481,10 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
             "stock": [table_of(each) for each in market.stock],
             "clock": table_of(clock),
         },
-        "terms": _without_none(table_of(scenario.terms)),
+        "terms": {
+            **_without_none(table_of(scenario.terms)),
+            "preemption": [table_of(each) for each in scenario.terms.preemption],
+        },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
 
@@ -517,6 +534,9 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         market["clock"] = make(Clock, clock, "[market.clock]")
     stock = entries(market, "stock")
     market["stock"] = tuple(make(HourlyStock, each, "[[market.stock]]") for each in stock)
+    terms = dict(mapping("[terms]", found.get("terms", {})))
+    taken = entries(terms, "preemption")
+    terms["preemption"] = tuple(make(Preemption, each, "[[terms.preemption]]") for each in taken)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -525,7 +545,7 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         free_types=fleet.get("free_types", False),
         market=make(Market, market, "[market]"),
         service=make(Service, found.get("service", {}), "[service]"),
-        terms=make(Terms, found.get("terms", {}), "[terms]"),
+        terms=make(Terms, terms, "[terms]"),
     )
 
 

@@ -13,10 +13,12 @@ from cgrsp_simpy.engine.claims import Slot
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.rental.budget import Budget
+from cgrsp_simpy.rental.instances import Renting
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.processes import Setting, job_process, source
 from cgrsp_simpy.rental.record import Recorder, Run
-from cgrsp_simpy.rental.renting import Budget, Renting, renting_process
+from cgrsp_simpy.rental.renting import renting_process
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.view import Policy
 
@@ -74,7 +76,15 @@ class Simulation:
         if terms.budget_usd_per_day is not None:
             clock = scenario.market.clock
             asked = self.budget = Budget(own, terms.budget_usd_per_day, clock)
-        self.engine = Engine(env, slots, self.state, asked, listener)
+        self.engine = Engine(
+            env,
+            slots,
+            self.state,
+            asked,
+            listener,
+            hears_all=getattr(own, "suspends", False),
+            running=self.state.running,
+        )
         self.recorder = Recorder(records, scenario.workload.classes, terms.columns)
         gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
         setting = Setting(env, self.engine, scenario.market, self.recorder, gpu_index)

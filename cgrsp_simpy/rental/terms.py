@@ -1,20 +1,60 @@
-"""What renting means: refusals, warm instances, bills and budgets. The thesis's terms are
-the default of each.
+"""What renting means: refusals, warm instances, bills, budgets and preemption. The thesis's
+terms are the default of each.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
-from cgrsp_simpy.model.checks import check_number, check_one_of
+from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, entries_of, require
 from cgrsp_simpy.model.model import Metric
 
-__all__ = ["BILLED_FROM", "Terms"]
+__all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
 
 BILLED_FROM = ("execution", "provisioning")
 ROUNDING = 1e-9  # of an increment: sums of doubles
+HOURS = 24
+MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
+
+
+@dataclass(frozen=True)
+class Preemption:
+    """How often the market takes back an instance of a GPU type.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the type.
+    per_h : float, or 24 floats
+        Rate per hour, >= 0; of each hour of the day from midnight on, if there are 24.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    gpu: str
+    per_h: float | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.gpu, str), "gpu of a preemption", self.gpu, "a GPU type's name")
+        what, name = "a number, or 24 numbers, one an hour", f"per_h of {self.gpu}"
+        if not isinstance(self.per_h, Real):
+            rates = entries_of(name, self.per_h, what)
+            require(len(rates) == HOURS, f"numbers in {name}", len(rates), what)
+            object.__setattr__(self, "per_h", rates)
+        for rate in self.by_hour:
+            check_number(name, rate, least=0)
+
+    @property
+    def by_hour(self) -> tuple[float, ...]:
+        """The rate per hour in each hour of the day."""
+        return self.per_h if isinstance(self.per_h, tuple) else (self.per_h,) * HOURS
 
 
 @dataclass(frozen=True)
@@ -43,6 +83,20 @@ class Terms:
         When what has been billed since midnight has reached it, no job is dispatched before
         the next midnight; those that run go on. None: no budget.
 
+    preemption_per_h : float
+        Rate per hour at which the market takes back an instance that is up (spot). Its job
+        loses what it has done since its last checkpoint and waits again in the queue.
+    preemption : sequence of Preemption
+        Types with rates of their own.
+    checkpoint_s : float, optional
+        Seconds of execution after which a job writes a checkpoint; None: it writes none.
+    checkpoint_cost_s : float
+        Seconds for which it stops to write one.
+    restart_s : float
+        Seconds that a job that has been stopped takes when it starts again, before it goes on.
+    suspension : bool
+        Whether a policy may suspend running jobs. These keep all that they have done.
+
     Raises
     ------
     InputError
@@ -50,7 +104,8 @@ class Terms:
 
     References
     ----------
-    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the second).
+    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the second);
+    Section 6.2.1 (no preemption).
     """
 
     retry_s: float | None = None
@@ -59,15 +114,58 @@ class Terms:
     minimum_s: float = 0.0
     increment_s: float = 0.0
     budget_usd_per_day: float | None = None
+    preemption_per_h: float = 0.0
+    preemption: tuple[Preemption, ...] = ()
+    checkpoint_s: float | None = None
+    checkpoint_cost_s: float = 0.0
+    restart_s: float = 0.0
+    suspension: bool = False
 
     def __post_init__(self) -> None:
         if self.retry_s is not None:
             check_number("retry_s", self.retry_s, above=0)
-        for name in ("warm_s", "minimum_s", "increment_s"):
+        seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
+        for name in (*seconds, "preemption_per_h"):
             check_number(name, getattr(self, name), least=0)
         check_one_of("billed_from", self.billed_from, BILLED_FROM)
         if self.budget_usd_per_day is not None:
             check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
+        if self.checkpoint_s is not None:
+            check_number("checkpoint_s", self.checkpoint_s, above=0)
+        check_bool("suspension", self.suspension)
+        listed = entries_of("preemption", self.preemption, "a list of Preemption")
+        for each in listed:
+            require(isinstance(each, Preemption), "preemption", each, "a Preemption")
+        names = [each.gpu for each in listed]
+        require(len(set(names)) == len(names), "types of preemption", names, "different")
+        object.__setattr__(self, "preemption", listed)
+
+    def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
+        """The rate at which instances of a type are taken back, in each hour of the day."""
+        own = [each.by_hour for each in self.preemption if each.gpu == gpu]
+        return own[0] if own else (self.preemption_per_h,) * HOURS
+
+    def check_against(self, gpus: Iterable[str], longest_s: float) -> None:
+        """Raise InputError if checkpoints never come, or jobs never end.
+
+        gpus: names of the types that can be rented. longest_s: greatest mean execution time.
+        """
+        for name in ("checkpoint_s", "checkpoint_cost_s"):
+            value = getattr(self, name)
+            allowed = f"less than the longest mean execution time, {longest_s:g} s"
+            require(value is None or value < longest_s, name, value, allowed)
+        for gpu in gpus:
+            per_h = max(self.preemptions_per_h(gpu))
+            whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
+            need_s = self.restart_s + whole_s + self.checkpoint_cost_s
+            most = MOST_LIVES * 3600.0 / need_s
+            allowed = f"at most {most:g}, as {need_s:g} s have to go by without a preemption"
+            require(per_h <= most, f"preemptions of {gpu} per hour", per_h, allowed)
+
+    @property
+    def preemptible(self) -> bool:
+        """Whether instances can be taken back."""
+        return self.preemption_per_h > 0 or any(any(each.by_hour) for each in self.preemption)
 
     @cached_property
     def columns(self) -> dict[str, Metric]:
@@ -77,6 +175,15 @@ class Terms:
             found["refusals"] = Metric("refusals")
         if self.warm_s:
             found["warm_starts"] = Metric("warm starts", better="more")
+        if self.preemptible:
+            found["preemptions"] = Metric("preemptions")
+        if self.suspension:
+            found["suspensions"] = Metric("suspensions", better="")
+        if self.preemptible or self.suspension:
+            found["lost_s"] = Metric("execution that was lost", "s")
+            found["restarting_s"] = Metric("restarting", "s")
+            found["checkpoints_s"] = Metric("writing of checkpoints", "s")
+            found["away_s"] = Metric("waits after a stop", "s")
         parts = [part for part, has in self._parts().items() if has]
         if len(parts) > 1:
             for part in parts:
@@ -89,6 +196,8 @@ class Terms:
             "executing": True,
             "provisioning": self.billed_from == "provisioning",
             "idle": self.warm_s > 0,
+            "checkpoints": self.checkpoint_s is not None and self.checkpoint_cost_s > 0,
+            "wasted": self.preemptible or (self.suspension and self.restart_s > 0),
             "rounding": self.minimum_s > 0 or self.increment_s > 0,
         }
 
@@ -113,6 +222,8 @@ PARTS = {
     "executing": "execution",
     "provisioning": "provisioning",
     "idle": "idle instances",
+    "checkpoints": "checkpoints",
+    "wasted": "lost execution and restarts",
     "rounding": "minimum and increment",
 }
 """Parts of the cost, which add up to it, in words."""

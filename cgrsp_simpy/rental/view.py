@@ -10,9 +10,9 @@ from functools import cached_property
 from math import inf
 from operator import attrgetter
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from cgrsp_simpy.model.policy import PlaceError, Wake
+from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
@@ -26,6 +26,7 @@ __all__ = [
     "JobClass",
     "Known",
     "Policy",
+    "Running",
     "SlotView",
     "View",
 ]
@@ -43,6 +44,19 @@ class SlotView:
     index: int
     gpu: GpuType
     expected_end_s: float | None = None
+
+
+class Running(NamedTuple):
+    """A job that holds slots, as a policy that may suspend it sees it.
+
+    slots: their indices. since_s: when it was dispatched. left: the share of its mean
+    time that is left, as far as is known.
+    """
+
+    job: Job
+    slots: tuple[int, ...]
+    since_s: float
+    left: float
 
 
 # A job on a slot, or on as many slots as it has GPUs.
@@ -170,8 +184,10 @@ class DispatchState:
     dispatch to completion. queue: the waiting jobs in order of submission, with rising
     ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
     uniform variates for the statuses shown. warm: by index of an idle slot the instance
-    that is kept for it. From the first time that they are asked for: classes, the
-    waiting jobs by class; ends_s, the expected ends, ascending.
+    that is kept for it. done: by job that has been stopped, what it has kept, as a share
+    of its mean time. running: claims of the jobs that hold slots, kept by the engine,
+    where policies may suspend them; else None. From the first time that they are asked
+    for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
     """
 
     def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
@@ -190,6 +206,8 @@ class DispatchState:
         self.waiting: dict[Job, Any] = {}
         self.classes: JobClasses | None = None
         self.warm: dict[int, Any] = {}
+        self.done: dict[Job, float] = {}
+        self.running: dict[Job, Any] | None = {} if known.terms.suspension else None
         self._choices = known.gpus if known.free_types else ()
 
     def view(self, now_s: float) -> View:
@@ -220,6 +238,20 @@ class DispatchState:
 
     def gave_up(self, job: Job) -> None:
         """A job waits no longer. None does that here."""
+
+    def left(self, job: Job) -> float:
+        """The share of a waiting job's mean time that is left, as far as is known."""
+        return max(0.0, 1.0 - self.done.get(job, 0.0))
+
+    def left_of(self, claim: Any, now_s: float) -> float:
+        """The same of a running one."""
+        job, left = claim.job, self.left(claim.job)
+        if claim.acquired_s != claim.acquired_s:  # it is being provisioned
+            return left
+        restart_s = self.known.terms.restart_s if job in self.done else 0.0
+        ran_s: float = max(0.0, now_s - claim.acquired_s - restart_s)
+        share: float = ran_s / claim.terms[1]
+        return max(0.0, left - share)
 
     def _leave(self, job: Job) -> None:
         """A job is dispatched."""
@@ -258,8 +290,9 @@ class DispatchState:
             own_s = view.gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
+        left_s = mean_s * self.left(job) if self.done else mean_s
         for view in views:
-            self._expect(view.index, view.gpu, claim.granted_s + mean_s)
+            self._expect(view.index, view.gpu, claim.granted_s + left_s)
         claim.terms = gpus, mean_s
         return parts
 
@@ -402,6 +435,28 @@ class View:
         """The waiting jobs by class, for orders by tier; live, for this decision."""
         return self._state.by_class()
 
+    def left(self, job: Job) -> float:
+        """The share of a waiting job's mean time that is left, as far as is known; 1 if
+        it has not been stopped yet.
+        """
+        return self._state.left(job)
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """The jobs that hold slots, in order of dispatch; none where none may be
+        suspended.
+        """
+        state, now_s = self._state, self._now_s
+        return tuple(
+            Running(
+                job,
+                tuple([index for index, _ in claim.parts]),
+                claim.granted_s,
+                state.left_of(claim, now_s),
+            )
+            for job, claim in (state.running or {}).items()
+        )
+
     # ---- slots ----
 
     @property
@@ -479,9 +534,11 @@ class View:
 class Policy(Protocol):
     """A scheduling policy: a function of a view.
 
-    It answers with pairs (job, slot) and, if it likes, a Wake. A job with several GPUs
+    It answers with pairs (job, slot) and, if it likes, a Wake; with Suspends where the
+    terms of renting allow that. It is asked when a slot is idle; one with an attribute
+    `suspends` that is true, at each arrival. A job with several GPUs
     is paired with a tuple of as many slots. Slots may stay idle on purpose.
     """
 
-    def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:
+    def __call__(self, view: View) -> Iterable[Assignment | Wake | Suspend] | None:
         """Decide."""

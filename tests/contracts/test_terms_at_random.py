@@ -79,3 +79,86 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
     assert sum(run.slot_held_s) == pytest.approx(
         sum(row["gpus"] * (row["finish_s"] - row["dispatch_s"]) for row in run.jobs)
     )
+
+
+# ---- preemption ----
+
+one_type = scenarios().filter(lambda each: len(set(each.slots)) == 1 and not each.free_types)
+
+
+def stops(env, engine, times_s, orderly):
+    """Take the slots of the job that has run longest at each of these times."""
+    for at_s in sorted(times_s):
+        yield env.timeout(max(0.0, at_s - env.now))
+        if engine.running:
+            job, claim = next(iter(engine.running.items()))
+            engine.revoke(claim, cg.Suspend(job) if orderly else "taken away")
+
+
+@QUICK
+@given(
+    scenario=any_scenario | one_type,
+    terms=terms_of_renting,
+    times_s=st.lists(st.floats(0, 5000) | st.integers(0, 600), max_size=12),
+    orderly=st.booleans(),
+    every_s=st.sampled_from([None, 7.0, 29.0]),
+    cost_s=st.sampled_from([0.0, 2.5]),
+    restart_s=st.sampled_from([0.0, 11.0]),
+    policy=policies,
+)
+def test_a_job_that_is_stopped_at_any_time_is_not_lost(
+    scenario, terms, times_s, orderly, every_s, cost_s, restart_s, policy
+):
+    spot = {"preemption_per_h": 1e-9}  # what is taken is taken by the test
+    stopping = {"checkpoint_s": every_s, "checkpoint_cost_s": cost_s, "restart_s": restart_s}
+    scenario = under(scenario, replace(terms, suspension=True, **stopping, **spot))
+    simulation = scenario.simulation(scenario.make_policy(policy), 7)
+    env, engine = simulation.env, simulation.engine
+    env.process(stops(env, engine, times_s, orderly))
+    env.run()
+    run = simulation.close()
+    jobs, phases = run.jobs, defaultdict(float)
+    assert jobs["job"].tolist() == list(range(scenario.jobs))
+    assert not engine.running
+    assert not orderly or not jobs["lost_s"].any()
+    for claim in run.claims:
+        phases[claim["job"], claim["phase"]] += claim["to_s"] - claim["from_s"]
+    for row, (job, draws) in zip(jobs, scenario.draw(7)):
+        assert row["finish_s"] >= row["start_s"] >= row["dispatch_s"] >= job.submit_s
+        for phase, seconds in (("executing", "service_s"), ("restarting", "restarting_s")):
+            assert phases[job.id, phase] == pytest.approx(row[seconds] * job.gpus, abs=1e-6)
+        work_s = row["service_s"] - row["lost_s"] - row["checkpoints_s"]
+        if len(set(scenario.slots)) == 1 and not scenario.free_types:
+            mean_s = scenario.slots[0].mean_execution_s[job.complexity - 1]
+            assert work_s == pytest.approx(mean_s * draws.service)
+    found = run.summary()
+    parts = [found[name] for name in scenario.terms.columns if name.endswith("_usd")]
+    assert not parts or sum(parts) == pytest.approx(found["cost_usd"])
+
+
+@QUICK
+@given(
+    scenario=any_scenario,
+    per_h=st.sampled_from([0.5, 5.0]),
+    warm_s=seconds,
+    suspension=st.booleans(),
+    policy=st.sampled_from([*cg.POLICIES, *cg.PREEMPTIVE]),
+    seed=st.integers(0, 99),
+)
+def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspension, policy, seed):
+    allowed = suspension or policy in cg.PREEMPTIVE
+    terms = cg.Terms(preemption_per_h=per_h, warm_s=warm_s, checkpoint_s=20.0, suspension=allowed)
+    scenario = under(scenario, terms)
+    run = cg.simulate(scenario, policy, seed)
+    assert run.jobs["job"].tolist() == list(range(scenario.jobs))
+    spans = defaultdict(list)
+    for claim in run.claims:
+        spans[claim["place"]].append((claim["from_s"], claim["to_s"]))
+    for own in spans.values():
+        assert all(end <= start for (_, end), (start, _) in pairwise(sorted(own)))
+    held_s = sum(
+        row["gpus"] * (row["finish_s"] - row["dispatch_s"] - row["away_s"]) for row in run.jobs
+    )
+    assert sum(run.slot_held_s) == pytest.approx(held_s, abs=1e-6)
+    again = cg.simulate(scenario, policy, seed)
+    assert again.jobs.tobytes() == run.jobs.tobytes()

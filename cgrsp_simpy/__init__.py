@@ -126,9 +126,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return import_module(f"cgrsp_simpy.{name}")
-    if name in LATER:
-        return getattr(import_module(LATER[name]), name)
-    raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name in MODULES:
+            return import_module(f"cgrsp_simpy.{name}")
+        if name in LATER:
+            return getattr(import_module(LATER[name]), name)
+        raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")

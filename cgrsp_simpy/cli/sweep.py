@@ -40,10 +40,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """
     files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
     require(len(files) <= 1, "scenario files", files, "one")
-    given.grid, given.scenario = (
-        [text for text in given.grid if text not in files],
-        files[0] if files else None,
-    )
+    given.grid = [text for text in given.grid if text not in files]
+    given.scenario = files[0] if files else None
     require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
     grid = pattern.grid_of(given.grid)
     for name, option in OF_DAYS.items():

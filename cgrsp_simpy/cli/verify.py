@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, add_options
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.store import verifying
 
@@ -20,15 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="made by a command with --out, whose files still lie where they were",
     )
-    parser.add_argument(
-        "--sample",
-        type=int,
-        default=5,
-        metavar="N",
-        help="tasks to run again (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)"
+    add_options(
+        parser,
+        ("--sample N", int, "tasks to run again (default: %(default)s)", 5),
+        ("--seed N", int, "of the sample (default: %(default)s)", 0),
     )
 
 
@@ -41,13 +36,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     with verifying(given.sample, given.seed) as found:
         command(again)
     if found.differing:
-        return Answer(
-            (
-                f"{out}: task {found.differing[0]} came out otherwise ({len(found.differing)} of"
-                f" {len(found.tasks)})"
-            ),
-            1,
-        )
+        number = f"{len(found.differing)} of {len(found.tasks)}"
+        return Answer(f"{out}: task {found.differing[0]} came out otherwise ({number})", 1)
     return Answer(f"{out}: {len(found.tasks)} tasks run again, all as they are kept, to the bit")
 
 

@@ -212,16 +212,9 @@ def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
     Raises InputError for a column that the log does not have.
     """
     gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
-    return [
-        {
-            "by": tag,
-            "value": value,
-            "jobs": int(chosen.sum()),
-            "gpu_hours": float(gpu_h[chosen].sum()),
-            **_waits(outcome, chosen),
-        }
-        for value, chosen in outcome.jobs.tags.groups(tag).items()
-    ]
+    return outcome.jobs.tags.report(
+        tag, lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
+    )
 
 
 def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -284,6 +277,11 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
 
 def course(outcome: Outcome) -> dict[str, Floats]:
     """Time courses of a run: values that hold from each time to the next.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The run.
 
     Returns
     -------

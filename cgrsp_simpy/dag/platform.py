@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.dag.graph import Floats, Ints
-from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import check_fields, check_number, check_whole, entries_of, require
 
 __all__ = ["BUSY", "IDLE", "Platform", "Servers"]
 
@@ -94,13 +94,23 @@ class Platform:
     def in_use(self, share: Floats) -> Platform:
         """The platform with a share of each GPU's speed in use by others.
 
-        Scaling the speed by 1 - share is ours (the paper only says that the servers are
-        busy or idle).
+        Scaling the speed by 1 - share is ours (the paper only says that the servers are busy or
+        idle).
 
         Parameters
         ----------
         share : array of float
             Of each GPU, at least 0 and below 1; shape (gpus,).
+
+        Returns
+        -------
+        Platform
+            A copy with lower speeds.
+
+        Raises
+        ------
+        InputError
+            For a share that is not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(0 <= used < 1, f"share in use of GPU {gpu}", used, "at least 0 and below 1")
@@ -140,8 +150,7 @@ class Servers:
     inter_gb_per_s: float = 25.0
 
     def __post_init__(self) -> None:
-        check_whole("gpus", self.gpus, least=1)
-        check_whole("per_server", self.per_server, least=1)
+        check_fields(self, check_whole, "gpus", "per_server", least=1)
         check_number("memory_gb", self.memory_gb, above=0)
         check_number("intra_gb_per_s", self.intra_gb_per_s, least=0)
         check_number("inter_gb_per_s", self.inter_gb_per_s, least=0)

@@ -16,6 +16,7 @@ from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 __all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
@@ -35,9 +36,25 @@ METRICS = {
 class Problem:
     """A graph, the GPUs it may run on, and how a GPU runs nodes.
 
-    reading: "exclusive", one node at a time in the plan's order, as in the authors' program; or
-    "shared", several at once, each at full speed, as long as memory lasts, as in Equations 4 to 7.
-    Raises InputError for a unit that no GPU has the memory for.
+    Parameters
+    ----------
+    graph : Graph
+        The nodes.
+    platform : Platform
+        The GPUs and their connections.
+    reading : str
+        "exclusive", one node at a time in the plan's order, as in the authors' program; or
+        "shared", several at once, each at full speed, as long as memory lasts, as in Equations
+        4 to 7.
+
+    Raises
+    ------
+    InputError
+        For another reading, or a unit that no GPU has the memory for.
+
+    References
+    ----------
+    worl-rtgs.txt.
     """
 
     graph: Graph
@@ -101,10 +118,25 @@ class Problem:
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Floats, source: Ints, target: Ints) -> Floats:
-        """What data take from GPU to GPU, seconds (Equation 3, and the latency); arrays
-        that broadcast.
+        """What data take from GPU to GPU.
 
         An edge without data needs no transfer: neither time nor connection.
+
+        Parameters
+        ----------
+        data_gb : array
+            Gigabytes.
+        source, target : array of int
+            Indices of GPUs; all three broadcast.
+
+        Returns
+        -------
+        array
+            Seconds; infinite without a connection.
+
+        References
+        ----------
+        worl-rtgs.txt Equation 3, and the latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
@@ -115,10 +147,17 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where the nodes go. gpu: of each node, shape (nodes,).
+    """Where the nodes go.
 
-    order: in which a GPU runs its nodes (exclusive), or lets in those that wait for memory
-    (shared): all nodes in a topological order, the graph's unless given. scheduler: who made it.
+    Parameters
+    ----------
+    gpu : array of int
+        Index of each node's GPU, shape (nodes,).
+    order : array of int, optional
+        In which a GPU runs its nodes (exclusive), or lets in those that wait for memory (shared):
+        all nodes in a topological order, shape (nodes,); the graph's unless given.
+    scheduler : str
+        Who made it.
     """
 
     gpu: Ints = field(repr=False)
@@ -126,7 +165,18 @@ class Plan:
     scheduler: str = "plan"
 
     def check(self, problem: Problem) -> None:
-        """Raise InputError unless the problem allows the plan."""
+        """Refuse a plan that a problem does not allow.
+
+        Parameters
+        ----------
+        problem : Problem
+            A graph and its GPUs.
+
+        Raises
+        ------
+        InputError
+            Names the node.
+        """
         graph = problem.graph
         require(
             self.gpu.shape == (graph.nodes,),
@@ -164,8 +214,8 @@ class Plan:
                 )
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(ShownRun):
     """A plan carried out: a run of a graph.
 
     Parameters
@@ -194,6 +244,13 @@ class Schedule:
     seconds: float = 0.0
 
     @property
+    def title(self) -> str:
+        """The graph, the GPUs, how they run nodes, and the scheduler."""
+        problem = self.problem
+        where = f"{problem.graph.name} on {problem.platform.name}, {problem.reading}"
+        return f"{where}: {self.plan.scheduler}"
+
+    @property
     def makespan_s(self) -> float:
         """When the last node ends, seconds (FFT, Equation 17)."""
         return float(self.finish_s.max())
@@ -218,6 +275,39 @@ class Schedule:
             for row in zip(graph.names, *(column.tolist() for column in columns))
         ]
         return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the nodes of each value of a log's column: a row for each, in the order
+        of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of nodes. gpu_hours: that they ran.
+            wait_s: mean wait for a GPU, as in `timeline`, seconds. first_start_s, last_finish_s:
+            seconds.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
+        visits, ran_h = self.timeline.visits, (self.finish_s - self.start_s) / 3600
+        wait_s = visits["granted_s"] - visits["ready_s"]
+        return self.problem.graph.tags.report(
+            tag,
+            lambda chosen: {
+                "gpu_hours": float(ran_h[chosen].sum()),
+                "wait_s": float(wait_s[chosen].mean()),
+                "first_start_s": float(self.start_s[chosen].min()),
+                "last_finish_s": float(self.finish_s[chosen].max()),
+            },
+        )
 
     def arrivals_s(self) -> Floats:
         """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""

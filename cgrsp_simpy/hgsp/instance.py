@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
     check_number,
@@ -45,12 +46,13 @@ __all__ = [
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+KNOWN = ("task", *COLUMNS, None)  # None: cells behind the last column
 GPU_COLUMNS = ("name", "memory_gb", "speed")
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU (hgsp.txt Section I.B).
+    """A GPU.
 
     Parameters
     ----------
@@ -65,6 +67,10 @@ class Gpu:
     ------
     InputError
         For what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section I.B.
     """
 
     name: str
@@ -82,10 +88,27 @@ CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2),
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
-    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt
-    Section IV), or of a file.
+    """The GPUs of a cluster.
 
-    A file's name ends in .csv or .toml; see `read_cluster`.
+    Parameters
+    ----------
+    name : str
+        "small", "medium" or "large", 1, 2 or 3 of each model, or a file's name that ends in .csv or
+        .toml; see `read_cluster`.
+
+    Returns
+    -------
+    tuple of Gpu
+        One entry a GPU.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, or a file that is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section IV.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -113,6 +136,8 @@ class Instance:
         From when on each GPU is there, seconds; from 0 on unless given.
     lines : tuple of int
         Of a file, the line of each task, for messages.
+    tags : Tags
+        Of tasks of a file, all its other columns, as texts.
 
     Raises
     ------
@@ -134,6 +159,7 @@ class Instance:
     task_names: tuple[str, ...] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
     lines: tuple[int, ...] = field(repr=False, default=())
+    tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -158,6 +184,8 @@ class Instance:
             object.__setattr__(
                 self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own))
             )
+        self.tags.check(self.tasks)
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
@@ -263,14 +291,27 @@ class Instance:
 
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
-    weight, arrival_s.
+    weight, arrival_s, and the tags.
+
+    Parameters
+    ----------
+    instance : Instance
+        The tasks.
+    path : str or Path
+        The file; one that is there is overwritten.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
     """
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
     rows = [
         {"task": task, **dict(zip(COLUMNS, values))}
         for task, values in zip(instance.task_names, zip(*columns))
     ]
-    write_whole(Path(path), csv_text(rows).encode())
+    tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
+    write_whole(Path(path), csv_text(tagged).encode())
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
@@ -281,6 +322,11 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     path : str or Path
         A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
         file with a table [[gpu]] of these three for each GPU.
+
+    Returns
+    -------
+    tuple of Gpu
+        In the order of the file.
 
     Raises
     ------
@@ -317,11 +363,11 @@ def _gpu(line: int, row: dict[str, str]) -> Gpu:
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; other columns are
-    not looked at.
+    """Read tasks from a CSV file with the columns of `write_instance`; all others are kept
+    as tags.
 
-    The column task gives the tasks their names; in a file without it they are numbered from
-    1, in its order.
+    The column task gives the tasks their names; in a file without it they are numbered from 1, in
+    its order.
 
     Parameters
     ----------
@@ -332,6 +378,11 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     skip_unfit : bool
         Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of
         refusing them.
+
+    Returns
+    -------
+    Instance
+        Named as the file.
 
     Raises
     ------
@@ -348,9 +399,10 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
         columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
         names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
-        return Instance(
-            **dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines
-        )
+        others = list(rows[0].others) if rows else []
+        tags = Tags({name: [row.others[name] for row in rows] for name in others})
+        own = {"name": path.stem, "task_names": names, "lines": lines, "tags": tags}
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, **own)  # type: ignore[arg-type]
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
@@ -368,11 +420,12 @@ def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]
 
 
 class _Row(NamedTuple):
-    """A task of a file. values: in the order of COLUMNS."""
+    """A task of a file. values: in the order of COLUMNS. others: texts by their columns."""
 
     line: int
     name: str
     values: list[float]
+    others: dict[str, str]
 
 
 def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
@@ -380,6 +433,7 @@ def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
         line,
         cells.get("task", str(number)),
         [_number(line, column, cells[column]) for column in COLUMNS],
+        {name: text or "" for name, text in cells.items() if name not in KNOWN},
     )
 
 
@@ -408,13 +462,30 @@ ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 def read_orlib(
     path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None
 ) -> Instance:
-    """An instance of the OR-Library's weighted tardiness files: per instance n processing times,
-    n weights, n due dates.
+    """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n
+    weights, n due dates.
 
-    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n; known
-    of the library's own files wt40.txt, wt50.txt and wt100.txt. Raises InputError with the file's
-    name for any other file without `tasks`, one whose count of numbers does not fit n, or an index
-    beyond its end.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    index : int
+        Of the instance in it, from 1.
+    machines : int
+        Number of identical ones, >= 1; due dates are divided by it.
+    tasks : int, optional
+        n; known of the library's own files wt40.txt, wt50.txt and wt100.txt.
+
+    Returns
+    -------
+    Instance
+        All tasks arrive at 0 and need no memory.
+
+    Raises
+    ------
+    InputError
+        With the file's name for any other file without `tasks`, one whose count of numbers does not
+        fit n, or an index beyond its end.
     """
     check_whole("index", index, least=1)
     check_whole("machines", machines, least=1)

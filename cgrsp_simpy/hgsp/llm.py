@@ -38,6 +38,7 @@ from cgrsp_simpy.hgsp.llm_policies import (
 )
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 __all__ = [
@@ -62,13 +63,24 @@ ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
-    """What became of requests; columns of shape (requests,) in their order.
+@dataclass(frozen=True, eq=False, repr=False)
+class Served(ShownRun):
+    """What became of requests; arrays of shape (requests,) in their order, times in seconds.
 
-    start_s: seconds. finish_s: c_i, seconds.
-
-    waves, step_s: the mode. horizon_s: T_max of the completion rate.
+    Attributes
+    ----------
+    requests, cluster
+        What was served, and where.
+    scheduler : str
+        Its name.
+    waves, step_s
+        The mode, as of `Requests`.
+    horizon_s : float
+        T_max of the completion rate.
+    start_s : array
+        When each got its GPUs.
+    finish_s : array
+        When each was done, c_i.
     """
 
     requests: RequestList
@@ -79,6 +91,13 @@ class Served:
     horizon_s: float
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The requests, the cluster, the mode and the scheduler."""
+        mode = "waves" if self.waves else "work-conserving"
+        cluster = f"{self.cluster.gpus} {self.cluster.gpu}"
+        return f"{self.requests.name}, {cluster}, {mode}: {self.scheduler}"
 
     @property
     def wait_s(self) -> Floats:
@@ -132,14 +151,41 @@ class Served:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a request, in order of arrival: its name, what it asked for, and when
-        it ran, seconds.
+        it ran, seconds; its log's other columns.
         """
         columns = {name: getattr(self.requests, name) for name in ASKED} | {
             "start_s": self.start_s,
             "finish_s": self.finish_s,
         }
         rows = zip(self.requests.request_names, *(column.tolist() for column in columns.values()))
-        return [dict(zip(("request", *columns), row)) for row in rows]
+        told = [dict(zip(("request", *columns), row)) for row in rows]
+        return [{**row, **self.requests.tags.of(place, row)} for place, row in enumerate(told)]
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the requests of each value of a log's column: a row for each, in the
+        order of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of requests. gpu_hours: GPUs held
+            times the time. The others as of `metrics`.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
+        gpu_h = self.requests.gpus * (self.finish_s - self.start_s) / 3600
+        return self.requests.tags.report(
+            tag,
+            lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **self._of_requests(chosen)},
+        )
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -151,27 +197,28 @@ class Served:
         GPU-seconds held over those there are between the first arrival and the last completion
         (as Eq. 12).
         """
-        makespan_s, completed = (
-            float(self.finish_s.max()),
-            int((self.finish_s <= self.horizon_s).sum()),
-        )
+        makespan_s = float(self.finish_s.max())
+        completed = int((self.finish_s <= self.horizon_s).sum())
         held_s = float(self.requests.gpus @ (self.finish_s - self.start_s))
         return {
-            "weighted_response": float(self.requests.weight @ self.response_s),
-            "mean_response_s": float(self.response_s.mean()),
-            "mean_wait_s": float(self.wait_s.mean()),
-            **dict(
-                zip(
-                    WAIT_PERCENTILES,
-                    np.percentile(self.wait_s, list(WAIT_PERCENTILES.values())).tolist(),
-                )
-            ),
+            **self._of_requests(slice(None)),
             "makespan_s": makespan_s,
             "completed": completed,
             "completion_rate_pct": 100 * completed / self.requests.requests,
             "utilisation_pct": 100
             * held_s
             / (self.cluster.gpus * (makespan_s - float(self.requests.arrival_s[0]))),
+        }
+
+    def _of_requests(self, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of requests, of some of them."""
+        response_s, wait_s = self.response_s[chosen], self.wait_s[chosen]
+        percentiles = np.percentile(wait_s, list(WAIT_PERCENTILES.values())).tolist()
+        return {
+            "weighted_response": float(self.requests.weight[chosen] @ response_s),
+            "mean_response_s": float(response_s.mean()),
+            "mean_wait_s": float(wait_s.mean()),
+            **dict(zip(WAIT_PERCENTILES, percentiles)),
         }
 
 
@@ -203,9 +250,25 @@ def simulate(
 
 
 class Simulation:
-    """A run that has been set up and not let go; parameters as of `simulate`.
+    """A run that has been set up and not let go.
 
     The cluster is one pool of GPUs, all alike.
+
+    Parameters
+    ----------
+    requests, cluster
+        The requests, and the GPUs that serve them.
+    scheduler : str or callable
+        A name of a scheduler of requests, or a function of a RequestState.
+    listener : callable, optional
+        Called with each Event.
+    waves, step_s, horizon_s
+        As of `Requests`.
+
+    Raises
+    ------
+    InputError
+        For a request that can never run here, or a value that is not allowed.
     """
 
     def __init__(
@@ -259,7 +322,20 @@ class Simulation:
         return Served(self.requests, self.cluster, self.name, *mode, self.start_s, self.finish_s)
 
     def source(self, requests: RequestList, times_s: Floats) -> Process:
-        """Start the process of each request when it arrives."""
+        """Start the process of each request when it arrives.
+
+        Parameters
+        ----------
+        requests : RequestList
+            In order of arrival.
+        times_s : array
+            How long each holds its GPUs, seconds, of shape (requests,).
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env = self.env
         columns = (requests.arrival_s, requests.weight, requests.gpus, times_s)
         for id, row in enumerate(
@@ -270,7 +346,18 @@ class Simulation:
             env.process(self.request_process(request))
 
     def request_process(self, request: Request) -> Process:
-        """A request: wait for all its GPUs, execution, release. They are there at once."""
+        """A request: wait for all its GPUs, execution, release. They are there at once.
+
+        Parameters
+        ----------
+        request : Request
+            That has just arrived.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env, engine, index = self.env, self.engine, request.id - 1
         claim = yield engine.claim(request)
         claim.acquire()
@@ -307,6 +394,10 @@ def printed_requests() -> RequestList:
 
     All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and
     500 / 1000 s, without a decode phase.
+
+    References
+    ----------
+    hgsp.txt Table II.
     """
     long = np.arange(20) < 8
     prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
@@ -327,16 +418,20 @@ def printed_cluster() -> LlmCluster:
 
 
 def table_two() -> list[dict[str, Any]]:
-    """Table II in every mode: work-conserving and in waves, at any time and at steps of 0.01 s;
-    a row a scheduler.
+    """Table II in every mode: work-conserving and in waves, at any time and at steps of 0.01 s; a
+    row a scheduler.
 
     Columns: scheduler, mode, step_s (None: at any time), and of `Served.metrics` weighted_response,
     mean_response_s (which the paper prints as waits), the waits proper, and completed; of wsrpt
     also weighted_change_pct and mean_change_pct, by how much it changes the responses that FIFO
     gives in the same mode (printed as "improvement", negative where they are shorter). At steps of
     0.01 s, which is how the paper simulates (Section VI.D), the printed value stands beside each
-    under printed_ and its name. The paper's loop is work-conserving; its figures for WSRPT come
-    out in waves only.
+    under printed_ and its name. The paper's loop is work-conserving; its figures for WSRPT come out
+    in waves only.
+
+    References
+    ----------
+    hgsp.txt Table II.
     """
     rows: list[dict[str, Any]] = []
     for waves, step_s in product((False, True), (None, STEP_S)):

@@ -22,6 +22,7 @@ from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, simulate
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import Timeline
 
 __all__ = ["METRICS", "Setting", "Solution", "Trial", "solve"]
@@ -45,8 +46,8 @@ METRICS = {
 """What the figures of a `Solution` are."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(ShownRun):
     """What came of a scheduler.
 
     Parameters
@@ -74,6 +75,11 @@ class Solution:
     lower_bound: float
     is_as_planned: bool = True
     course: Sequence[Any] = field(repr=False, default=())
+
+    @property
+    def title(self) -> str:
+        """The tasks and the scheduler."""
+        return f"{self.schedule.instance.name}: {self.scheduler}"
 
     @property
     def gap_pct(self) -> float:
@@ -113,6 +119,21 @@ class Solution:
         times = zip(self.schedule.rows(), self.planned.rows())
         return [{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]
 
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """The figures of the tasks of each value of a column of their file.
+
+        Parameters
+        ----------
+        tag : str
+            The column's name.
+
+        Returns
+        -------
+        list of dict
+            As of `Schedule.by`.
+        """
+        return self.schedule.by(tag)
+
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Who held which GPU when, as of `Schedule.claims`."""
@@ -125,7 +146,19 @@ class Solution:
 
 
 class Trial:
-    """A scheduler's run that has been set up, and planned ahead if it plans, and not let go."""
+    """A scheduler's run that has been set up, and planned ahead if it plans, and not let go.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    way : Way
+        The scheduler, and how it meets reality.
+    uncertainty : Uncertainty
+        In what reality differs from a plan.
+    listener : callable, optional
+        Called with each Event.
+    """
 
     def __init__(
         self,
@@ -280,6 +313,16 @@ class Setting(Model[Solution]):
     def make_policy(self, policy: str | TaskPolicy) -> Way:
         """A scheduler from its text, or a function of a TaskView, and how it meets this reality.
 
+        Parameters
+        ----------
+        policy : str or callable
+            A name of SCHEDULERS with parameters, "own.py:function", or a function of a TaskView.
+
+        Returns
+        -------
+        Way
+            What `simulation` takes.
+
         Raises
         ------
         InputError
@@ -304,7 +347,18 @@ class Setting(Model[Solution]):
         return way
 
     def draw(self, seed: int) -> Instance:
-        """The tasks of a seed."""
+        """The tasks of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the tasks; an instance is the same for all.
+
+        Returns
+        -------
+        Instance
+            Tasks and GPUs.
+        """
         return self.source if isinstance(self.source, Instance) else generate(self.source, seed)
 
     def simulation(
@@ -316,21 +370,42 @@ class Setting(Model[Solution]):
         records: bool = True,  # noqa: ARG002, the figures need every task
         listener: Listener | None = None,
     ) -> Trial:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up, and planned ahead if it plans, and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; every record is kept.
+
+        Returns
+        -------
+        Trial
+            Its `close()` answers with the outcome once `env` has run.
+        """
         instance = self.draw(seed) if drawn is None else drawn
         return Trial(instance, policy, Uncertainty(self.noise, self.delay_s, seed), listener)
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters: its own, and those of its Level (tasks,
-        cluster, load, slack).
+        """The setting with other parameters.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Its own, and those of its Level (tasks, cluster, load, slack).
+
+        Returns
+        -------
+        Setting
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
-        own = {name: value for name, value in parameters.items() if name in OF_LEVEL}
         level = LEVELS[self.source] if isinstance(self.source, str) else self.source
-        changed = self
-        if own and isinstance(level, Level):
-            changed = replace(self, source=replace(level, **own))
-            parameters = {name: value for name, value in parameters.items() if name not in own}
-        return super(Setting, changed).varied(**parameters)
+        names = OF_LEVEL if isinstance(level, Level) else ()
+        return self._varied(parameters, "source", level, names)
 
 
 def solve(
@@ -347,7 +422,7 @@ def solve(
     ----------
     instance : Instance
         The tasks and their GPUs.
-    scheduler : str or TaskPolicy
+    scheduler : str or callable
         As of `Setting.make_policy`.
     seed : int
         Of the searches, SEEDED.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
 __all__ = [
     "InputError",
     "check_bool",
+    "check_fields",
     "check_fraction",
     "check_number",
     "check_one_of",
@@ -70,6 +71,12 @@ def check_fraction(name: str, value: object) -> None:
 def check_bool(name: str, value: object) -> None:
     """True or false, not a text or a number."""
     require(isinstance(value, bool), name, value, "true or false")
+
+
+def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+    """One check of several fields of an object."""
+    for name in names:
+        check(name, getattr(given, name), **limits)
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:

@@ -118,8 +118,17 @@ class Model(ABC, Generic[RunT]):
         """
 
     def make_policy(self, policy: Any) -> Any:
-        """A policy from its text ("name", "name:parameter=2", "own.py:function"); a function is
-        passed through.
+        """A policy from its text; a function is passed through.
+
+        Parameters
+        ----------
+        policy : Any
+            "name", "name:parameter=2" or "own.py:function", or a function.
+
+        Returns
+        -------
+        Any
+            What `simulation` takes.
 
         Raises
         ------
@@ -133,11 +142,33 @@ class Model(ABC, Generic[RunT]):
         return self.compared
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:  # noqa: ARG002, most models have luck of their own
-        """Whether seeds differ for these policies, as of `make_policy`."""
+        """Whether seeds differ for these policies.
+
+        Parameters
+        ----------
+        policies : sequence
+            As `make_policy` takes.
+
+        Returns
+        -------
+        bool
+            False where one run is all there is.
+        """
         return self.is_random
 
     def draw(self, seed: int) -> Any:  # noqa: ARG002, most models draw as they go
-        """What the policies that meet on a seed share, drawn once; None where that is nothing."""
+        """What the policies that meet on a seed share, drawn once; None where that is nothing.
+
+        Parameters
+        ----------
+        seed : int
+            Of the runs.
+
+        Returns
+        -------
+        Any
+            Given to `simulation` as drawn.
+        """
         return None
 
     def run(
@@ -149,8 +180,26 @@ class Model(ABC, Generic[RunT]):
         records: bool = True,
         listener: Any = None,
     ) -> RunT:
-        """The run of a policy on a seed; arguments as of `simulation`, but for policy: as
-        of `make_policy`.
+        """The run of a policy on a seed, carried out.
+
+        Parameters
+        ----------
+        policy : Any
+            As `make_policy` takes.
+        seed, drawn, records, listener
+            As of `simulation`.
+
+        Returns
+        -------
+        Run
+            Its `summary()` gives the figures by name.
+
+        Raises
+        ------
+        InputError
+            For a policy that is not allowed.
+        PolicyError
+            If the policy answers what cannot be carried out.
         """
         made = self.make_policy(policy)
         run = self.simulation(made, seed, drawn=drawn, records=records, listener=listener)
@@ -158,26 +207,84 @@ class Model(ABC, Generic[RunT]):
         return run.close()  # type: ignore[no-any-return]
 
     def outcome(self, run: RunT) -> Any:
-        """What a study keeps of a run, as plain values: the figures of its summary."""
+        """What a study keeps of a run, as plain values: the figures of its summary.
+
+        Parameters
+        ----------
+        run : Run
+            As of `run`.
+
+        Returns
+        -------
+        Any
+            Plain values, which `figures` reads.
+        """
         return run.summary()  # type: ignore[attr-defined]
 
     def figures(self, outcome: Any) -> dict[str, Any]:
-        """The figures by name, from what a study has kept of a run."""
+        """The figures by name, from what a study has kept of a run.
+
+        Parameters
+        ----------
+        outcome : Any
+            As of `outcome`.
+
+        Returns
+        -------
+        dict
+            Its keys are among those of `metrics`.
+        """
         return dict(outcome)
 
     def varied(self, **parameters: Any) -> Self:
         """The model with other parameters, for sweeps.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Name -> value, of fields of the model's dataclass.
+
+        Returns
+        -------
+        Model
+            A copy; the model itself stays as it is.
 
         Raises
         ------
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
+        return self._varied(parameters)
+
+    def _varied(
+        self,
+        parameters: Mapping[str, Any],
+        part: str = "",
+        value: Any = None,
+        names: Sequence[str] = (),
+    ) -> Self:
+        """The model with other parameters: its own, and those of a part of it.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Their values by name.
+        part : str
+            Name of the part among the model's own parameters.
+        value : Any
+            The part as it is.
+        names : sequence of str
+            The parameters of the part that may be given.
+        """
         if not is_dataclass(self):
             raise InputError(f"{type(self).__name__} has no parameters that a sweep could vary")
         for name in parameters:
-            check_one_of("parameter", name, [each.name for each in fields(self) if each.init])
-        return replace(self, **parameters)
+            mine = [each.name for each in fields(self) if each.init]
+            check_one_of("parameter", name, [*mine, *names])
+        changed = {name: each for name, each in parameters.items() if name not in names}
+        if own := {name: each for name, each in parameters.items() if name in names}:
+            changed[part] = replace(changed.get(part, value), **own)
+        return replace(self, **changed)
 
 
 def foreign_part(model: Any) -> object | None:

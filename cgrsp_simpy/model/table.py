@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["aligned", "csv_text", "json_text", "or_none", "to_pandas", "write_csv"]
+__all__ = ["aligned", "csv_text", "half", "json_text", "or_none", "to_pandas", "write_csv"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -71,3 +71,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
         for row in rows
     ]
+
+
+def half(metric: str) -> str:
+    """The column with the half widths of the intervals of a metric."""
+    return f"{metric}_half_width_95"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,34 @@ def policy_bars(
     published: Mapping[str, float] | None = None,
     **style: Any,
 ) -> Axes:
-    """A bar a policy with its 95 % interval (thesis Section 5.1.3).
+    """A bar a policy with its 95 % interval.
 
-    metric: a figure of `Run.summary`, such as "miss_pct". published: policy -> value, drawn as
-    hollow marks. style: of the bars.
+    Parameters
+    ----------
+    study : Study
+        As of `cg.compare`.
+    metric : str
+        A figure of the study, such as "miss_pct".
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    published : mapping, optional
+        Policy -> value, drawn as hollow marks.
+    **style : Any
+        Of the bars.
 
-    Raises InputError for an unknown metric, or a published policy that the study does not have.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown metric, or a published policy that the study does not have.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
     policies = study.policies
@@ -48,7 +70,7 @@ def policy_bars(
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None
     marks.bars(ax, policies, values, half_widths, theirs, **style)
     ax.set_xlabel(axis(metric, study))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, by_policy=False)
+    _explain(ax, [study], published, by_policy=False)
     return ax
 
 
@@ -60,24 +82,42 @@ def sweep_lines(
     published: Mapping[str, Mapping[Any, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure over a parameter: a line a policy, with 95 % intervals (thesis Section 5.1.3).
+    """A figure over a parameter: a line a policy, with 95 % intervals.
 
-    metric: a figure of `Run.summary`. over: the parameter, where several vary; the values of the
-    others each have their lines. published: policy -> value of the parameter -> figure, drawn as
-    hollow marks. style: of the lines.
+    Parameters
+    ----------
+    sweep : Sweep
+        As of `cg.sweep`.
+    metric : str
+        A figure of the studies.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    over : str, optional
+        The parameter, where several vary; the values of the others each have their lines.
+    published : mapping, optional
+        Policy -> value of the parameter -> figure, drawn as hollow marks.
+    **style : Any
+        Of the lines.
 
-    Raises InputError for an unknown metric or parameter, none where several vary, or an unknown
-    published policy.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown metric or parameter, none where several vary, or an unknown published policy.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     points = list(sweep)
     varied = list(points[0][0])
     require(len(varied) > 0, "sweep", varied, "over at least one parameter")
-    require(
-        over is not None or len(varied) == 1,
-        "over",
-        over,
-        f"one of the parameters that vary: {', '.join(varied)}",
-    )
+    allowed = f"one of the parameters that vary: {', '.join(varied)}"
+    require(over is not None or len(varied) == 1, "over", over, allowed)
     over = varied[0] if over is None else over
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))
@@ -91,8 +131,7 @@ def sweep_lines(
     marks.lines(ax, x, series, theirs, styles, **style)
     ax.set_xlabel(axis(over))
     ax.set_ylabel(axis(metric, points[0][1]))
-    titles = ", ".join(dict.fromkeys(study.title for _, study in points))
-    _explain(ax, f"{titles}: {replications(len(points[0][1].seeds))}", published)
+    _explain(ax, [study for _, study in points], published)
     return ax
 
 
@@ -102,19 +141,17 @@ def _series(
     """Values and half widths by x, and the look, of each line: one a policy and values of the
     other parameters.
     """
-    known = dict.fromkeys(
-        name for _, study in points for row in study.means().values() for name in row
-    )
+    means_of = [row for _, study in points for row in study.means().values()]
+    known = dict.fromkeys(name for row in means_of for name in row)
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     lines: dict[str, tuple[str, str]] = {}
     for point, study in points:
         others = "".join(f", {name} {value}" for name, value in point.items() if name != over)
         for policy, mean, half_width in zip(study.policies, *found(study, metric, known)):
             lines[policy + others] = (policy, others)
-            means, half_widths = series.setdefault(
-                policy + others, (np.full(len(x), np.nan), np.full(len(x), np.nan))
-            )
-            means[x.index(point[over])], half_widths[x.index(point[over])] = mean, half_width
+            unknown, at = (np.full(len(x), np.nan), np.full(len(x), np.nan)), x.index(point[over])
+            means, half_widths = series.setdefault(policy + others, unknown)
+            means[at], half_widths[at] = mean, half_width
     policies, rest = (list(dict.fromkeys(column)) for column in zip(*lines.values()))
     by_policy = dict(zip(policies, looks(policies)))
     styles = [by_policy[policy] for policy, _ in lines.values()]
@@ -134,13 +171,31 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures, with 95 % intervals, and the Pareto front of
-    what none beats.
+    """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none
+    beats.
 
-    x, y: figures of `Run.summary`. published: policy -> its x and y, drawn as hollow marks. style:
-    of the points.
+    Parameters
+    ----------
+    study : Study
+        As of `cg.compare`.
+    x, y : str
+        Figures of the study.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    published : mapping, optional
+        Policy -> its x and y, drawn as hollow marks.
+    **style : Any
+        Of the points.
 
-    Raises InputError for an unknown figure, or a published policy that the study does not have.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown figure, or a published policy that the study does not have.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies
@@ -153,13 +208,13 @@ def pareto(
     marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
     ax.set_xlabel(axis(x, study))
     ax.set_ylabel(axis(y, study))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, front=True)
+    _explain(ax, [study], published, front=True)
     return ax
 
 
 def _explain(
     ax: Axes,
-    title: str,
+    studies: Sequence[Study],
     published: Mapping[str, Any] | None,
     by_policy: bool = True,
     front: bool = False,
@@ -170,4 +225,5 @@ def _explain(
     """
     handles = [marks.published(next(iter(published)) if by_policy else None)] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
-    marks.legend_above(ax, handles, title)
+    titles = ", ".join(dict.fromkeys(study.title for study in studies))
+    marks.legend_above(ax, handles, f"{titles}: {replications(len(studies[0].seeds))}")

@@ -43,9 +43,7 @@ __all__ = [
     "ink",
     "ink_on",
     "kind_colours",
-    "line_of",
     "looks",
-    "marker_of",
     "phase_greys",
     "styled",
 ]
@@ -186,7 +184,21 @@ def styled(name: str) -> AbstractContextManager[None]:
     are as before.
 
     An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
-    Raises InputError for another name.
+
+    Parameters
+    ----------
+    name : str
+        A key of STYLE: "print" or "lecture".
+
+    Returns
+    -------
+    AbstractContextManager
+        For a `with` statement.
+
+    Raises
+    ------
+    InputError
+        For another name.
     """
     check_one_of("style", name, STYLE)
     return rc_context(cast(Any, STYLE[name]))
@@ -195,16 +207,6 @@ def styled(name: str) -> AbstractContextManager[None]:
 def colour_of(policy: str) -> str | None:
     """The colour of a policy by its name without parameters; None for a user's own."""
     return look.colour if (look := LOOKS.get(_base(policy))) else None
-
-
-def marker_of(policy: str) -> str | None:
-    """The marker of a policy by its name without parameters; None for a user's own."""
-    return look.marker if (look := LOOKS.get(_base(policy))) else None
-
-
-def line_of(policy: str) -> LineStyle | None:
-    """The line style of a policy by its name without parameters; None for a user's own."""
-    return look.line if (look := LOOKS.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:

@@ -16,6 +16,7 @@ import numpy as np
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
@@ -46,15 +47,29 @@ STATUS_NAMES = [status.name.title() for status in Status]
 
 
 class JobRecord(NamedTuple):
-    """A job, and what happened to it. Times in seconds from the start of the run.
-
-    job, submit_s, ..., deadline_class: as in Job. slot, gpu: index of the slot and of its type
-    among the scenario's `gpus` (of a job on several slots, the first; `Run.claims` has all).
-    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
-    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+    """A job, and what happened to it; times in seconds from the start of the run.
 
     Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and status the
     last, delay_s and service_s (lost execution and checkpoints included) those of all its stays.
+
+    Attributes
+    ----------
+    job, submit_s, deadline_s, complexity, tight, gpus, weight, deadline_class
+        As in Job (its id is `job`).
+    dispatch_s, start_s, finish_s : float
+        When it was given slots, began to execute, and completed.
+    slot : int
+        Index of the slot (of a job on several, the first; `Run.claims` has all).
+    gpu : int
+        Index of the slot's type among the scenario's `gpus`.
+    status : int
+        The stock status met at dispatch: 0 High, 1 Medium, 2 Low.
+    delay_s : float
+        Realised provisioning delay (thesis Eq. 3.2).
+    service_s : float
+        Realised execution time (thesis Eq. 3.12).
+    cost_usd : float
+        Execution seconds x price per second (thesis Eq. 3.11), USD.
     """
 
     job: int
@@ -362,13 +377,24 @@ class Recorder:
         return self._kept
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(ShownRun):
     """One simulated run.
 
-    scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s:
-    by slot, the seconds in which it was held, for provisioning or execution. decisions: how often
-    the policy was asked.
+    Attributes
+    ----------
+    scenario : Scenario
+        What was run.
+    policy : str
+        Its name.
+    seed : int
+        Of all random numbers.
+    totals : Totals
+        Sums over all jobs.
+    slot_held_s : tuple of float
+        By slot, the seconds in which it was held, for provisioning or execution.
+    decisions : int
+        How often the policy was asked.
     """
 
     scenario: Scenario
@@ -382,6 +408,11 @@ class Run:
     _claims: list[tuple[int, int, float, str, float, float]] | None = field(
         default=None, repr=False
     )
+
+    @property
+    def title(self) -> str:
+        """The scenario, the policy and the seed."""
+        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
 
     @cached_property
     def jobs(self) -> np.ndarray:
@@ -457,7 +488,20 @@ class Run:
     def kinds(self, by: str) -> dict[int, str]:
         """The kinds of the jobs, by their ids.
 
-        by: complexity, class (of the deadline) or status (the stock met at dispatch).
+        Parameters
+        ----------
+        by : str
+            "complexity", "class" (of the deadline) or "status" (the stock met at dispatch).
+
+        Returns
+        -------
+        dict
+            Job -> kind in words.
+
+        Raises
+        ------
+        InputError
+            For another name.
         """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
@@ -505,30 +549,36 @@ class Run:
         return getattr(self.scenario.workload, "tags", Tags())
 
     def by(self, tag: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a log's column: a row for each, in the order
-        of the alphabet.
+        """The figures of the jobs of each value of a log's column.
 
-        by, value: the column and its value. The figures are those of `summary`, but for makespan_h.
-        jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last completion of
-        the run) add up to those of the run.
+        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last
+        completion of the run) add up to those of the run.
 
-        Raises InputError for a column that the log does not have.
+        Parameters
+        ----------
+        tag : str
+            The column's name.
+
+        Returns
+        -------
+        list of dict
+            A row for each value, in the order of the alphabet: by, value (the column and its
+            value), and the figures of `summary`, but for makespan_h.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
         """
         capacity_s = len(self.slot_held_s) * self.totals.end_s
-        rows = []
-        for value, chosen in self.tags.groups(tag).items():
+
+        def of_jobs(chosen: np.ndarray) -> dict[str, float]:
             sums = Totals.of(self.scenario.workload.classes, self.scenario.terms.columns)
             if (records := self.jobs[chosen[self.jobs["job"]]]).size:
                 sums.add({name: records[name] for name in records.dtype.names})
-            rows.append(
-                {
-                    "by": tag,
-                    "value": value,
-                    **figures(sums, int(chosen.sum()), capacity_s),
-                    **sums.more,
-                }
-            )
-        return rows
+            return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
+
+        return self.tags.report(tag, of_jobs)
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""
@@ -557,7 +607,13 @@ class Run:
         return rows
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the records to a CSV file, one row a job."""
+        """Write the records to a CSV file, one row a job.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+        """
         write_csv(path, self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:

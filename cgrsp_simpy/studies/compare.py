@@ -4,6 +4,7 @@ the first policy.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from cgrsp_simpy.studies.replicate import (
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "by_column", "compare"]
 
 MOST_SEEDS = 10_000  # where the search for a precision ends
 
@@ -42,17 +43,36 @@ def compare(
     """Run each policy on each seed; every policy meets the same jobs with the same luck (common
     random numbers).
 
-    policies: as in `simulate`; the first is the one that the others are tested against. seeds:
-    whole numbers >= 0.
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
-    out: a results directory, from which the same call resumes; policies and parts of the scenario
-    that are one's own are told by their code and values. precision: relative half width, of the
-    model's chief figure (the wait) or by figure ({"miss_pct": 0.1}): seeds are added until every
-    policy's 95 % interval is that narrow.
+    A run that raises an exception becomes a row with the key "error".
 
-    A run that raises an exception becomes a row with the key "error". Raises InputError
-    for a policy or seed that is not allowed, or another study's directory; WorkerError if
-    the executor dies.
+    Parameters
+    ----------
+    scenario : Model
+        Of any module, as in `simulate`.
+    policies : sequence
+        As in `simulate`; the first is the one that the others are tested against.
+    seeds : iterable of int
+        Whole numbers >= 0, each once.
+    executor : Executor or int, optional
+        None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    out : str or Path, optional
+        A results directory, from which the same call resumes; policies and parts of the scenario
+        that are one's own are told by their code and values.
+    precision : float or mapping, optional
+        Relative half width, > 0, of the model's chief figure (the wait) or by figure ({"miss_pct":
+        0.1}): seeds are added until every policy's 95 % interval is that narrow.
+
+    Returns
+    -------
+    Comparison
+        Its rows, means, tests and table.
+
+    Raises
+    ------
+    InputError
+        For a policy, seed or precision that is not allowed, or another study's directory.
+    WorkerError
+        If the executor dies.
     """
     named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
@@ -123,11 +143,17 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     return max(0, need - have)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
-    rows: one dict a policy and seed, with the keys policy, seed and those of `Run.summary`.
+    Its rows are dicts, one a policy and seed, with the keys policy, seed and those of the run's
+    summary.
+
+    Attributes
+    ----------
+    scenario : Model
+        What was compared on.
     """
 
     scenario: Model[Any] = field(repr=False)
@@ -138,6 +164,11 @@ class Comparison(Study):
     def title(self) -> str:
         """The scenario's name."""
         return self.scenario.name
+
+    @property
+    def noun(self) -> str:
+        """What the scenario calls a policy."""
+        return self.scenario.noun
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -155,6 +186,65 @@ class Comparison(Study):
         return self.scenario.tested
 
     def run(self, policy: str, seed: int) -> Any:
-        """The run behind a row, with its per-job records: simulated again, equal to the bit."""
+        """The run behind a row, with its per-job records: simulated again, equal to the bit.
+
+        Parameters
+        ----------
+        policy : str
+            As it is called in the table.
+        seed : int
+            Any, not only of the study's.
+
+        Returns
+        -------
+        Any
+            Of the scenario's module, as from `simulate`.
+
+        Raises
+        ------
+        InputError
+            For an unknown policy.
+        """
         check_one_of("policy", policy, self._named)
         return simulate(self.scenario, self._named[policy], seed)
+
+    def by(self, column: str) -> list[Row]:
+        """The figures by the values of a column of the scenario's log, such as a customer.
+
+        Simulates again, for the records of the jobs.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+
+        Returns
+        -------
+        list of dict
+            A row a value and policy: by, value, policy, and means over the seeds of the figures
+            of a run's `by`.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have, or jobs that are not of a log.
+        """
+        return by_column(self.scenario, self._named, self.seeds, column)
+
+
+def by_column(
+    scenario: Model[Any], named: Mapping[str, Any], seeds: Iterable[int], column: str
+) -> list[Row]:
+    """The rows of `Comparison.by`, of policies by their labels."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for (label, policy), seed in itertools.product(named.items(), seeds):
+        for row in simulate(scenario, policy, seed).by(column):
+            found.setdefault((row.pop("value"), label), []).append(row)
+    return [
+        {"by": column, "value": value, "policy": label, **_means(rows)}
+        for (value, label), rows in sorted(found.items(), key=lambda each: each[0])
+    ]
+
+
+def _means(rows: Sequence[Row]) -> Row:
+    return {name: mean([row[name] for row in rows]).mean for name in rows[0] if name != "by"}

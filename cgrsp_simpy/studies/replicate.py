@@ -10,12 +10,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tqdm import tqdm
-
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
 from cgrsp_simpy.model.model import Model, RunT, foreign_part
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
 
@@ -78,11 +77,27 @@ def simulate(
 
 
 def step_through(scenario: Model[Any], policy: Any, seed: int = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places
-    and future events.
+    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and
+    future events.
 
-    Parameters and errors are those of `simulate`. `print(step)` prints the event and the state
-    that it leaves.
+    `print(step)` prints the event and the state that it leaves.
+
+    Parameters
+    ----------
+    scenario, policy, seed
+        As of `simulate`.
+
+    Yields
+    ------
+    Step
+        The state right after an event.
+
+    Raises
+    ------
+    InputError
+        For a policy or seed that is not allowed.
+    PolicyError
+        If the policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
     made = checked_model(scenario).make_policy(policy)
@@ -196,7 +211,7 @@ def carried_out(
     not made again.
 
     shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for
-    the progress bar, which shows on a terminal only.
+    the progress bar, which shows on a terminal or in a notebook.
     """
     first = store.take_numbers(len(tasks)) if store else 0
     found = (
@@ -205,9 +220,7 @@ def carried_out(
         else {}
     )
     done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
-    with tqdm(
-        total=sum(jobs), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False
-    ) as bar:
+    with progress(total=sum(jobs), unit=" jobs", unit_scale=True) as bar:
         bar.update(sum(jobs[number] for number in done))
         left = {number: task for number, task in enumerate(tasks) if number not in done}
         try:

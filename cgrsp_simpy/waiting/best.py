@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
 from cgrsp_simpy.waiting.outcome import Outcome
@@ -22,13 +22,30 @@ __all__ = ["best_number"]
 
 
 def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
-    """The outcome of the best number of fixed machines, 0 among them unless no job may go
-    on demand (ajw).
+    """The outcome of the best number of fixed machines, 0 among them unless no job may go on demand
+    (ajw).
 
-    case: its machines name the kind. by: as of `formulas.optimum`. Numbers are tried up to that
-    with which no job waits, or until the machines alone, paid only until all jobs can have ended,
-    cost more than the best number. Raises InputError for a fixed price of 0, of which no number is
-    the best, and for jobs without any work.
+    Numbers are tried up to that with which no job waits, or until the machines alone, paid only
+    until all jobs can have ended, cost more than the best number.
+
+    Parameters
+    ----------
+    case : Case
+        Its machines name the kind.
+    by : str
+        "price", "opportunity" or "total", as of `optimum`.
+    seed : int
+        Of the jobs.
+
+    Returns
+    -------
+    Outcome
+        Of the case with that number of machines.
+
+    Raises
+    ------
+    InputError
+        For a fixed price of 0, of which no number is the best, and for jobs without any work.
     """
     check_one_of("objective", by, OBJECTIVES)
     require(
@@ -43,13 +60,7 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
     machine = (
         case.prices.fixed * case.varied(machines=1).fixed_per_h / none.outcome.summary()["load"]
     )
-    for number in tqdm(
-        range(1, _most_at_once(none.outcome.jobs) + 1),
-        unit=" numbers",
-        delay=1,
-        disable=None,
-        leave=False,
-    ):
+    for number in progress(range(1, _most_at_once(none.outcome.jobs) + 1), unit=" numbers"):
         if tried and number * machine > _limit(tried, by):
             break
         tried.append(_try(case, number, by, seed))

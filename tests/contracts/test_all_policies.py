@@ -291,6 +291,7 @@ def test_a_job_may_need_the_whole_fleet(policy):
 # ---- workers ----
 
 
+@pytest.mark.slow
 def test_rows_do_not_depend_on_the_workers(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)  # several tasks
     scenario, policies, seeds = (

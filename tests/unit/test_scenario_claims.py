@@ -1,6 +1,7 @@
 """What the first lines of scenarios/ say is so with other seeds than theirs: pytest -m long."""
 
 import re
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -91,6 +92,23 @@ def test_deadline_week_tardiness_is_a_sixth(seed):
 
 
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
+def test_a_logs_hours_spare_it_scarce_stock_until_its_peaks_queue():
+    rates_of_a_log = script("rates_of_a_log")
+    log = cg.trace(LOG, format="gentd26", window=rates_of_a_log.WINDOW)
+    rates = cg.arrival_rates(log.workload)
+    even = replace(rates, per_h=[sum(rates.per_h[0]) / 24] * 24)
+
+    def wait(each, times):
+        day = rates_of_a_log.day(log, each, times)
+        return cg.compare(day, ["cadr"], range(6000, 6020)).means()["cadr"]["wait_min"]
+
+    own, spread = wait(rates, 1), wait(even, 1)
+    assert own.mean == pytest.approx(11, abs=2)
+    assert spread.mean == pytest.approx(30, abs=4)
+    assert own.high < spread.low
+    assert wait(rates, 4).low > wait(even, 4).high
+
+
 def test_real_log_waits_eleven_minutes_by_low_stock():
     log = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-22")
     runs = [cg.simulate(log, "fifo", seed) for seed in range(6000, 6040)]

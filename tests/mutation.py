@@ -1,0 +1,279 @@
+"""Do the quick tests notice a changed program? Change it in many small ways, and see.
+
+    python -m tests.mutation --sample 200
+
+draws changes by a seed, the same number in each room of the package, makes each in a copy of the
+project and runs the quick tests on it, those of the changed file's room first, up to the first
+that fails. It prints what was caught by room, and each change that no test noticed; exit status 1
+where a room falls below its floor. Drawings and pages are left out: their numbers are sizes and
+places on paper. Changes that cannot alter any result stand in EQUAL, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "cgrsp_simpy"
+FLOORS = {  # share of the changes that the quick tests must notice
+    "engine": 0.98,
+    "rental/policies": 0.98,
+    "rental": 0.95,
+    "waiting": 0.95,
+    "cluster": 0.95,
+    "dag": 0.95,
+    "hgsp": 0.95,
+    "analysis": 0.95,
+    "studies": 0.95,
+}
+DRAWN = ("figures.py", "panels.py", "page.py")
+COPIED = ("cgrsp_simpy", "tests", "scenarios", "figures", "README.md", "pyproject.toml")
+FILES = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE")
+EQUAL: dict[tuple[str, str], str] = {}
+"""(file, changed line) of changes that alter no result: why."""
+OTHER = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "/"),
+    ast.Mod: ("%", "*"),
+    ast.Pow: ("**", "*"),
+    ast.And: ("and", "or"),
+    ast.Or: ("or", "and"),
+}
+
+
+class Change(NamedTuple):
+    """One change of a file: the text from `start` up to `stop` becomes `new`."""
+
+    path: Path
+    start: int
+    stop: int
+    new: str
+
+    def made(self) -> str:
+        """The file's text with the change."""
+        text = self.path.read_text(encoding="utf-8")
+        return text[: self.start] + self.new + text[self.stop :]
+
+    def lines(self) -> tuple[int, str, str]:
+        """Number of the line that changes, the line before, and after."""
+        number = self.path.read_text(encoding="utf-8")[: self.start].count("\n")
+        before = self.path.read_text(encoding="utf-8").splitlines()[number]
+        return number + 1, before.strip(), self.made().splitlines()[number].strip()
+
+    def __str__(self) -> str:
+        number, before, after = self.lines()
+        return f"{self.path.relative_to(ROOT)}:{number}\n    - {before}\n    + {after}"
+
+
+# ---- which changes there are ----
+
+
+def changes(path: Path) -> list[Change]:
+    """Every change of a file that the sampler can draw, in the order of the text."""
+    text = path.read_text(encoding="utf-8")
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def place(line: int, column: int) -> int:
+        row = text[starts[line - 1] : starts[line]]
+        return starts[line - 1] + len(row.encode()[:column].decode())
+
+    def between(left: ast.expr, right: ast.expr, kind: type) -> tuple[int, int, str]:
+        old, new = OTHER[kind]
+        first = place(left.end_lineno or 0, left.end_col_offset or 0)
+        at = text.index(old, first, place(right.lineno, right.col_offset))
+        return at, at + len(old), new
+
+    found = []
+    for node in code_of(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            pairs = zip(sides, sides[1:], node.ops, strict=False)
+            found += [between(left, right, type(op)) for left, right, op in pairs]
+        elif isinstance(node, ast.BinOp) and type(node.op) in OTHER:
+            found.append(between(node.left, node.right, type(node.op)))
+        elif isinstance(node, ast.BoolOp):
+            found.append(between(node.values[0], node.values[1], type(node.op)))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+            first = place(node.lineno, node.col_offset)
+            found.append((first, place(node.operand.lineno, node.operand.col_offset), ""))
+        else:
+            new = replaced(node)
+            if new is not None:
+                ends = (
+                    place(node.lineno, node.col_offset),
+                    place(node.end_lineno, node.end_col_offset),
+                )
+                found.append((*ends, new))
+    return [Change(path, *each) for each in sorted(found)]
+
+
+def code_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree that run: not annotations, and not what type checkers alone read.
+
+    What stands within the text of an f-string is left out: Python 3.11 does not say where it is.
+    """
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns"):
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if not isinstance(node, ast.AST) or for_types(node) or isinstance(node, ast.JoinedStr):
+                continue
+            yield node
+            yield from code_of(node)
+
+
+def for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def replaced(node: ast.AST) -> str | None:
+    """Another number, a call that is not made, or the other end of a loop; None: nothing else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return str(not node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return str(node.value + 1)
+    if isinstance(node, ast.Constant) and isinstance(node.value, float):
+        return repr(node.value * 1.1 if node.value else 1.0)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return "pass"
+    if isinstance(node, ast.Break | ast.Continue):
+        return "continue" if isinstance(node, ast.Break) else "break"
+    return None
+
+
+def files_of(room: str) -> list[Path]:
+    """The files of a room whose numbers are not those of a drawing."""
+    paths = (PACKAGE / room).glob("*.py")
+    return sorted(path for path in paths if path.name not in (*DRAWN, "__init__.py"))
+
+
+def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change]]:
+    """The same number of changes from each room, drawn by a seed; at least `sample` in all."""
+    each = -(-sample // len(rooms))
+    found = {}
+    for room in rooms:
+        rng = np.random.default_rng([seed, list(FLOORS).index(room)])
+        every = [change for path in files_of(room) for change in changes(path)]
+        chosen = rng.choice(len(every), size=min(each, len(every)), replace=False)
+        found[room] = [every[index] for index in sorted(chosen)]
+    return found
+
+
+# ---- whether the tests notice ----
+
+
+def tests_first(path: Path) -> list[str]:
+    """The test files: those that name the changed file's module first, then its room's."""
+
+    def distance(test: Path) -> tuple[bool, bool, bool]:
+        text = test.read_text(encoding="utf-8")
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        room = path.parent.name
+        return module not in text, room not in test.name, f"cgrsp_simpy.{room}" not in text
+
+    tests = sorted((ROOT / "tests").glob("*/test_*.py"))
+    return [str(test.relative_to(ROOT)) for test in sorted(tests, key=distance)]
+
+
+def copy_of_project(folder: Path) -> Path:
+    """A copy of what the tests read."""
+    for name in COPIED:
+        source = ROOT / name
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, folder / name)
+    for name in FILES:
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def fails(folder: Path, tests: Sequence[str], limit_s: float) -> bool:
+    """Whether a quick test fails in a copy of the project, or the tests do not end."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    paths = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ended = subprocess.run(
+            command, cwd=folder, env=paths, capture_output=True, timeout=limit_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return ended.returncode != 0
+
+
+def caught(change: Change, folders: Queue[Path], limit_s: float) -> bool:
+    """Whether the quick tests notice a change."""
+    folder = folders.get()
+    changed = folder / change.path.relative_to(ROOT)
+    changed.write_text(change.made(), encoding="utf-8")
+    try:
+        return fails(folder, tests_first(change.path), limit_s)
+    finally:
+        shutil.copy(change.path, changed)
+        folders.put(folder)
+
+
+def main() -> int:
+    """Draw changes, run the tests on each, print what they noticed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--sample", type=int, default=200, help="changes, over all rooms")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", default=",".join(FLOORS), help="names, with commas")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", type=float, default=1200, help="seconds a change")
+    options = parser.parse_args()
+    sample = drawn(options.sample, options.seed, options.rooms.split(","))
+    below = False
+    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(options.workers) as pool:
+        folders: Queue[Path] = Queue()
+        for number in range(options.workers):
+            (Path(made) / str(number)).mkdir()
+            folders.put(copy_of_project(Path(made) / str(number)))
+        if fails(Path(made) / "0", [], options.limit):
+            sys.exit("the quick tests fail without any change, in a copy of the project")
+        for room, some in sample.items():
+            noticed = list(pool.map(lambda each: caught(each, folders, options.limit), some))
+            missed = [change for change, seen in zip(some, noticed, strict=True) if not seen]
+            told = [change for change in missed if key_of(change) not in EQUAL]
+            share = 1 - len(told) / len(some)
+            below |= share < FLOORS[room]
+            print(f"{room}: {share:.1%} of {len(some)}; floor {FLOORS[room]:.0%}", flush=True)
+            for change in missed:
+                print(f"  {change}\n    {EQUAL.get(key_of(change), 'no test notices')}", flush=True)
+    return int(below)
+
+
+def key_of(change: Change) -> tuple[str, str]:
+    _, _, after = change.lines()
+    return str(change.path.relative_to(PACKAGE)), after
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""Numbers that the papers print, beside the places that hold them; and every other number that a
+user does not give: `python tests/pins/test_constants.py` writes those anew.
+"""
+
+import importlib
+import inspect
+import json
+import pkgutil
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cluster.metrics import STARVED_S
+from cgrsp_simpy.cluster.mix import Mix
+from cgrsp_simpy.dag import generate as dag_generate
+from cgrsp_simpy.dag import network
+from cgrsp_simpy.hgsp import llm_policies, llm_requests, sagreedy
+from cgrsp_simpy.rental import workload
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.policies import classic, rules
+from cgrsp_simpy.rental.policies.rolling_horizon import (
+    COST_WEIGHT,
+    MISS_WEIGHT,
+    QOS_WEIGHT,
+    WAIT_WEIGHT,
+)
+from cgrsp_simpy.thesis import findings, verdict
+from cgrsp_simpy.waiting import figure_data as waiting_figures
+from cgrsp_simpy.waiting.machines import Prices
+
+DEFAULTS = Path(__file__).with_name("constants.json")
+ROOMS = ("engine", "rental", "waiting", "cluster", "dag", "hgsp", "analysis", "studies")
+DRAWN = ("figures", "panels", "figure_data", "page")
+
+
+def default(function, name):
+    return inspect.signature(function).parameters[name].default
+
+
+def of(registry, policy):
+    return partial(default, registry[policy])
+
+
+THESIS = {  # papers/thesis.txt, read as calibration.md says
+    "prices, USD/h, Table 4.1": (
+        [gpu.price_usd_per_h for gpu in cg.THESIS_GPUS],
+        [0.46, 0.27, 0.25, 0.25],
+    ),
+    "mean times, s, Table 4.1": (
+        [gpu.mean_execution_s for gpu in cg.THESIS_GPUS],
+        [(59.7, 70.2, 100.9), (60.9, 69.7, 99.6), (62.2, 71.2, 88.7), (60.0, 68.7, 98.2)],
+    ),
+    "beta, Section 5.1.1": (
+        [gpu.high_stock_probability for gpu in cg.THESIS_GPUS],
+        [0.50, 0.65, 0.70, 0.75],
+    ),
+    "caps and factor of Eq. 3.1": (
+        [cg.Market().high_cap, cg.Market().medium_factor, cg.Market().medium_cap],
+        [0.95, 1.5, 0.90],
+    ),
+    "delays, s, Eq. 3.2": (cg.Market().delay_s, ((0, 10), (30, 120), (600, 7200))),
+    "multipliers, Section 3.2": (
+        sorted(multiplier for _, multiplier in cg.CLOCKS["printed"].bands),
+        [0.5, 0.9, 1.0, 1.3],
+    ),
+    "calibrated hours": (
+        (cg.CLOCKS["calibrated"].bands, cg.CLOCKS["calibrated"].start_h),
+        (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), 8),
+    ),
+    "days, Section 5.1.1": (
+        workload.DAYS,
+        {"quiet": (0.0008, 6), "normal": (0.002, 100), "hectic": (0.1, 950), "surge": (0.02, 730)},
+    ),
+    "complexity, Section 4.4": (workload.COMPLEXITY_MIX, (0.4, 0.4, 0.2)),
+    "sigma, Remark 1": (cg.Service().sigma, (0.04, 0.11, 0.23)),
+    "tight share": (DeadlineClasses().tight_fraction, 0.2),
+    "windows, s": (
+        (DeadlineClasses().tight_window_s, DeadlineClasses().loose_window_s),
+        (3600, 28_800),
+    ),
+    "w_c, Eq. 4.1": (
+        [of(cg.POLICIES, name)("cost_weight") for name in ("spt", "spt-rescue")],
+        [0.3, 0.3],
+    ),
+    "sp(s), Eq. 4.1": (rules.STOCK_PENALTY, (0.0, 0.2, 1.0)),
+    "sigma(s), Section 4.5.4": (classic.STOCK_FACTOR, (1.0, 1.05, 1.15)),
+    "alpha of Balanced": (of(cg.POLICIES, "balanced")("alpha"), 0.8),
+    "theta of SPT+Rescue, s": (of(cg.POLICIES, "spt-rescue")("threshold_s"), 600),
+    "theta, P and widened theta of Adaptive": (
+        [of(cg.POLICIES, "adaptive")(name) for name in ("threshold_s", "pressure", "wide_s")],
+        [600, 10, 28_800],
+    ),
+    "reserve and gate of RH": (
+        [of(cg.POLICIES, "rh")(name) for name in ("reserve", "gate")],
+        [1, 0.95],
+    ),
+    "weights of RH": (
+        [QOS_WEIGHT, COST_WEIGHT, WAIT_WEIGHT, MISS_WEIGHT],
+        [0.5, 0.5, 1, 10],
+    ),
+    "CR* of CADR": (
+        [of(cg.POLICIES, name)("critical_ratio") for name in ("cadr", "cadr-oo")],
+        [3, 3],
+    ),
+    "mix of days, Phase 4": (
+        cg.THESIS_MIX,
+        {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10},
+    ),
+    "t* of 30 seeds, Section 5.1.3": (verdict.LIMIT, 2.045),
+    "large |d|, Section 5.1.3": (findings.LARGE, 0.8),
+}
+HGSP = {  # papers/hgsp.txt
+    "T, alpha, K of SAGreedy, Section IV.A": (
+        [sagreedy.INITIAL, sagreedy.COOLING, sagreedy.ITERATIONS],
+        [1000, 0.95, 100],
+    ),
+    "priority ratio, Eq. 15": ((sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO), (0.1, 0.8)),
+    "small cluster, Section IV": (
+        [(gpu.name, gpu.memory_gb, gpu.speed) for gpu in cg.hgsp.CLUSTERS["small"]],
+        [("A100", 80, 57.0), ("A30", 24, 30.0), ("L40", 48, 55.5)],
+    ),
+    "sizes of the clusters": (
+        {name: len(gpus) for name, gpus in cg.hgsp.CLUSTERS.items()},
+        {"small": 3, "medium": 6, "large": 9},
+    ),
+    "tasks of the levels": (
+        {name: level.tasks for name, level in cg.hgsp.LEVELS.items()},
+        {"tasks1": 1000, "tasks2": 2000, "tasks3": 1000, "tasks4": 2000},
+    ),
+    "step, s, Section VI.D": (llm_policies.STEP_S, 0.01),
+    "model, GB, Section VI.C": (llm_requests.QWEN3.memory_gb, 30),
+}
+WAITING = {  # papers/waiting-policies.txt
+    "prices, cents/h": ((Prices().on_demand, Prices().fixed), (9.6, 3.84)),
+    "short jobs, s": (of(cg.waiting.POLICIES, "ljw")("short_s"), 180),
+    "jobs per second of the log": (waiting_figures.CLUSTER_RATE_PER_S, 0.4527),
+}
+CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
+    "HPS": (
+        [
+            of(cg.cluster.SCHEDULERS, "hps")(name)
+            for name in ("aging_threshold_s", "aging_boost", "max_wait_s")
+        ],
+        [300, 2, 1800],
+    ),
+    "PBS": (
+        [
+            of(cg.cluster.SCHEDULERS, "pbs")(name)
+            for name in ("threshold", "small_gpus", "medium_s", "tolerance")
+        ],
+        [0.1, 2, 3600, 0.2],
+    ),
+    "SBS": (
+        [of(cg.cluster.SCHEDULERS, "sbs")(name) for name in ("capacity", "least_similarity")],
+        [8, 0.8],
+    ),
+    "kinds, Section IV.A": (Mix().kind_shares, (0.5, 0.3, 0.2)),
+    "widths, Section IV.A": (Mix().gpu_shares, (0.35, 0.25, 0.20, 0.15, 0.05)),
+    "durations, Section IV.A": (
+        (Mix().limits_s, Mix().duration_shares),
+        ((1800, 7200, 28_800), (0.40, 0.35, 0.20, 0.05)),
+    ),
+    "starving, s, Section IV.C": (STARVED_S, 1800),
+}
+DAG = {  # papers/worl-rtgs.txt, notes.md
+    "whales, iterations, b": (
+        [of(cg.dag.SCHEDULERS, "worl-rtgs")(name) for name in ("whales", "iterations", "b")],
+        [10, 300, 1],
+    ),
+    "gamma": (of(cg.dag.SCHEDULERS, "worl-rtgs")("gamma"), 0.97),
+    "episodes": (of(cg.dag.SCHEDULERS, "ddqn")("episodes"), 1000),
+    "hidden layers": (network.HIDDEN, (128, 64)),
+    "times, s, Section 4.2 and 5.6": (
+        dag_generate.TIMES_S,
+        {"small": (10, 2), "medium": (20, 4), "large": (30, 6), "short": (2, 1)},
+    ),
+}
+PRINTED = {
+    f"{paper}: {name}": pair
+    for paper, some in (
+        ("thesis", THESIS),
+        ("hgsp", HGSP),
+        ("waiting", WAITING),
+        ("cluster", CLUSTER),
+        ("dag", DAG),
+    )
+    for name, pair in some.items()
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_a_paper_prints(name):
+    found, printed = PRINTED[name]
+    assert found == printed
+
+
+# ---- every other number ----
+
+
+def plain(value):
+    """Whether a number, or a list of numbers, stands there."""
+    if isinstance(value, tuple | list):
+        return bool(value) and all(map(plain, value))
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def owned(module):
+    """Names of numbers, and of defaults of public functions and classes, that a module defines."""
+    for name, value in vars(module).items():
+        if name.strip("_").isupper():
+            yield name, value
+        if getattr(value, "__module__", "") != module.__name__ or name.startswith("_"):
+            continue
+        if inspect.isfunction(value):
+            for each, parameter in inspect.signature(value).parameters.items():
+                yield f"{name}.{each}", parameter.default
+        elif is_dataclass(value) and inspect.isclass(value):
+            for field in fields(value):
+                yield f"{name}.{field.name}", field.default
+
+
+def all_defaults():
+    found = {}
+    for room in ROOMS:
+        package = importlib.import_module(f"cgrsp_simpy.{room}")
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if info.name.rpartition(".")[2] not in DRAWN:
+                for name, value in owned(importlib.import_module(info.name)):
+                    if plain(value):
+                        told = f"{info.name.partition('.')[2]}: {name}"
+                        found[told] = json.loads(json.dumps(value))
+    return dict(sorted(found.items()))
+
+
+def test_every_other_number_is_the_pinned_one():
+    pinned, found = json.loads(DEFAULTS.read_text(encoding="utf-8")), all_defaults()
+    now = {name: value for name, value in found.items() if pinned.get(name) != value}
+    before = {name: value for name, value in pinned.items() if found.get(name) != value}
+    assert now == before, "if it is meant, run python tests/pins/test_constants.py"
+
+
+if __name__ == "__main__":
+    DEFAULTS.write_text(json.dumps(all_defaults(), indent=0) + "\n", encoding="utf-8")

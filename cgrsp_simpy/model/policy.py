@@ -38,6 +38,11 @@ class Suspend(NamedTuple):
 
     The policy is asked again in the same instant, when the places are free. A job cannot be
     suspended in the instant of its dispatch.
+
+    Attributes
+    ----------
+    job : Any
+        A job that holds places.
     """
 
     job: Any

@@ -320,7 +320,23 @@ class Scenario(Model[Run]):
         return changed
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it."""
+        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it.
+
+        Parameters
+        ----------
+        policy : str or Policy
+            A text, or a function of a view.
+
+        Returns
+        -------
+        Policy
+            The policy.
+
+        Raises
+        ------
+        InputError
+            For a text that names none, and where the terms allow no suspension.
+        """
         made = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(made, "suspends", False) and not self.terms.suspension
@@ -544,7 +560,7 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
-    slots, free_types, clock, terms
+    terms : Terms, optional
         As in `day`.
 
     Returns

@@ -141,14 +141,36 @@ class Terms:
         object.__setattr__(self, "preemption", listed)
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """The rate at which instances of a type are taken back, in each hour of the day."""
+        """The rate per hour at which instances of a type are taken back.
+
+        Parameters
+        ----------
+        gpu : str
+            Name of the type.
+
+        Returns
+        -------
+        tuple of 24 floats
+            One an hour of the day, from midnight on.
+        """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
 
     def check_against(self, gpus: Iterable[str], longest_s: float) -> None:
-        """Raise InputError if checkpoints never come, or jobs never end.
+        """Refuse terms under which checkpoints never come, or jobs never end.
 
-        gpus: names of the types that can be rented. longest_s: greatest mean execution time.
+        Parameters
+        ----------
+        gpus : iterable of str
+            Names of the types that can be rented.
+        longest_s : float
+            Greatest mean execution time, seconds.
+
+        Raises
+        ------
+        InputError
+            For checkpoints that are further apart, or take longer, than that, and for
+            preemptions that come much faster than work can be saved.
         """
         for name in ("checkpoint_s", "checkpoint_cost_s"):
             value = getattr(self, name)
@@ -209,7 +231,18 @@ class Terms:
         return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
 
     def rounding_s(self, used_s: float) -> float:
-        """Seconds that are billed for an instance beyond those for which it was used."""
+        """Seconds that are billed for an instance beyond those for which it was used.
+
+        Parameters
+        ----------
+        used_s : float
+            Seconds; of an instance that has not been used nothing is billed.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         if not used_s:
             return 0.0
         billed_s = max(used_s, self.minimum_s)

@@ -55,8 +55,16 @@ class SlotView:
 class Running(NamedTuple):
     """A job that holds slots, as a policy that may suspend it sees it.
 
-    slots: their indices. since_s: when it was dispatched. left: the share of its mean
-    time that is left, as far as is known.
+    Attributes
+    ----------
+    job : Job
+        The job.
+    slots : tuple of int
+        Indices of its slots.
+    since_s : float
+        When it was dispatched.
+    left : float
+        The share of its mean time that is left, as far as is known.
     """
 
     job: Job
@@ -325,11 +333,35 @@ class DispatchState:
         """
 
     def left(self, job: Job) -> float:
-        """The share of a waiting job's mean time that is left, as far as is known."""
+        """The share of a waiting job's mean time that is left, as far as is known.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         return max(0.0, 1.0 - self.done.get(job, 0.0))
 
     def left_of(self, claim: Any, now_s: float) -> float:
-        """The same of a running one."""
+        """The same of a running one.
+
+        Parameters
+        ----------
+        claim : Claim
+            The job's.
+        now_s : float
+            The clock.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
         job, left = claim.job, self.left(claim.job)
         if claim.acquired_s != claim.acquired_s:  # it is being provisioned
             return left
@@ -595,8 +627,17 @@ class View:
         return self._state.by_class()
 
     def left(self, job: Job) -> float:
-        """The share of a waiting job's mean time that is left, as far as is known; 1 if
-        it has not been stopped yet.
+        """The share of a waiting job's mean time that is left, as far as is known.
+
+        Parameters
+        ----------
+        job : Job
+            A waiting job.
+
+        Returns
+        -------
+        float
+            From 0 to 1; 1 if it has not been stopped yet.
         """
         return self._state.left(job)
 
@@ -711,8 +752,17 @@ class View:
         return self._statuses[name]
 
     def warm(self, slot: SlotView) -> bool:
-        """Whether an idle slot has a warm instance of its type: a job sent there starts at
-        once.
+        """Whether an idle slot has a warm instance of its type.
+
+        Parameters
+        ----------
+        slot : SlotView
+            An idle slot.
+
+        Returns
+        -------
+        bool
+            If so, a job that is sent there starts at once.
         """
         kept = self._state.warm.get(slot.index)
         return kept is not None and kept.gpu == slot.gpu

@@ -64,8 +64,15 @@ class Preemptive:
     """Runs the jobs of least key: those that run and are not among them give way to
     those that wait and are.
 
-    key: of jobs, waiting or running. listed: dispatches waiting jobs in the same order.
     A job of several GPUs that does not fit is not overtaken.
+
+    Parameters
+    ----------
+    key : callable
+        From a view, a job, waiting or running, and the share of its mean time that is
+        left, to what jobs are ranked by.
+    listed : ListPolicy
+        Dispatches waiting jobs in the same order.
     """
 
     suspends = True

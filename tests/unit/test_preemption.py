@@ -10,6 +10,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.instances import Takings
+from cgrsp_simpy.rental.metrics import slot_hours, utilisation
 
 GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
 TEN_S = cg.Market(delay_s=((10, 10),) * 3)
@@ -167,6 +168,9 @@ def test_a_suspended_job_keeps_what_it_has_done():
     assert run.jobs["suspensions"].tolist() == [1, 0]
     assert run.jobs["away_s"].tolist() == [100, 0]
     assert run.summary()["utilisation_pct"] == 100
+    assert utilisation(run) == (1, 1)
+    with pytest.raises(cg.InputError, match="such that no job is stopped"):
+        slot_hours(run)
     assert cg.simulate(scenario([(0, 1e6), (40, 200)], cg.Terms(), AT_ONCE), "edf").jobs[
         "finish_s"
     ].tolist() == [100, 200]

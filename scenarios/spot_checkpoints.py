@@ -55,6 +55,6 @@ if __name__ == "__main__":
             f"{f'{minutes} min' if minutes else 'none':10}"
             f" {found['preemptions']:6.1f} {found['lost_s'] / 3600:8.1f}"
             f" {found['restarting_s'] / 3600:12.1f}"
-            f" {found['checkpoints_s'] / 3600:11.1f} {found['cost_usd']:4.0f}"
+            f" {found.get('checkpoints_s', 0) / 3600:11.1f} {found['cost_usd']:4.0f}"
             f" {found['cost_usd'] / dear_usd:13.1%}"
         )

@@ -201,10 +201,13 @@ class Terms:
             found["preemptions"] = Metric("preemptions")
         if self.suspension:
             found["suspensions"] = Metric("suspensions", better="")
-        if self.preemptible or self.suspension:
+        if self.preemptible:
             found["lost_s"] = Metric("execution that was lost", "s")
-            found["restarting_s"] = Metric("restarting", "s")
+        if self.checkpoint_s is not None and self.checkpoint_cost_s:
             found["checkpoints_s"] = Metric("writing of checkpoints", "s")
+        if self.preemptible or self.suspension:
+            if self.restart_s:
+                found["restarting_s"] = Metric("restarting", "s")
             found["away_s"] = Metric("waits after a stop", "s")
         parts = [part for part, has in self._parts().items() if has]
         if len(parts) > 1:

@@ -16,6 +16,8 @@ from cgrsp_simpy.cli.options import (
     add_format,
     add_options,
     add_scenario,
+    add_yes,
+    check_work,
     scenario_of,
     seeds_of,
     workers_of,
@@ -27,6 +29,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import interval, plain_mean
 
+BOUNDED_PER_S = 100  # jobs, roughly
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -39,6 +42,7 @@ SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
+    add_yes(parser)
     add_options(
         parser,
         ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "mix"),
@@ -55,6 +59,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_one_of("objective", given.objective, OBJECTIVES)
     check_number("--bin", given.bin, above=0)
     seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
+    check_work(given, scenario.work * len(seeds), per_s=BOUNDED_PER_S, done="bounded")
     work = partial(_bound, scenario, given.objective, given.bin * 60)
     found = dict(as_they_come(work, {seed: seed for seed in seeds}, workers))
     bounds = [found[seed] for seed in seeds]

@@ -15,6 +15,8 @@ from cgrsp_simpy.cli.options import (
     add_also,
     add_format,
     add_options,
+    add_yes,
+    check_work,
     policies_of,
     refuse_idle,
     those_given,
@@ -82,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_options(action, ("--seed N", int, "of the instance and the search (default: 0)", 0))
     _add_instance(one)
     _add_search(one)
+    add_yes(one)
     told = "LLM inference requests: the printed workload, or a log; all schedulers, or one"
     llm.add_table(actions.add_parser("llm", help=told))
     add_format(one, "figures; csv: where and when each task runs")
@@ -321,6 +324,7 @@ def _solve(given: argparse.Namespace) -> Answer:
     setting = Setting(_source(given), moves=given.moves, seconds=given.seconds)
     if not setting.is_random:
         _check_seed(given, given.scheduler)
+    check_work(given, setting.work, kept=setting.jobs)
     solution = setting.run(given.scheduler, given.seed)
     figures = {**solution.summary(), "scheduler": given.scheduler, "seconds": solution.seconds}
     if given.format == "json":

@@ -19,11 +19,13 @@ from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.terms import BILLED_FROM, Terms
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.studies.executors import MOST_WORKERS
 from cgrsp_simpy.studies.study import Tidy, failures_told
 
 log = logging.getLogger(__name__)
-MOST_JOBS = 100_000_000  # about an hour
 JOBS_PER_S = 30_000  # of one process, roughly: policies and modules differ
+BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
+MOST_S, MOST_BYTES = 3600, 8e9  # without --yes
 
 
 class Answer(NamedTuple):
@@ -90,21 +92,37 @@ def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: in
         ("--out DIR", str, resumed),
     )
     add_format(parser)
-    long = f"start even if more than {MOST_JOBS:,} jobs are to be simulated"
+    add_yes(parser)
+
+
+def add_yes(parser: argparse._ActionsContainer) -> None:
+    """Add the option that lifts the limit of `check_work`."""
+    long = f"start even if it takes more than an hour or {MOST_BYTES / 1e9:g} GB"
     add_options(parser, ("--yes", bool, long))
 
 
-def check_work(given: argparse.Namespace, jobs: int) -> None:
-    """Raise InputError for work of many hours that has not been asked for twice.
+def check_work(
+    given: argparse.Namespace,
+    jobs: int,
+    kept: int = 0,
+    per_s: float = JOBS_PER_S,
+    done: str = "simulated",
+) -> None:
+    """Tell of work of more than a minute before it starts, and raise InputError for much more
+    that has not been asked for twice.
 
-    jobs: that are to be simulated.
+    jobs: that are to be simulated, of which `kept` are held in memory at a time. per_s: so many of
+    them a second, roughly. done: what is done to them.
     """
-    if jobs > MOST_JOBS and not given.yes:
-        hours = jobs / JOBS_PER_S / (workers_of(given) or 1) / 3600
-        raise InputError(
-            f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts"
-            " it all the same"
-        )
+    seconds = jobs / per_s / (workers_of(given) or 1 if hasattr(given, "workers") else 1)
+    held = BYTES_A_JOB * kept
+    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+    memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
+    told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
+    if (jobs / per_s > MOST_S or held > MOST_BYTES) and not given.yes:
+        raise InputError(f"{told}; --yes starts it all the same")
+    if seconds > 60:
+        log.info("%s", told)
 
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
@@ -141,7 +159,7 @@ def executor_of(given: argparse.Namespace) -> int | None:
 def workers_of(given: argparse.Namespace) -> int | None:
     """The number of processes, if one was given."""
     if given.workers is not None:
-        check_whole("--workers", given.workers, least=1)
+        check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
     return given.workers  # type: ignore[no-any-return]
 
 

@@ -17,6 +17,7 @@ from cgrsp_simpy.cli.options import (
     add_gallery,
     add_options,
     add_study,
+    add_yes,
     answer,
     by_answer,
     check_work,
@@ -64,6 +65,7 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     add_options(parser, ("--seed N", int, "default: %(default)s", 0))
     add_format(parser, "figures; csv: a row a job")
     add_by(parser)
+    add_yes(parser)
     add_watching(parser)
 
 
@@ -142,6 +144,7 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     check_watching(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
+    check_work(given, scenario.work, kept=scenario.jobs)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,

@@ -15,6 +15,7 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 log = logging.getLogger(__name__)
 
 LONG = 300  # seeds with which the tables are all but free of our own noise
+MOST_SEEDS = 10_000  # hours
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
 
@@ -71,7 +72,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return _figures(given, executor)
     seeds = LONG if given.long and given.seeds is None else given.seeds
     if seeds is not None:
-        check_whole("--seeds", seeds, least=2)  # a verdict needs an interval, and that two seeds
+        check_whole(
+            "--seeds", seeds, least=2, most=MOST_SEEDS
+        )  # a verdict needs an interval, and that two seeds
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]

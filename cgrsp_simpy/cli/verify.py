@@ -31,10 +31,14 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """How many tasks came out as they are kept; status 1 where one did not."""
     words, out = _command(Path(given.directory)), str(given.directory)
     again: argparse.Namespace = given.parse(words)
+    if again.verb == given.verb or getattr(again, "out", None) is None:
+        raise InputError(f"{out} was made by another command than its manifest.json tells")
     again.out = out
     command: Callable[[argparse.Namespace], Answer] = given.verbs[again.verb].carry_out
     with verifying(given.sample, given.seed) as found:
         command(again)
+    if not found.tasks:
+        raise InputError(f"{out} was made by another command than its manifest.json tells")
     if found.differing:
         number = f"{len(found.differing)} of {len(found.tasks)}"
         return Answer(f"{out}: task {found.differing[0]} came out otherwise ({number})", 1)
@@ -44,10 +48,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
 def _command(directory: Path) -> list[str]:
     """The words of the command that made a directory."""
     try:
-        words = shlex.split(
-            json.loads((directory / "manifest.json").read_text(encoding="utf-8"))["command"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        found = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+        words = shlex.split(str(found["command"]))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(f"{directory} is no results directory of a command") from None
     if not words or Path(words[0]).name not in ("cgrsp", "cgrsp.exe", "__main__.py"):
         raise InputError(

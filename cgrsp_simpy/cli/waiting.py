@@ -21,6 +21,8 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_options,
     add_reading,
+    add_yes,
+    check_work,
     gallery_of,
     workers_of,
 )
@@ -113,6 +115,7 @@ def _add_own(actions: Any) -> None:
         WORKERS,
         ("--keep FILE", str, "write a row a job into FILE (CSV)", "none"),
     )
+    add_yes(run)
     for action in (one, best, run):
         add_duration(action)
 
@@ -275,7 +278,9 @@ def _simulate(given: argparse.Namespace) -> Answer:
     case = replace(simulated(given), policy=policy)
     if case.unsteady:
         raise InputError(case.unsteady)
-    outcomes = _trials(given, case)
+    trials = _number_of_trials(given)
+    check_work(given, case.work * trials, kept=0 if given.keep == "none" else case.work * trials)
+    outcomes = _trials(given, case, trials)
     shown = _shown(given, of_trials(outcomes))
     if given.keep != "none":
         rows = [{"seed": each.seed, **row} for each in outcomes for row in each.rows()]
@@ -294,12 +299,15 @@ def _simulate(given: argparse.Namespace) -> Answer:
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
 
 
-def _trials(given: argparse.Namespace, case: Case) -> list[Outcome]:
+def _number_of_trials(given: argparse.Namespace) -> int:
+    if given.trials is None:
+        return TRIALS if given.trace is None else 1
+    check_whole("--trials", given.trials, least=1)
+    return int(given.trials)
+
+
+def _trials(given: argparse.Namespace, case: Case, trials: int) -> list[Outcome]:
     """The outcomes by seed, in SimPy unless --recursion is given."""
-    trials = TRIALS if given.trace is None else 1
-    if given.trials is not None:
-        check_whole("--trials", given.trials, least=1)
-        trials = given.trials
     keep, one = given.keep != "none", follow if given.recursion else simulate
     seeds = {seed: seed for seed in range(given.seed, given.seed + trials)}
     done = dict(as_they_come(partial(one, case, keep=keep), seeds, workers_of(given)))

@@ -15,6 +15,7 @@ from cgrsp_simpy.cli.options import (
     add_format,
     add_options,
     add_reading,
+    check_work,
     flag,
     policies_of,
     reading_of,
@@ -209,6 +210,7 @@ def simulated(given: argparse.Namespace) -> Case:
         raise InputError("--servers, the number of fixed machines, is missing")
     source = source_of(given)
     if given.action == "run" and given.trace is None:
+        check_work(given, source.jobs, kept=source.jobs)
         source = listed(source, given.seed)
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
     case = case_of(given, source, given_servers)

@@ -32,7 +32,9 @@ class Answers:
         """The items of the policy's answer at this time."""
         try:
             answer = self.policy(self.state.view(self.env.now))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit, too: the other runs go on
             raise self._raised(error) from error
         if type(answer) is list:  # most are
             return answer
@@ -45,7 +47,9 @@ class Answers:
                 yield from answer
             else:
                 yield answer
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             raise self._raised(error) from error
 
     def wake_s(self, wake: Wake) -> float:

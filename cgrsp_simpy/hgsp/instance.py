@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,8 +27,8 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.reading import csv_faults, listed
-from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.model.toml import check_keys, entries, make
+from cgrsp_simpy.model.table import csv_text, from_cell
+from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
 __all__ = [
     "CLUSTERS",
@@ -334,24 +333,20 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
         With the file's name, and the line where there is one.
     """
     path = Path(path)
-    if path.suffix == ".toml":
-        gpus = _gpus_of_toml(path)
-    else:
-        with csv_faults(path):
-            gpus = [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
+    with csv_faults(path):
+        gpus = (
+            _gpus_of_toml(path)
+            if path.suffix == ".toml"
+            else [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
+        )
     require(len(gpus) > 0, f"{path}: GPUs", 0, "at least one")
     return tuple(gpus)
 
 
 def _gpus_of_toml(path: Path) -> list[Gpu]:
-    try:
-        table = tomllib.loads(path.read_bytes().decode("utf-8"))
-        check_keys("the file", table, ("gpu",))
-        return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
-        raise InputError(f"{path}: {error}") from None
+    table = read_toml(path)
+    check_keys("the file", table, ("gpu",))
+    return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
 
 
 def _gpu(line: int, row: dict[str, str]) -> Gpu:
@@ -431,7 +426,7 @@ class _Row(NamedTuple):
 def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
     return _Row(
         line,
-        cells.get("task", str(number)),
+        from_cell(cells.get("task") or str(number)),
         [_number(line, column, cells[column]) for column in COLUMNS],
         {name: text or "" for name, text in cells.items() if name not in KNOWN},
     )

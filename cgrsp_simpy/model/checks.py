@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 BILLION = 10**9
+MOST_SHOWN = 400  # characters of a value in a message
 
 
 class InputError(ValueError):
@@ -34,11 +35,25 @@ class InputError(ValueError):
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
     """Raise InputError unless `ok`."""
     if not ok:
-        raise InputError(f"{name}(={value!r}) must be {allowed}")
+        raise InputError(f"{name}(={_shown(value)}) must be {allowed}")
+
+
+def _shown(value: object) -> str:
+    """A value as text, of a few lines at most."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the floating-point ones
+        return False
 
 
 def check_number(

@@ -4,7 +4,6 @@ to and from TOML.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +14,15 @@ from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
-from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.model.toml import (
+    check_keys,
+    entries,
+    make,
+    mapping,
+    read_toml,
+    table_of,
+    toml_text,
+)
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
@@ -449,10 +456,10 @@ class Scenario(Model[Run]):
         """
         path = Path(path)
         try:
-            return _scenario(tomllib.loads(path.read_bytes().decode("utf-8")), path)
+            return _scenario(read_toml(path), path)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+        except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
 

@@ -292,14 +292,18 @@ def _outcomes(unit: Unit) -> list[Outcome]:
     scenario, seed, policies = unit
     try:
         drawn = scenario.draw(seed) if len(policies) > 1 else None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return [_told(error)] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
         try:
             return scenario.outcome(scenario.run(policy, seed, drawn=drawn, records=False))
-        except (Exception, SystemExit) as error:
-            # whatever a policy may raise: the other runs go on
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # whatever a policy may raise, SystemExit, too: the other runs go on
             return _told(error)
 
     return [outcome(policy) for policy in policies]

@@ -74,7 +74,9 @@ class Renting:
         now_s, wrong = self.env.now, self.engine.dispatcher.answers.wrong
         try:
             kept_s = self._keep_s(self.state.view(now_s), SlotView(slot, gpu))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise wrong(f"raised {type(error).__name__}: {error}") from error
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
             raise wrong(f"keeps slot {slot} for {kept_s!r} s; that must be a number >= 0")

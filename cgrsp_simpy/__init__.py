@@ -22,16 +22,17 @@ from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.model import Metric, Model
-from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
-from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Policy, SlotView, View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -54,6 +55,7 @@ __all__ = [
     "CLOCKS",
     "GPUS_2025",
     "POLICIES",
+    "PREEMPTIVE",
     "THESIS_GPUS",
     "THESIS_MIX",
     "ArrivalRates",
@@ -79,6 +81,7 @@ __all__ = [
     "PoissonWorkload",
     "Policy",
     "PolicyError",
+    "Preemption",
     "Run",
     "Scenario",
     "Service",
@@ -86,7 +89,9 @@ __all__ = [
     "Status",
     "Step",
     "StockSeries",
+    "Suspend",
     "Sweep",
+    "Terms",
     "View",
     "Wake",
     "WorkerError",

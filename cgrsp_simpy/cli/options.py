@@ -18,6 +18,7 @@ from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.terms import BILLED_FROM, Terms
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
 from cgrsp_simpy.studies.executors import MOST_WORKERS
 from cgrsp_simpy.studies.study import Tidy, failures_told
@@ -281,40 +282,53 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
         ("--free-types", bool, "let the policy choose the type of an idle slot"),
         ("--clock NAME", str, hours),
     )
-    group.add_argument(
-        "--persistence",
-        type=float,
-        metavar="S",
-        help="mean seconds for which the stock of a type persists (default: none, a draw a job)",
+    add_options(
+        group,
+        ("--persistence S", float, "mean seconds for which stock persists (default: a draw a job)"),
+        ("--sight HOW", str, "what is seen of it: none, now or poll:SECONDS (default: none)"),
+        ("--gpus NAME", str, f"types that can be rented: {' or '.join(CATALOGUES)}"),
     )
-    group.add_argument(
-        "--sight",
-        metavar="HOW",
-        help="what is seen of stock that persists: none, now or poll:SECONDS (default: none)",
+    snapshots = (
+        "the stock and the prices of a market: laws (cgrsp market fit --out) or snapshots,"
+        " which are replayed; may be given again"
     )
-    group.add_argument(
-        "--gpus",
-        metavar="NAME",
-        help=f"{' or '.join(CATALOGUES)}: the types that can be rented (default: thesis)",
-    )
-    group.add_argument(
-        "--market",
-        action="append",
-        metavar="FILE",
-        help=(
-            "the stock and the prices of a market: laws (cgrsp market fit --out) or snapshots,"
-            " which are replayed; may be given again"
-        ),
-    )
-    group.add_argument(
-        "--market-types",
-        metavar="A=B,A=B",
-        help="the scenario's types by the market's, e.g. RTX 3090=H100_80GB SXM5",
-    )
+    group.add_argument("--market", action="append", metavar="FILE", help=snapshots)
+    types = "the scenario's types by the market's, e.g. RTX 3090=H100_80GB SXM5"
+    group.add_argument("--market-types", metavar="A=B,A=B", help=types)
+    _add_terms(parser.add_argument_group("terms of renting, unless told those of the thesis"))
 
+
+def _add_terms(group: argparse._ActionsContainer) -> None:
+    """Add the options that tell what renting means."""
+    for name, (kind, metavar, told) in _TERMS.items():
+        add_options(group, (f"{flag(name)} {metavar}".strip(), kind, told))
+
+
+# Field of Terms -> kind, metavar and help of its option.
+_TERMS: dict[str, tuple[type, str, str]] = {
+    "retry_s": (float, "S", "Low stock is a refusal; the job asks again after so many seconds"),
+    "warm_s": (float, "S", "seconds for which an instance is kept after its job"),
+    "billed_from": (str, "WHAT", f"{' or '.join(BILLED_FROM)} (default: execution)"),
+    "minimum_s": (float, "S", "least seconds billed for an instance"),
+    "increment_s": (float, "S", "billed seconds are rounded up to whole increments"),
+    "preemption_per_h": (float, "R", "rate per hour at which an instance is taken back (spot)"),
+    "checkpoint_s": (float, "S", "seconds of execution between checkpoints (default: none)"),
+    "checkpoint_cost_s": (float, "S", "seconds that writing one takes"),
+    "restart_s": (float, "S", "seconds that a stopped job takes before it goes on"),
+    "suspension": (bool, "", "let policies suspend running jobs (edf-p and srpt do)"),
+    "budget_usd_per_day": (float, "USD", "when it is spent, nothing is dispatched till midnight"),
+}
+
+
+# Field of Terms -> those of which one gives it an effect.
+_NEEDS = {
+    "checkpoint_s": ("preemption_per_h",),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "suspension"),
+}
 
 _ONLY_DAY = ("jobs_per_day", "rate")
-_NOT_FILE = ("slots", "tight_fraction", "free_types", "clock", "gpus")
+_NOT_FILE = ("slots", "tight_fraction", "free_types", "clock", "gpus", *_TERMS)
 
 
 def flag(option: str) -> str:
@@ -342,7 +356,10 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         _refuse(given, _NOT_FILE, "--day or --trace; change the file instead")
         scenario = Scenario.from_toml(given.scenario)
     else:
-        own = those_given(given, {name: name for name in _NOT_FILE})
+        fields = {name: name for name in _NOT_FILE if name not in _TERMS}
+        own = those_given(given, fields)
+        if (terms := terms_of(given)) is not None:
+            own["terms"] = terms
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
@@ -375,6 +392,17 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
             told = "%s: the series of %.1f h is shorter than the run, and begins anew"
             log.info(told, each.gpu, each.length_s / 3600)
     return found
+
+
+def terms_of(given: argparse.Namespace) -> Terms | None:
+    """The terms of renting that the options name; None if they name none."""
+    own = those_given(given, {name: name for name in _TERMS})
+    own = {name: value for name, value in own.items() if value is not False}
+    varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
+    for name, owners in _NEEDS.items():
+        if name in own and not any(own.get(each) or each in varied for each in owners):
+            raise InputError(f"{flag(name)} goes with {' or '.join(map(flag, owners))}")
+    return Terms(**own) if own else None
 
 
 def _refuse(given: argparse.Namespace, options: Iterable[str], owner: str) -> None:

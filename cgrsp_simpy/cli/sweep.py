@@ -8,7 +8,15 @@ import argparse
 import math
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, answer, check_work, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    answer,
+    check_work,
+    scenario_of,
+    seeds_of,
+    terms_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.workload import DAYS
@@ -59,6 +67,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         for name, option in OF_DAYS.items()
         if getattr(given, option) not in (None, False)
     }
+    if (terms := terms_of(given)) is not None:
+        own["terms"] = terms
     return answer(
         sweep({**own, **grid}, policies, seeds, executor=workers_of(given), out=given.out),
         given,

@@ -202,5 +202,5 @@ def _due(
         return "gives up" if event.value is None else "dispatch", grants[event]
     if isinstance(event, Patience):
         return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
-    waited_for = isinstance(event, simpy.Timeout) and event.callbacks
-    return event.value if waited_for else None
+    # nobody waits any longer for what has no callbacks
+    return event.value if isinstance(event, simpy.Timeout) and event.callbacks else None

@@ -30,6 +30,7 @@ from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Terms
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 
@@ -122,11 +123,14 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     Raises
     ------
     InputError
-        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of
-        several GPUs.
+        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of
+        several GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
+    require(
+        scenario.terms == Terms(), "terms", scenario.terms, "the thesis's, for an exact optimum"
+    )
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
@@ -28,11 +28,12 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlin
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
-from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -71,6 +72,8 @@ class Scenario(Model[Run]):
         The law of stock and provisioning.
     service : Service
         The law of realised over mean execution time.
+    terms : Terms
+        What renting means.
 
     Raises
     ------
@@ -85,6 +88,7 @@ class Scenario(Model[Run]):
     free_types: bool = False
     market: Market = field(default_factory=Market)
     service: Service = field(default_factory=Service)
+    terms: Terms = field(default_factory=Terms)
 
     metrics = METRICS
     shown = (
@@ -99,7 +103,7 @@ class Scenario(Model[Run]):
     )
     tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
     precise = "wait_min"
-    policies = POLICIES
+    policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
@@ -123,7 +127,7 @@ class Scenario(Model[Run]):
             require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
-        self._tell_of_classes()
+        self._tell_of_figures()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -135,6 +139,7 @@ class Scenario(Model[Run]):
                 times,
                 f"one time for each of {levels} levels",
             )
+        self._check_terms()
         if self.service.distribution == "lognormal" and not isinstance(
             self.workload, LoggedWorkload
         ):
@@ -145,9 +150,26 @@ class Scenario(Model[Run]):
                 f"one number for each of {levels} levels",
             )
 
-    def _tell_of_classes(self) -> None:
-        """Figures of the workload's deadline classes, in place of those of the thesis's two."""
-        metrics = metrics_of(self.workload.classes)
+    def _check_terms(self) -> None:
+        """Terms under which every job can end."""
+        for own in self.terms.preemption:
+            check_one_of("GPU type of a preemption", own.gpu, [gpu.name for gpu in self.gpus])
+        rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
+        levels = len(self.workload.mix)
+        longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
+        self.terms.check_against([gpu.name for gpu in rented], longest_s)
+        hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
+        for gpu in rented:
+            some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)
+            allowed = f"left out where {gpu.name} is out of stock at every hour"
+            require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
+
+    def _tell_of_figures(self) -> None:
+        """Figures of the workload's deadline classes, in place of those of the thesis's two, and
+        of other terms of renting.
+        """
+        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
+        metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
             return
         own = [name for name in metrics if name not in METRICS]
@@ -158,6 +180,8 @@ class Scenario(Model[Run]):
                 shown += [figure for figure in own if figure.endswith("_miss_pct")]
             if name == "tardiness_min":
                 shown += [figure for figure in own if figure == "weighted_tardiness_min"]
+            if name == "utilisation_pct":
+                shown += list(self.terms.metrics)
         object.__setattr__(self, "metrics", metrics)
         object.__setattr__(self, "shown", tuple(shown))
 
@@ -248,6 +272,7 @@ class Scenario(Model[Run]):
         return {
             **figures(sums, self.jobs, len(self.slots) * sums.end_s),
             "makespan_h": sums.end_s / 3600,
+            **sums.more,
         }
 
     def varied(self, **parameters: Any) -> Scenario:
@@ -259,7 +284,8 @@ class Scenario(Model[Run]):
             Of the scenario (slots: a number or a list of types; free_types), of its workload
             (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
             (tight_fraction, tight_window_s, loose_window_s), of the market (persistence_s,
-            sight), or clock: "calibrated" or "printed", started at the hour of day of a log or of
+            sight), of its terms (retry_s, warm_s, ...), or clock: "calibrated" or "printed",
+            started at the hour of day of a log or of
             rates by hour.
 
         Returns
@@ -285,6 +311,7 @@ class Scenario(Model[Run]):
         two = getattr(self.workload, "deadlines", None)
         two = two if isinstance(two, DeadlineClasses) else None
         parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
+        parts["terms"] = self.terms
         names = {
             part: [item.name for item in fields(held) if item.init]
             for part, held in parts.items()
@@ -298,12 +325,38 @@ class Scenario(Model[Run]):
             )
             if name in names[""]:
                 changed = replace(changed, **{name: value})
+            elif name in names["terms"]:
+                changed = replace(changed, terms=replace(changed.terms, **{name: value}))
             elif name in names["workload"]:
                 changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
             else:
                 deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
                 changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
         return changed
+
+    def make_policy(self, policy: Any) -> Any:
+        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it.
+
+        Parameters
+        ----------
+        policy : str or Policy
+            A text, or a function of a view.
+
+        Returns
+        -------
+        Policy
+            The policy.
+
+        Raises
+        ------
+        InputError
+            For a text that names none, and where the terms allow no suspension.
+        """
+        made = super().make_policy(policy)
+        allowed = "of a scenario whose terms allow suspension"
+        suspends = getattr(made, "suspends", False) and not self.terms.suspension
+        require(not suspends, "policy", policy_name(made), allowed)
+        return made
 
     # ---- what policies see ----
 
@@ -312,7 +365,8 @@ class Scenario(Model[Run]):
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market.law, rates)
+        more = (self.market.law, rates, self.terms)
+        return Known(self.gpus, self.slots, self.free_types, *jobs, *more)
 
     def view(
         self,
@@ -436,6 +490,7 @@ def day(
     persistence_s: float = 0.0,
     sight: str = "none",
     gpus: str = "thesis",
+    terms: Terms | None = None,
 ) -> Scenario:
     """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
@@ -459,6 +514,8 @@ def day(
         How long stock persists, and what is seen of it; see `Market`.
     gpus : str
         "thesis" or "2025", the catalogue of the types that can be rented.
+    terms : Terms, optional
+        What renting means; as in the thesis, unless given.
 
     Returns
     -------
@@ -484,7 +541,8 @@ def day(
     )
     market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
-    return Scenario(name, workload, round_robin(slots, types), types, free_types, market)
+    fleet = (round_robin(slots, types), types, free_types)
+    return Scenario(name, workload, *fleet, market, terms=terms or Terms())
 
 
 def trace(
@@ -502,6 +560,7 @@ def trace(
     persistence_s: float = 0.0,
     sight: str = "none",
     gpus: str = "thesis",
+    terms: Terms | None = None,
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
@@ -523,7 +582,7 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
-    persistence_s, sight, gpus
+    persistence_s, sight, gpus, terms
         As in `day`.
 
     Returns
@@ -547,7 +606,8 @@ def trace(
     )
     market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
-    return Scenario(Path(path).name, log, round_robin(slots, types), types, free_types, market)
+    fleet = (round_robin(slots, types), types, free_types)
+    return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
 
 
 def _catalogue(name: str) -> tuple[GpuType, ...]:
@@ -584,6 +644,10 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
             "series": [_told(each) for each in market.series],
             "clock": table_of(clock),
         },
+        "terms": {
+            **_told(scenario.terms),
+            "preemption": [table_of(each) for each in scenario.terms.preemption],
+        },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
 
@@ -617,7 +681,8 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
-    check_keys("the file", found, ("name", "fleet", "workload", "service", "market", "gpu"))
+    tables = ("fleet", "workload", "service", "market", "terms", "gpu")
+    check_keys("the file", found, ("name", *tables))
     fleet = found.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
     gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(found, "gpu")) or THESIS_GPUS
@@ -633,6 +698,9 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
     for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
         listed = entries(market, name)
         market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
+    terms = dict(mapping("[terms]", found.get("terms", {})))
+    taken = entries(terms, "preemption")
+    terms["preemption"] = tuple(make(Preemption, each, "[[terms.preemption]]") for each in taken)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -641,6 +709,7 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         free_types=fleet.get("free_types", False),
         market=make(Market, market, "[market]"),
         service=make(Service, found.get("service", {}), "[service]"),
+        terms=make(Terms, terms, "[terms]"),
     )
 
 

@@ -139,3 +139,32 @@ def test_real_log_waits_eleven_minutes_by_low_stock():
         [(run.jobs["status"] == cg.Status.LOW).sum() for run in runs]
     ).mean == pytest.approx(17, abs=1)
     assert log.known().offered_load == pytest.approx(0.08, abs=0.005)
+
+
+def test_warm_or_cold_a_minute_on_a_hectic_day():
+    warm_or_cold = script("warm_or_cold")
+    cold, warm = (warm_or_cold.days("hectic", kept_s, SEEDS) for kept_s in (0, 60))
+    assert 0.70 < 1 - warm["wait_min"] / cold["wait_min"] < 0.82
+    rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, warm)]
+    assert 1.03 < rent[1] / rent[0] < 1.07
+    assert 0.60 < 1 - warm["cost_usd"] / cold["cost_usd"] < 0.72
+    cold, five, thirty = (warm_or_cold.days("normal", kept_s, SEEDS) for kept_s in (0, 300, 1800))
+    rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, five, thirty)]
+    assert 3.3 < rent[1] / rent[0] < 5
+    assert 8 < rent[2] / rent[0] < 12
+    assert thirty["wait_min"] < 0.25 * cold["wait_min"]
+    assert 1 < cold["wait_min"] - five["wait_min"] < 3
+
+
+def test_spot_checkpoints_youngs_interval_is_near_the_best():
+    own = script("spot_checkpoints")
+    minutes = (2, 5, 10, 20, 40, 80, None)
+    cost = {
+        each: own.figures(own.SPOT_USD, own.spot(each and 60 * each), SEEDS)["cost_usd"]
+        for each in minutes
+    }
+    dear = own.figures(own.ON_DEMAND_USD, cg.Terms(), SEEDS)["cost_usd"]
+    assert cost[20] < 1.01 * min(cost.values())
+    assert max(cost[10], cost[40]) < 1.05 * cost[20]
+    assert min(cost[2], cost[80]) > 1.1 * cost[20]
+    assert 0.3 < 1 - (dear - cost[None]) / (dear - cost[20]) < 0.6

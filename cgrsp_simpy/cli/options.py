@@ -14,6 +14,7 @@ import numpy as np
 
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS
@@ -24,7 +25,6 @@ from cgrsp_simpy.studies.executors import MOST_WORKERS
 from cgrsp_simpy.studies.study import Tidy, failures_told
 
 log = logging.getLogger(__name__)
-JOBS_PER_S = 30_000  # of one process, roughly: policies and modules differ
 BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
 MOST_S, MOST_BYTES = 3600, 8e9  # without --yes
 
@@ -106,7 +106,7 @@ def check_work(
     given: argparse.Namespace,
     jobs: int,
     kept: int = 0,
-    per_s: float = JOBS_PER_S,
+    per_s: float = Model.pace_per_s,
     done: str = "simulated",
 ) -> None:
     """Tell of work of more than a minute before it starts, and raise InputError for much more

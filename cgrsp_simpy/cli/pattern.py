@@ -176,7 +176,8 @@ def compared(
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
-    check_work(given, scenario.work * len(policies) * len(seeds))
+    work = scenario.work * len(policies) * len(seeds)
+    check_work(given, work, per_s=scenario.pace_per_s)
     if given.by is not None:
         for name in ("out", "precision", "workers"):
             value = getattr(given, name)
@@ -223,7 +224,8 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     policies = policies_given(given, scenario)
     places = scenarios_of(grid, policies, scenario)
     seeds = seeds_of(given) if any(place.is_random for place in places) else range(1)
-    check_work(given, sum(place.work for place in places) * len(policies) * len(seeds))
+    work = sum(place.work for place in places) * len(policies) * len(seeds)
+    check_work(given, work, per_s=scenario.pace_per_s)
     return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
 
 

@@ -63,6 +63,9 @@ class Model(ABC, Generic[RunT]):
         What a policy is called here.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
+    pace_per_s : float
+        How many jobs a second one process simulates in a study, roughly: by that a command tells
+        beforehand how long it will take.
     """
 
     metrics: ClassVar[Mapping[str, Metric]]
@@ -74,6 +77,7 @@ class Model(ABC, Generic[RunT]):
     noun: ClassVar[str] = "policy"
     name: str
     is_random: bool = True
+    pace_per_s: float = 30_000.0
 
     @property
     @abstractmethod

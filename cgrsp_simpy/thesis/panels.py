@@ -488,7 +488,8 @@ def architecture(canvas: Canvas, rows: list[Row]) -> None:
         ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **fill))
         middle, names = x + width / 2, _wrapped(rooms[room], width)
         ax.text(middle, y + height - 0.2, room, ha="center", va="top", fontweight="bold")
-        ax.text(middle, y + height - 1.3, names, ha="center", va="top", fontsize="small")
+        size = "small" if width > 1.5 else "x-small"
+        ax.text(middle, y + height - 1.3, names, ha="center", va="top", fontsize=size)
     told = "an arrow: imports from (shown to the next level)"
     ax.text(0.15, -0.5, told, va="top", fontsize="small", color="0.35")
     ax.set(xlim=(0, 12), ylim=(-1.5, y + height + 0.2))
@@ -499,7 +500,7 @@ def _wrapped(words: Sequence[str], width: float) -> str:
     """Module names in lines that a box holds."""
     lines = [""]
     for word in words:
-        if len(lines[-1]) + len(word) > 7 * width:
+        if lines[-1] and len(lines[-1]) + len(word) > 7 * width:
             lines.append("")
         lines[-1] += f" {word}"
     return "\n".join(line.strip() for line in lines)

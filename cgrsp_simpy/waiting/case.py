@@ -313,6 +313,11 @@ class Case(Model[Outcome]):
         return not self.shared and self.order == "fcfs"
 
     @property
+    def pace_per_s(self) -> float:  # type: ignore[override]
+        """Of the recursion, where it covers the case."""
+        return 1_000_000.0 if self.recursive else Model.pace_per_s
+
+    @property
     def steady(self) -> bool:
         """Whether the jobs are a part of a stream without end, and not all there
         are; see `Tally`.

@@ -8,8 +8,8 @@ Three formats, plain or gzipped; which one it is, is seen from the content:
     GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type, availability
                              {low, medium, high: numbers of offers}, price_stats {median: USD/h}.
     CSV                      columns time (seconds or timestamps) and status; type and price (USD/h)
-                             if there are any. status: high, medium, low, "" (not fetched), or how
-                             many instances were to be had.
+                             if there are any. status: high, medium, low, "" (not fetched), how
+                             many instances were to be had, or up and down for 1 and 0.
 
 A number of instances means Low at 0, High at the greatest of the series, and Medium between. Of
 offers by label the best counts: one instance is wanted. A snapshot without any labelled offer was
@@ -34,10 +34,19 @@ from cgrsp_simpy.logs.text import comma_rows, faults_of, opened
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.reading import timestamp
 
-__all__ = ["NOT_FETCHED", "Snapshots", "read_market"]
+__all__ = [
+    "NOT_FETCHED",
+    "Row",
+    "Snapshots",
+    "name_of",
+    "read_market",
+    "rows_of",
+    "seconds_between",
+]
 
 NOT_FETCHED = -1
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
+INSTANCES = {"up": 1, "down": 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +80,7 @@ class Snapshots:
         return None if own is None else own.hour + own.minute / 60 + own.second / 3600
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A snapshot as the file has it.
 
     moment: a date, or seconds. instances: their number, where the file tells one in place
@@ -107,47 +116,55 @@ def read_market(path: str | Path) -> list[Snapshots]:
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
-        start = file.read(1)
-        while start.isspace():
-            start = file.read(1)
-        file.seek(0)
-        rows = list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+        rows = rows_of(path, file)
         require(bool(rows), "snapshots", 0, "at least one")
-        by_type: dict[str, list[_Row]] = {}
+        by_type: dict[str, list[Row]] = {}
         for row in rows:
             by_type.setdefault(row.gpu, []).append(row)
         return [_series(gpu, own) for gpu, own in by_type.items()]
 
 
-def _series(gpu: str, rows: Sequence[_Row]) -> Snapshots:
+def rows_of(path: Path, file: TextIO) -> list[Row]:
+    """The snapshots of an open file, of all types, in its order; its format is told by what it
+    begins with, { or anything else.
+
+    Raises InputError for what is not of the format.
+    """
+    start = file.read(1)
+    while start.isspace():
+        start = file.read(1)
+    file.seek(0)
+    return list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+
+
+def seconds_between(before: Row, after: Row) -> float:
+    """From one snapshot to another; InputError where one has a date and the other has none."""
+    if isinstance(before.moment, datetime) and isinstance(after.moment, datetime):
+        return (after.moment - before.moment).total_seconds()
+    if isinstance(before.moment, float) and isinstance(after.moment, float):
+        return after.moment - before.moment
+    raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
+
+
+def _series(gpu: str, rows: Sequence[Row]) -> Snapshots:
     """The rows of a type."""
     first = rows[0].moment
     for before, after in pairwise(rows):
-        if type(before.moment) is not type(after.moment):
-            raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
-        if not before.moment < after.moment:  # type: ignore[operator]
+        if not seconds_between(before, after) > 0:
             raise InputError(
                 f"line {after.line}: the time of {gpu} must be after that of line {before.line}"
             )
     most = max((row.instances for row in rows if row.instances is not None), default=0)
     return Snapshots(
         gpu,
-        np.array([_seconds(row.moment, first) for row in rows]),
+        np.array([seconds_between(rows[0], row) for row in rows]),
         np.array([_status(row, most) for row in rows], np.int64),
         np.array([row.price_usd_per_h for row in rows], float),
         first if isinstance(first, datetime) else None,
     )
 
 
-def _seconds(moment: datetime | float, first: datetime | float) -> float:
-    if isinstance(moment, datetime):
-        assert isinstance(first, datetime)
-        return (moment - first).total_seconds()
-    assert isinstance(first, float)
-    return moment - first
-
-
-def _status(row: _Row, most: int) -> int:
+def _status(row: Row, most: int) -> int:
     """The status of a snapshot; of a number of instances, by the greatest of the series."""
     if row.instances is None:
         return row.status
@@ -157,7 +174,7 @@ def _status(row: _Row, most: int) -> int:
 # ---- JSON ----
 
 
-def _of_json(path: Path, file: TextIO) -> Iterable[_Row]:
+def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
     text = file.read()
     try:
         whole = json.loads(text)
@@ -169,26 +186,28 @@ def _of_json(path: Path, file: TextIO) -> Iterable[_Row]:
     return [_tracked(line, each) for line, each in lines]
 
 
-def _of_trace(path: Path, found: dict[str, Any]) -> list[_Row]:
+def _of_trace(path: Path, found: dict[str, Any]) -> list[Row]:
     """The polls of a spot trace."""
     about, data = found.get("metadata"), found.get("data")
-    gap_s = about.get("gap_seconds") if isinstance(about, dict) else None
-    check_number("metadata.gap_seconds", gap_s, above=0)
+    require(isinstance(about, dict), "metadata", about, "an object with gap_seconds")
+    gap_s = about.get("gap_seconds")  # type: ignore[union-attr]
+    check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
-    name = _stem(path)
+    name = name_of(path)
     for place, count in enumerate(data):  # type: ignore[arg-type]
         check_whole(f"entry {place} of data", count, least=0)
     return [
-        _Row(1, name, place * float(gap_s), 0, math.nan, count)  # type: ignore[arg-type]
+        Row(1, name, place * float(gap_s), 0, math.nan, count)
         for place, count in enumerate(data)  # type: ignore[arg-type]
     ]
 
 
-def _stem(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """What a series without a type is named after: the file."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
-def _tracked(line: int, text: str) -> _Row:
+def _tracked(line: int, text: str) -> Row:
     """A line of the GPU price tracker."""
     try:
         found = json.loads(text)
@@ -205,7 +224,7 @@ def _tracked(line: int, text: str) -> _Row:
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
     status = next((place for place, number in enumerate(numbers) if number), NOT_FETCHED)
-    return _Row(line, gpu, moment, status, _price(line, price))
+    return Row(line, gpu, moment, status, _price(line, price))
 
 
 def _price(line: int, value: object) -> float:
@@ -218,7 +237,7 @@ def _price(line: int, value: object) -> float:
 # ---- CSV ----
 
 
-def _of_csv(path: Path, file: TextIO) -> Iterable[_Row]:
+def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
     table = comma_rows(file, {})
     _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
@@ -228,10 +247,10 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[_Row]:
         if isinstance(cells, str) or len(cells) != len(names):
             told = cells if isinstance(cells, str) else f"{len(cells)} cells, not {len(names)}"
             raise InputError(f"line {line}: {told}")
-        yield _listed(line, dict(zip(names, (cell.strip() for cell in cells))), _stem(path))
+        yield _listed(line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path))
 
 
-def _listed(line: int, cells: dict[str, str], name: str) -> _Row:
+def _listed(line: int, cells: dict[str, str], name: str) -> Row:
     """A row of a CSV table."""
     text, price = cells["status"].lower(), cells.get("price", "")
     gpu, moment = cells.get("type") or name, _moment(line, cells["time"])
@@ -239,11 +258,13 @@ def _listed(line: int, cells: dict[str, str], name: str) -> _Row:
         usd = float(price) if price else None
     except ValueError:
         raise InputError(f"line {line}: price(={price!r}) must be a number >= 0") from None
-    if text.isascii() and text.isdigit():
-        return _Row(line, gpu, moment, 0, _price(line, usd), int(text))
+    if text in INSTANCES or (text.isascii() and text.isdigit()):
+        instances = INSTANCES[text] if text in INSTANCES else int(text)
+        return Row(line, gpu, moment, 0, _price(line, usd), instances)
     if text not in STATUSES:
-        check_one_of(f"status in line {line}", text, [*list(STATUSES)[:3], "a whole number"])
-    return _Row(line, gpu, moment, STATUSES[text], _price(line, usd))
+        words = [*filter(None, STATUSES), *INSTANCES, "a whole number"]
+        check_one_of(f"status in line {line}", text, words)
+    return Row(line, gpu, moment, STATUSES[text], _price(line, usd))
 
 
 def _moment(line: int, text: str) -> datetime | float:

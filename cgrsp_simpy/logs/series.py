@@ -1,34 +1,24 @@
 """Series of spot instances: at each poll whether they were to be had, from files.
 
-A file is JSON in the layout of SkyPilot's spot traces, {"metadata": {"gap_seconds": 600}, "data":
-[1, 0, ...]}, with the number of instances to be had at each poll; or a CSV table with a header line
-and the columns time (seconds, or timestamps) and status (up, down, or a number of instances), a row
-a poll, in even steps. Either may be gzipped. 1 means: to be had.
+A file is one of `logs.market` that tells numbers of instances, of one type, in even steps: a spot
+trace in JSON, or CSV with the columns time and status (up, down, or a number).
 """
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.text import comma_rows, faults_of, opened
+from cgrsp_simpy.logs.market import Row, name_of, rows_of, seconds_between
+from cgrsp_simpy.logs.text import faults_of, opened
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
-from cgrsp_simpy.model.reading import timestamp
 
-__all__ = ["SERIES", "Series", "read_series"]
-
-STATUS = {"up": 1, "down": 0}  # beside numbers, in CSV
-Counts = tuple[int, list[int]]
-"""Seconds between polls, and how many instances were to be had at each."""
+__all__ = ["Series", "read_series"]
 
 
 @dataclass(frozen=True)
@@ -160,7 +150,7 @@ class Series:
 
 
 def read_series(path: str | Path, needed: int = 1) -> Series:
-    """The series of a file; its format is told by what it begins with, { or anything else.
+    """The series of a file.
 
     Parameters
     ----------
@@ -178,95 +168,29 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
     ------
     InputError
         For a file that is missing, empty or damaged; for polls that are missing, out of order or
-        not at even steps; for what is no number of instances.
+        not at even steps; for what is no number of instances, and for several types.
     """
     check_whole("needed", needed, least=1)
     path = Path(path)
     with faults_of(path), opened(path) as file:
-        start = file.read(1)
-        while start.isspace():
-            start = file.read(1)
-        file.seek(0)
-        step_s, counts = SERIES["json" if start == "{" else "csv"](file)
-        if len(counts) == 0:
-            raise InputError("no polls")
-        return Series.of(_name(path), step_s, np.array(counts) >= needed)
+        rows = rows_of(path, file)
+        require(len(rows) > 1, "polls", len(rows), "at least two: one tells no step")
+        types = list(dict.fromkeys(row.gpu for row in rows))
+        require(len(types) == 1, "types", types, "one, for a series")
+        return Series.of(name_of(path), _step_s(rows), np.array(_counts(rows)) >= needed)
 
 
-def _name(path: Path) -> str:
-    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+def _counts(rows: Sequence[Row]) -> list[int]:
+    for row in rows:
+        if row.instances is None:
+            raise InputError(f"line {row.line}: status must be up, down, or a whole number >= 0")
+    return [row.instances or 0 for row in rows]
 
 
-def _json(file: TextIO) -> Counts:
-    try:
-        found = json.load(file)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
-        ) from None
-    except (RecursionError, ValueError):
-        raise InputError("not JSON") from None
-    about = found.get("metadata")
-    if not isinstance(about, dict):
-        raise InputError(f"metadata(={_short(about)}) must be an object with gap_seconds")
-    step_s: Any = about.get("gap_seconds")
-    data = found.get("data")
-    check_whole("metadata.gap_seconds", step_s, least=1)
-    if not isinstance(data, list):
-        raise InputError(f"data(={_short(data)}) must be a list of numbers of instances")
-    for place, count in enumerate(data):
-        if type(count) is not int or count < 0:
-            raise InputError(
-                f"entry {place} of data(={_short(count)}) must be a whole number >= 0 (a poll that"
-                " is missing is no status)"
-            )
-    return step_s, data
-
-
-def _csv(file: TextIO) -> Counts:
-    try:
-        table = comma_rows(file, {})
-        rows = [(line, _cells(line, cells)) for line, cells in table]
-    except csv.Error as error:
-        raise InputError(f"not CSV ({error})") from None
-    if not rows:
-        raise InputError("no header line")
-    (_, header), *rows = rows
-    names = [cell.strip() for cell in header]
-    for name in ("time", "status"):
-        require(name in names, "columns", ",".join(names), f"time,status: there is no {name}")
-    time, status = names.index("time"), names.index("status")
-    for line, cells in rows:
-        if len(cells) != len(names):
-            raise InputError(f"line {line}: {len(cells)} cells, where the header has {len(names)}")
-    require(len(rows) != 1, "rows", 1, "at least two polls: one tells no step")
-    times_s = [(line, _time_s(line, cells[time].strip())) for line, cells in rows]
-    return _step_s(times_s), [_count(line, cells[status].strip()) for line, cells in rows]
-
-
-def _cells(line: int, cells: list[str] | str) -> list[str]:
-    if isinstance(cells, str):
-        raise InputError(f"line {line}: {cells}")
-    return cells
-
-
-def _time_s(line: int, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return (timestamp(text) - datetime(1970, 1, 1)).total_seconds()
-    except ValueError:
-        raise InputError(
-            f"line {line}: time(={_short(text)}) must be seconds, or a timestamp"
-        ) from None
-
-
-def _step_s(times_s: Sequence[tuple[int, float]]) -> int:
+def _step_s(rows: Sequence[Row]) -> int:
     """The step between polls; InputError where it is not the same throughout."""
-    steps = [(line, after - before) for (_, before), (line, after) in pairwise(times_s)]
-    step_s = steps[0][1] if steps else 1.0
+    steps = [(after.line, seconds_between(before, after)) for before, after in pairwise(rows)]
+    step_s = steps[0][1]
     for line, step in steps:
         if not step > 0:
             raise InputError(f"line {line}: its time must be after that of the row before")
@@ -277,21 +201,3 @@ def _step_s(times_s: Sequence[tuple[int, float]]) -> int:
             )
     require(step_s == int(step_s), "the step between polls", step_s, "whole seconds")
     return int(step_s)
-
-
-def _count(line: int, text: str) -> int:
-    if text.lower() in STATUS:
-        return STATUS[text.lower()]
-    if not (text.isascii() and text.isdigit()):
-        raise InputError(
-            f"line {line}: status(={_short(text)}) must be up, down, or a whole number >= 0"
-        )
-    return int(text)
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:50]
-
-
-SERIES: dict[str, Callable[[TextIO], Counts]] = {"json": _json, "csv": _csv}
-"""The readers of series by the name of their format."""

@@ -135,6 +135,22 @@ def bands_to_come(market: Market, now_s: float) -> list[tuple[float, float]]:
     return [(start_h, now_s + left * 3600 + 1) for left, start_h in left_h]
 
 
+def shut(known, time_s):
+    """Hours of day: when next all types become scarce, and until when; None: never."""
+    def all_scarce(t):
+        return all(known.market.probabilities(g, t)[LOW] > ROUNDING for g in known.types)
+    if all_scarce(time_s):
+        return None
+    start = None
+    for start_h, after_s in bands_to_come(known.market, time_s):
+        now = all_scarce(after_s)
+        if now and start is None:
+            start = start_h
+        elif start is not None and not now:
+            return start, start_h
+    return None
+
+
 def mean_work_s(known: Known, gpu: GpuType) -> float:
     """Mean execution time of the jobs that come."""
     shares = zip(known.complexity_mix, gpu.mean_execution_s)
@@ -231,15 +247,19 @@ class Triage:
         scarce_edf: bool,
     ) -> None:
         self.urgent_s, self.margin, self.gate = urgent_s, margin, gate
+        self.price_wait = .001
         self.recovery, self.closing, self.scarce_edf = recovery, closing, scarce_edf
         self._known: Known | None = None  # of the run whose laws are kept
         self._laws: dict[int, Laws] = {}  # by band of the day
+        self._shut: dict[int, tuple[float, float] | None] = {}
+        self._cut_s = -inf
         self._safe_s = 0.0  # the laxity that makes a job safe
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
         answer: list[Assignment | Wake] = []
         offers, left, laws = view.offers(), Left(view), self._laws_at(view)
+        self._pressed = self._pressed_classes(view, laws)
         while offers and left.number:
             prospects = self._prospects(view, offers, laws, left)
             job, slots = self._next(view, prospects, left)
@@ -266,6 +286,50 @@ class Triage:
             laws = {gpu.name: law_of(known, gpu, now_s) for gpu in known.types}
             self._laws[band] = laws
         return self._laws[band]
+
+    def _pressed_classes(self, view, laws):
+        """Tight classes that must go now, as the jobs before them in line hold slots."""
+        known, now_s = view.known, view.now_s
+        tights = [own for own in view.classes if own.jobs and own.tight]
+        total = sum(len(own.jobs) for own in tights)
+        self._feasible = True
+        if not total:
+            return {}
+        band = known.market.band(now_s)
+        gap_s = 1.0 / sum(n / (laws[g.name].delay_s + laws[g.name].work_s) for g, n in known.types.items())
+        if known.free_types:
+            gap_s = min(laws[g.name].delay_s + laws[g.name].work_s for g in known.types) / len(known.fleet)
+        if band not in self._shut:
+            self._shut[band] = shut(known, now_s)
+        found = self._shut[band]
+        hour = known.market.clock.start_h + now_s / 3600
+        if found is None:
+            shut_s = end_s = inf
+        else:
+            shut_s = now_s + (found[0] - hour) % 24 * 3600
+            end_s = shut_s + (found[1] - found[0]) % 24 * 3600
+        pressed = {}
+        self._feasible = True
+        for own in tights:
+            e = known.fastest_s[own.complexity - 1]
+            n, k = len(own.jobs), 1
+            each_s = gap_s * total / n
+            least = inf; over = False
+            first = bisect_left(own.deadlines_s, now_s + e)
+            n -= first
+            while n > 0:
+                k = min(k, n)
+                due = own.deadlines_s[first + k - 1]
+                if now_s < shut_s < due < end_s + self.urgent_s + e:
+                    due = shut_s
+                least = min(least, due - now_s - e - k * each_s); over = over or due - now_s - e < .75 * k * each_s
+                if k == n: break
+                k *= 2
+            if least < 0 and over:
+                self._feasible = False
+            if least < max(self._safe_s, self.urgent_s):
+                pressed[own] = True
+        return pressed if self._feasible else {}
 
     def _prospects(
         self,
@@ -322,10 +386,13 @@ class Triage:
             if not served:
                 continue
             level = own.complexity - 1
-            best = least_held(served, level, self._safe_s if own.tight else 0.0)
+            mu = left.number * self.price_wait / 60 / len(known.fleet)
+            best = least_held(served, level, self._safe_s if own.tight else 0.0, mu)
             ready_s = now_s + best.slot.gpu.mean_execution_s[level]
             e = known.fastest_s[level]
             tiers = self._tiers(own.tight, e, ready_s, best, contested)
+            if own in self._pressed and not best.left_s:
+                tiers = ((ready_s, 3, e), (inf, 0, 0.0))
             for rank, key, job in fronts(own, tiers, left):
                 pairs.append((rank, key, job.deadline_s, job.id, job, best.slot))
         return pairs
@@ -349,7 +416,7 @@ class Triage:
                 return doomed, (inf, 0, 0.0)
             urgent_s = ready_s + max(self._safe_s, self.urgent_s)
             return doomed, (safe_s, 2, e), (urgent_s, 0, 0.0), (inf, 1, e)
-        key = 0.0 if self.scarce_edf and prospect.passing else e
+        key = 0.0 if self.scarce_edf and (prospect.passing or self._feasible) else e
         if tight:
             later_s = inf
             if self.recovery:
@@ -377,6 +444,7 @@ def least_held(
     prospects: Sequence[Prospect],
     level: int,
     margin_s: float,
+    mu: float,
 ) -> Prospect:
     """Whose slot a job of complexity `level` + 1 will hold for the least mean time.
 
@@ -386,7 +454,8 @@ def least_held(
     def held_s(prospect: Prospect) -> float:
         mean_s = prospect.slot.gpu.mean_execution_s[level]
         own_s = prospect.law.delay_s + mean_s
-        return own_s + (margin_s if prospect.left_s else 0.0)
+        held_s = own_s + (margin_s if prospect.left_s else 0.0)
+        return held_s * mu + mean_s * prospect.slot.gpu.price_usd_per_h / 3600
 
     return min(prospects, key=held_s) if len(prospects) > 1 else prospects[0]
 

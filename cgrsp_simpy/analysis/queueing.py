@@ -24,10 +24,31 @@ Array = npt.NDArray[np.float64]
 
 
 def erlang_b(servers: Servers, load: float) -> Array:
-    """Share of customers lost where none may wait (M/G/c/c); servers: whole numbers >= 0.
+    """Share of customers lost where none may wait (M/G/c/c).
 
     By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor
-    cancels. Source: Erlang (1917).
+    cancels.
+
+    Parameters
+    ----------
+    servers : int or array-like of int
+        Number of servers c, >= 0.
+    load : float
+        Offered load a, arrival rate over service rate, >= 0, erlang.
+
+    Returns
+    -------
+    array
+        From 0 to 1, of the shape of `servers`.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     check_number("load", load, least=0)
@@ -38,9 +59,28 @@ def erlang_b(servers: Servers, load: float) -> Array:
 
 
 def erlang_c(servers: Servers, load: float) -> Array:
-    """Share of customers that wait where all have patience (M/M/c); 1 where load >= servers.
+    """Share of customers that wait where all have patience (M/M/c).
 
-    Source: Erlang (1917).
+    Parameters
+    ----------
+    servers : int or array-like of int
+        Number of servers c, >= 1.
+    load : float
+        Offered load a, arrival rate over service rate, >= 0, erlang.
+
+    Returns
+    -------
+    array
+        From 0 to 1, of the shape of `servers`; 1 where load >= servers.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    Erlang (1917).
     """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
@@ -49,11 +89,17 @@ def erlang_c(servers: Servers, load: float) -> Array:
 
 @dataclass(frozen=True)
 class Queue:
-    """Steady state of a queue, each an array over servers.
+    """Steady state of a queue, each figure an array over the numbers of servers.
 
-    wait_probability: share of customers that wait. wait_s: mean wait of all customers, in the unit
-    of 1 / rate; infinite where there is no steady state. utilisation: share of server time in
-    work, at most 1.
+    Attributes
+    ----------
+    wait_probability : array
+        Share of customers that wait, 0 to 1.
+    wait_s : array
+        Mean wait of all customers, in the unit of 1 / rate; infinite where there is no steady
+        state.
+    utilisation : array
+        Share of server time in work, 0 to 1.
     """
 
     wait_probability: Array
@@ -64,7 +110,28 @@ class Queue:
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
 
-    Source: Gross and Harris, Section 2.3.
+    Parameters
+    ----------
+    arrival_rate : float
+        Lambda, > 0, per unit of time.
+    service_rate : float
+        Mu of one server, > 0, per the same unit of time.
+    servers : int or array-like of int
+        Number of servers c, >= 1.
+
+    Returns
+    -------
+    Queue
+        Its arrays have the shape of `servers`.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    Gross and Harris, Section 2.3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
@@ -76,9 +143,30 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
 def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: float) -> Queue:
     """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server.
 
-    Source: Lee and Longton (1959).
+    Parameters
+    ----------
+    arrival_rate : float
+        Lambda, > 0, per unit of time.
+    service_rate : float
+        Mu of one server, > 0, per the same unit of time.
+    servers : int or array-like of int
+        Number of servers c, >= 1.
+    service_cv : float
+        Coefficient of variation of the service time, >= 0.
 
-    service_cv: coefficient of variation of the service time.
+    Returns
+    -------
+    Queue
+        Its arrays have the shape of `servers`.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    Lee and Longton (1959).
     """
     check_number("service_cv", service_cv, least=0)
     found = mmc(arrival_rate, service_rate, servers)
@@ -86,7 +174,27 @@ def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: 
 
 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
-    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda))."""
+    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda)).
+
+    Parameters
+    ----------
+    arrival_rate : float
+        Lambda, > 0, per unit of time.
+    service_rate : float
+        Mu, > 0, per the same unit of time.
+    service_cv : float
+        Coefficient of variation of the service time, >= 0.
+
+    Returns
+    -------
+    Queue
+        Its arrays have no dimension.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+    """
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
 
@@ -94,7 +202,16 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 class Patience(Queue):
     """A queue whose customers leave after a wait.
 
-    left: share of customers that do; their waits count in wait_s.
+    Attributes
+    ----------
+    wait_probability : array
+        Share of customers that wait, 0 to 1.
+    wait_s : array
+        Mean wait of all customers, those that leave included, in the unit of 1 / rate.
+    utilisation : array
+        Share of server time in work, 0 to 1.
+    left : array
+        Share of customers that leave, 0 to 1.
     """
 
     left: Array
@@ -108,8 +225,32 @@ def mmc_patience(
 
     With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and
     E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J),
-    where 1 + d J = e^(d b) lambda / (c mu). Source: Zeltyn and Mandelbaum (2005), Queueing Systems
-    51, 361-402; Baccelli and Hebuterne (1981).
+    where 1 + d J = e^(d b) lambda / (c mu).
+
+    Parameters
+    ----------
+    arrival_rate : float
+        Lambda, > 0, per unit of time.
+    service_rate : float
+        Mu of one server, > 0, per the same unit of time.
+    servers : int or array-like of int
+        Number of servers c, >= 1.
+    patience_s : float
+        b, the wait after which a customer leaves, >= 0, in the unit of 1 / rate.
+
+    Returns
+    -------
+    Patience
+        Its arrays have the shape of `servers`.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     check_number("patience_s", patience_s, least=0)

@@ -48,13 +48,21 @@ DRAWS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean with its confidence interval; all but n in the unit of the values,
-    p without one.
+    """A sample mean with its confidence interval; mean, low, high and sd have the unit of the
+    values.
 
-    mean: NaN for no values. low, high: bounds of the interval, NaN for fewer than two values. n:
-    number of values.
-    p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values. sd:
-    sample standard deviation (n - 1 below the line); NaN for fewer than two values.
+    Attributes
+    ----------
+    mean : float
+        NaN for no values.
+    low, high : float
+        Bounds of the interval; NaN for fewer than two values.
+    n : int
+        Number of values used.
+    p : float
+        Two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values.
+    sd : float
+        Sample standard deviation (n - 1 below the line); NaN for fewer than two values.
     """
 
     mean: float
@@ -71,11 +79,29 @@ class Mean:
 
 
 def mean(values: Values, confidence: float = 0.95) -> Mean:
-    """Mean and interval x-bar +- t* s / sqrt(n) (thesis Section 5.1.3); values that are
-    NaN are left out.
+    """Mean and interval x-bar +- t* s / sqrt(n).
 
-    confidence: between 0 and 1. All NaN gives n = 0 and NaN throughout; an infinite value gives
-    an infinite mean and no interval. Raises InputError for another confidence.
+    Parameters
+    ----------
+    values : array-like
+        NaN is left out.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Mean
+        In the unit of the values. All NaN gives n = 0 and NaN throughout; an infinite value gives
+        an infinite mean and no interval.
+
+    Raises
+    ------
+    InputError
+        For another confidence.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -148,11 +174,21 @@ def _p_value(centre: float, error: float, n: int) -> float:
 class PairedTest:
     """Tests of values against a reference, matched one by one; NaN where a number does not exist.
 
-    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired t-test,
-    two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the differences that are
-    0, ties at the mean of their ranks; exact for up to 50 others, by the normal law for more. d,
-    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests should not be
-    trusted, "" if nothing speaks against them.
+    Attributes
+    ----------
+    n : int
+        Pairs used.
+    difference : float
+        Mean of values - reference, in their unit.
+    t, p : float
+        Paired t-test, two-sided.
+    wilcoxon_p : float
+        Wilcoxon's signed-rank test, two-sided, without the differences that are 0, ties at the mean
+        of their ranks; exact for up to 50 others, by the normal law for more.
+    d, d_paired : float
+        Effect sizes, as `cohens_d` and `cohens_d_paired`.
+    note : str
+        Why the tests should not be trusted, "" if nothing speaks against them.
     """
 
     n: int
@@ -166,22 +202,56 @@ class PairedTest:
 
 
 def paired_difference(values: Values, reference: Values, confidence: float = 0.95) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test,
-    thesis Section 5.1.3).
+    """Mean of values - reference, matched one by one, with interval and p-value (paired t-test).
 
-    Pairs with a NaN are left out. Raises InputError for unequal lengths.
+    Parameters
+    ----------
+    values, reference : array-like
+        Equally many, in one unit; pairs with a NaN are left out.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Mean
+        In the unit of the values.
+
+    Raises
+    ------
+    InputError
+        For unequal lengths, or another confidence.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
     return mean(differences, confidence)
 
 
 def paired_test(values: Values, reference: Values) -> PairedTest:
-    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes (thesis
-    Section 5.1.3).
+    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes.
 
-    Pairs with a NaN are left out, as are two infinities that have no difference. All differences 0:
-    t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the difference
-    alone. Raises InputError for unequal lengths.
+    Parameters
+    ----------
+    values, reference : array-like
+        Equally many, in one unit; pairs with a NaN are left out, as are two infinities that have no
+        difference.
+
+    Returns
+    -------
+    PairedTest
+        All differences 0: t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two
+        pairs: the difference alone.
+
+    Raises
+    ------
+    InputError
+        For unequal lengths.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences)
@@ -285,11 +355,24 @@ def _note(found: Mean) -> str:
 
 
 def cohens_d(values: Values, reference: Values) -> float:
-    """(mean of values - mean of reference) / s_pooled, without a unit (thesis Section 5.1.3).
+    """(mean of values - mean of reference) / s_pooled, without a unit.
 
-    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)). The two need not be matched,
-    nor equally many; NaN is left out of each. NaN where s_pooled is 0, even if the means differ,
-    and for fewer than two values on either side.
+    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)).
+
+    Parameters
+    ----------
+    values, reference : array-like
+        Need not be matched, nor equally many; NaN is left out of each.
+
+    Returns
+    -------
+    float
+        NaN where s_pooled is 0, even if the means differ, and for fewer than two values on either
+        side.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     x, y = _known(values), _known(reference)
     return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
@@ -299,8 +382,20 @@ def cohens_d_paired(values: Values, reference: Values) -> float:
     """Mean of values - reference over the standard deviation of these differences, without a unit
     (Cohen's d_z).
 
-    Pairs with a NaN are left out. NaN where all differences are equal, and for fewer than two
-    pairs. Raises InputError for unequal lengths.
+    Parameters
+    ----------
+    values, reference : array-like
+        Matched one by one; pairs with a NaN are left out.
+
+    Returns
+    -------
+    float
+        NaN where all differences are equal, and for fewer than two pairs.
+
+    Raises
+    ------
+    InputError
+        For unequal lengths.
     """
     found = paired_difference(values, reference)
     return _ratio(found.mean, found.sd)
@@ -325,9 +420,27 @@ def holm(p_values: Values) -> list[float]:
     """Holm's step-down adjusted p-values, in the order given: the k-th least times (m - k + 1),
     never falling, at most 1.
 
-    m: number of p-values; NaN stays NaN and does not count. Rejecting where the adjusted value is
-    below alpha keeps the chance of any false rejection below alpha. Raises InputError for a value
-    outside 0 to 1. Source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    Rejecting where the adjusted value is below alpha keeps the chance of any false rejection below
+    alpha.
+
+    Parameters
+    ----------
+    p_values : array-like
+        From 0 to 1; m of them are numbers, NaN does not count.
+
+    Returns
+    -------
+    list of float
+        Of the length of `p_values`; NaN stays NaN.
+
+    Raises
+    ------
+    InputError
+        For a value outside 0 to 1.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -346,10 +459,32 @@ def replications_needed(
     """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has n - 1
     degrees of freedom.
 
-    Mean x-bar and standard deviation s are estimated from the values, without the NaN; s = 0
-    gives 2. Source: Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative
-    to x-bar; for an error relative to the true mean of at most gamma, ask for gamma / (1 + gamma).
-    Raises InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
+    Mean x-bar and standard deviation s are estimated from the values. For an error relative to the
+    true mean of at most gamma, ask for gamma / (1 + gamma).
+
+    Parameters
+    ----------
+    values : array-like
+        Of a first few replications; NaN is left out.
+    relative_half_width : float
+        Wanted half width over |x-bar|, > 0.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    int
+        Number of replications in all; 2 where s = 0.
+
+    Raises
+    ------
+    InputError
+        For fewer than two values, an infinite one, or a mean of 0 with s > 0; a half width or
+        confidence that is not allowed.
+
+    References
+    ----------
+    Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative to x-bar.
     """
     check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
@@ -389,10 +524,32 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
     follow each other.
 
     Batches much longer than the correlation lasts are almost independent, as neighbouring
-    observations are not. The first len(series) % batches observations are left out, those nearest
-    to a start. n, p and sd of the result are those of the batch means. Source: Law, Simulation
-    Modeling and Analysis, Section 9.5.3. Raises InputError for fewer than two batches or two
-    observations a batch, or a series with NaN or infinity.
+    observations are not.
+
+    Parameters
+    ----------
+    series : array-like
+        Observations in order. The first len(series) % batches are left out, those nearest to a
+        start.
+    batches : int
+        Number of batches, >= 2.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Mean
+        In the unit of the series; n, p and sd are those of the batch means.
+
+    Raises
+    ------
+    InputError
+        For fewer than two batches or two observations a batch, a series with NaN or infinity, or a
+        confidence outside 0 to 1.
+
+    References
+    ----------
+    Law, Simulation Modeling and Analysis, Section 9.5.3.
     """
     check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
@@ -400,15 +557,31 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
 
 
 def mser5(series: Values) -> int:
-    """How many observations to delete from the start of a series, as its transient, by
-    the MSER-5 rule.
+    """How many observations to delete from the start of a series, as its transient, by the MSER-5
+    rule.
 
     Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least
-    marginal standard error: sum of squares about the mean of the rest / (m - d)^2. A last batch
-    that is not full has no say. An answer near half of the series says that the series is too
-    short. Source: White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt
-    (2000), Winter Simulation Conference, 755-760. Raises InputError for fewer than 10 observations,
-    NaN or infinity.
+    marginal standard error: sum of squares about the mean of the rest / (m - d)^2.
+
+    Parameters
+    ----------
+    series : array-like
+        Observations in order, at least 10. A last batch that is not full has no say.
+
+    Returns
+    -------
+    int
+        A multiple of 5. An answer near half of the series says that the series is too short.
+
+    Raises
+    ------
+    InputError
+        For fewer than 10 observations, NaN or infinity.
+
+    References
+    ----------
+    White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter
+    Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -439,12 +612,31 @@ def bootstrap_mean(
 ) -> Mean:
     """Mean with a BCa bootstrap interval: for values too few or too skewed for Student's t.
 
-    p is NaN.
+    Parameters
+    ----------
+    values : array-like
+        NaN is left out.
+    confidence : float
+        Of the interval, between 0 and 1.
+    resamples : int
+        How often the values are drawn again, with replacement, >= 1; too few give rough bounds, or
+        NaN.
+    seed : int
+        Of the stream "bootstrap", >= 0.
 
-    resamples: how often the values are drawn again, with replacement; too few give rough bounds,
-    or NaN. seed: of the stream "bootstrap". NaN is left out; values that are all equal give
-    low = high = mean. Source: Efron (1987), Journal of the American Statistical Association 82,
-    171-185. Raises InputError for a confidence outside 0 to 1, no resamples, or a negative seed.
+    Returns
+    -------
+    Mean
+        In the unit of the values, with p NaN; values that are all equal give low = high = mean.
+
+    Raises
+    ------
+    InputError
+        For a confidence outside 0 to 1, no resamples, or a negative seed.
+
+    References
+    ----------
+    Efron (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
     check_whole("resamples", resamples, least=1)

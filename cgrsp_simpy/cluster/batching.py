@@ -16,13 +16,13 @@ BATCHES = (3, 4, 5)  # jobs, by the authors' program
 
 
 def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0) -> Scheduler:
-    """Smart batch: the first job of the best batch of those that fit; without a batch, the best
-    job by itself.
+    """Smart batch: the first job of the best batch of those that fit; without a batch, the best job
+    by itself.
 
-    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible
-    if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g), at
-    least `least_similarity`; its score is efficiency x similarity, with efficiency = sum of
-    iterations / (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
+    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is feasible if the
+    sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g), at least
+    `least_similarity`; its score is efficiency x similarity, with efficiency = sum of iterations /
+    (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
 
     Parameters
     ----------
@@ -34,6 +34,20 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
         Of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly any batch
         reaches 0.8 (the program itself does not look at the threshold: least_similarity=0); hours
         are ours.
+
+    Returns
+    -------
+    Scheduler
+        A function of a ClusterView.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    cluster-schedulers.txt Section V.C.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)

@@ -20,8 +20,7 @@ def hps(
     max_wait_s: float = 1800.0,
     monotone: bool = False,
 ) -> Scheduler:
-    """Hybrid priority: the largest score first, score = Base x Aging x Penalty (Section V.A;
-    formulas: authors' program).
+    """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
 
     Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging is at most
     the boost, and nothing is kept for a job that does not fit: so no wait is bounded, although the
@@ -37,6 +36,20 @@ def hps(
         The wait at which it does, seconds, above the threshold.
     monotone : bool
         Aging that never falls, ours.
+
+    Returns
+    -------
+    Scheduler
+        A function of a ClusterView.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    cluster-schedulers.txt Section V.A; formulas: authors' program.
     """
     check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)
@@ -85,8 +98,7 @@ def adaptive(
     long_queue: int = 20,
     shift: float = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that failed: the largest weighted sum of three scores first
-    (Section III.D).
+    """The multi-factor scheduler that failed: the largest weighted sum of three scores first.
 
     The paper prints no formula: all numbers are ours.
 
@@ -99,6 +111,20 @@ def adaptive(
         most `short_queue` wait, fairness does.
     shift : float
         At least 1.
+
+    Returns
+    -------
+    Scheduler
+        A function of a ClusterView.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    cluster-schedulers.txt Section III.D.
     """
     for name, weight in (
         ("efficiency", efficiency),

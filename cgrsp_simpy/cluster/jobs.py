@@ -52,8 +52,17 @@ class Cluster:
         return sum(self.sizes)
 
     def holds(self, gpus: int) -> bool:
-        """Whether a job of so many GPUs fits when nothing runs: on one node, or, if it is too wide
-        for any, on whole nodes.
+        """Whether a job fits when nothing runs.
+
+        Parameters
+        ----------
+        gpus : int
+            Of the job.
+
+        Returns
+        -------
+        bool
+            On one node, or, if it is too wide for any, on whole nodes.
         """
         return gpus <= max(self.sizes) or gpus <= self.gpus
 
@@ -163,14 +172,35 @@ class Jobs:
         return float(self.gpus @ self.duration_s)
 
     def load(self, cluster: Cluster) -> float:
-        """Offered load: work that arrives per second, from the first arrival to the last, over
-        the GPUs there are.
+        """Offered load: work that arrives per second, from the first arrival to the last, over the
+        GPUs there are.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            Whose GPUs are counted.
+
+        Returns
+        -------
+        float
+            Without a unit; infinite if all arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         return self.gpu_seconds / (span_s * cluster.gpus) if span_s else float("inf")
 
     def check_fit(self, cluster: Cluster) -> None:
-        """Raise InputError for a job that the cluster cannot run, even when it is empty."""
+        """Refuse jobs of which the cluster cannot run one, even when it is empty.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            The cluster.
+
+        Raises
+        ------
+        InputError
+            Names the job.
+        """
         for index in np.flatnonzero([not cluster.holds(int(gpus)) for gpus in self.gpus])[:1]:
             raise InputError(
                 f"job {index + 1} needs {self.gpus[index]} GPUs; the cluster has {cluster.gpus} on"
@@ -178,7 +208,20 @@ class Jobs:
             )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
-        """Some of the jobs."""
+        """Some of the jobs.
+
+        Parameters
+        ----------
+        index : sequence of int or array of int
+            Of those wanted, in their order.
+        name : str
+            Of the new jobs.
+
+        Returns
+        -------
+        Jobs
+            With their tags.
+        """
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
         return Jobs(**columns, name=name, tags=self.tags.chosen(index))

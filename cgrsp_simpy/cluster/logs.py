@@ -34,8 +34,26 @@ def read_jobs(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> Jobs:
-    """The jobs (`jobs_of`) of a log that is read; the other arguments are those of
-    `cgrsp_simpy.logs.read_log`.
+    """The jobs of a log that is read, as of `jobs_of`.
+
+    Parameters
+    ----------
+    path, format
+        As of `cgrsp_simpy.logs.read_log`.
+    cluster, skip_wide
+        As of `jobs_of`.
+    window, strict, columns
+        As of `cgrsp_simpy.logs.read_log`.
+
+    Returns
+    -------
+    Jobs
+        In order of submission, with the log's tags.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(
@@ -48,16 +66,32 @@ def read_jobs(
 def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = False) -> Jobs:
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
-    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out;
-    one that is too wide for the cluster is refused, or left out with skip_wide. The estimate is
-    the limit that was given, else the run time. Ours, for logs tell no more: latency-sensitive pods
-    (qos LS of openb) are inference, all others training. The family is the application (swf), the
-    model without its batch size (philly), or all pods of equal demands (openb). What a log does not
-    tell of its jobs (work, family, user) is not made up from what happened to them: the column is
-    None, and schedulers that look at it refuse the log. The user is None unless the log tells two
-    users apart at least.
+    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out. The
+    estimate is the limit that was given, else the run time. Ours, for logs tell no more:
+    latency-sensitive pods (qos LS of openb) are inference, all others training. The family is the
+    application (swf), the model without its batch size (philly), or all pods of equal demands
+    (openb). What a log does not tell of its jobs (work, family, user) is not made up from what
+    happened to them: the column is None, and schedulers that look at it refuse the log. The user is
+    None unless the log tells two users apart at least.
 
-    Raises InputError with the file's name, and the line where there is one.
+    Parameters
+    ----------
+    found : Log
+        The log.
+    cluster : Cluster
+        That they are to run on.
+    skip_wide : bool
+        Leave out a job that is too wide for the cluster, instead of refusing it.
+
+    Returns
+    -------
+    Jobs
+        In order of submission, with the log's tags.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
 
     def too_wide(rows: Log) -> np.ndarray:
@@ -151,10 +185,18 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
 
 
 def cluster_of(found: Log) -> Cluster | None:
-    """The cluster that the header of an SWF file tells: MaxProcs processors, spread evenly over
-    MaxNodes nodes (else on one).
+    """The cluster that the header of an SWF file tells.
 
-    None if it tells no processors.
+    Parameters
+    ----------
+    found : Log
+        The log.
+
+    Returns
+    -------
+    Cluster or None
+        MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None if it tells no
+        processors.
     """
     processors, nodes = (
         re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes")
@@ -167,12 +209,22 @@ def cluster_of(found: Log) -> Cluster | None:
 
 
 def schedule_text(outcome: Outcome) -> str:
-    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds,
-    GPUs as processors.
+    """A schedule in the Standard Workload Format: submissions, waits and run times in seconds, GPUs
+    as processors.
 
     The job number is the log's job_id where all are whole numbers that differ; else jobs are
     numbered from 1, and the comments say which ids these are of. The status is 1 (completed), or 0
     for a job that was ended at its limit.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        The run.
+
+    Returns
+    -------
+    str
+        The comments, then a line a job.
     """
     jobs = outcome.jobs
     columns = {

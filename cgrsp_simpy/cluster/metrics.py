@@ -285,6 +285,11 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
 def course(outcome: Outcome) -> dict[str, Floats]:
     """Time courses of a run: values that hold from each time to the next.
 
+    Parameters
+    ----------
+    outcome : Outcome
+        The run.
+
     Returns
     -------
     dict

@@ -125,7 +125,18 @@ class Mix:
         return tuple(width for width, _ in pairs), np.array([share for _, share in pairs])
 
     def check_fit(self, cluster: Cluster) -> None:
-        """Raise InputError if there are jobs that a cluster cannot run, even when it is empty."""
+        """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
+
+        Parameters
+        ----------
+        cluster : Cluster
+            The cluster.
+
+        Raises
+        ------
+        InputError
+            Names the widest job.
+        """
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
         allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
         require(cluster.holds(widest), "widest job of the mix", widest, allowed)
@@ -204,6 +215,11 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
         What the load is of.
     seed : int
         At least 0.
+
+    Returns
+    -------
+    Jobs
+        In order of arrival.
 
     Raises
     ------

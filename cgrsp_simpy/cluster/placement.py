@@ -30,22 +30,74 @@ least key is taken.
 
 
 def first_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The first node with room."""
+    """The first node with room.
+
+    Parameters
+    ----------
+    size : int
+        GPUs of the node.
+    free : int
+        GPUs free on it.
+
+    Returns
+    -------
+    float
+        A key: of the nodes with room the first of least key is taken.
+    """
     return 0
 
 
 def best_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The node on which least is left free."""
+    """The node on which least is left free.
+
+    Parameters
+    ----------
+    size : int
+        GPUs of the node.
+    free : int
+        GPUs free on it.
+
+    Returns
+    -------
+    float
+        A key: of the nodes with room the first of least key is taken.
+    """
     return free
 
 
 def pack(size: int, free: int) -> float:
-    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs."""
+    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs.
+
+    Parameters
+    ----------
+    size : int
+        GPUs of the node.
+    free : int
+        GPUs free on it.
+
+    Returns
+    -------
+    float
+        A key: of the nodes with room the first of least key is taken.
+    """
     return free / size
 
 
 def spread(size: int, free: int) -> float:
-    """The node that is least busy."""
+    """The node that is least busy.
+
+    Parameters
+    ----------
+    size : int
+        GPUs of the node.
+    free : int
+        GPUs free on it.
+
+    Returns
+    -------
+    float
+        A key: of the nodes with room the first of least key is taken.
+    """
     return -free / size
 
 

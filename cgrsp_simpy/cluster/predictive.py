@@ -24,8 +24,7 @@ def pbs(
     next rule that finds one.
 
     Efficiency is iterations / (g t). The rules after it: the shortest of those with at most
-    `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest (Section V.B; numbers:
-    authors' program).
+    `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
 
     Parameters
     ----------
@@ -43,6 +42,20 @@ def pbs(
         Jobs below it are of medium length, seconds.
     tolerance : float
         How far the times of a pair may differ, as a share of the longer, ours.
+
+    Returns
+    -------
+    Scheduler
+        A function of a ClusterView.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    cluster-schedulers.txt Section V.B; numbers: authors' program.
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
     check_bool("pairs", pairs)

@@ -116,7 +116,23 @@ class Outcome:
         return [{**row, **jobs.tags.of(number, row)} for number, row in enumerate(told)]
 
     def by(self, tag: str) -> list[dict[str, str | float]]:
-        """The figures of the jobs of each value of a log's column, as of `metrics.by`."""
+        """The figures of the jobs of each value of a log's column, as of `metrics.by`.
+
+        Parameters
+        ----------
+        tag : str
+            The column's name.
+
+        Returns
+        -------
+        list of dict
+            A row for each value, in the order of the alphabet.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
         return by(self, tag)
 
     @property
@@ -148,10 +164,21 @@ class Outcome:
 
 
 class Simulation:
-    """A run that has been set up, with its source of arrivals about to start, and has
-    not been let go.
+    """A run that has been set up, with its source of arrivals about to start, and has not been let
+    go.
 
     The run works on a copy of the scheduler, so that one with memory is fresh for every run.
+
+    Parameters
+    ----------
+    setting : Setting
+        What is run.
+    scheduler : Scheduler
+        A function of a ClusterView.
+    jobs : Jobs
+        In order of arrival.
+    listener : callable or None
+        Called with each Event.
     """
 
     def __init__(
@@ -185,7 +212,22 @@ class Simulation:
             env.process(self.job_process(job, row, time_s))
 
     def job_process(self, job: int, row: Row, time_s: float) -> Process:
-        """A job: claim its GPUs, run until it has done its work or is killed."""
+        """A job: claim its GPUs, run until it has done its work or is killed.
+
+        Parameters
+        ----------
+        job : int
+            Its index.
+        row : tuple
+            What is known of it when it arrives.
+        time_s : float
+            How long it runs, seconds.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env, engine = self.env, self.engine
         self.state.arrives(row)
         claim = yield engine.claim(job)

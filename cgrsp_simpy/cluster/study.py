@@ -144,7 +144,18 @@ class Setting(Model[Outcome]):
         return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))
 
     def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
-        """The columns that a scheduler needs and the jobs lack."""
+        """The columns that a scheduler needs and the jobs lack.
+
+        Parameters
+        ----------
+        scheduler : Scheduler
+            As of `make_policy`.
+
+        Returns
+        -------
+        tuple of str
+            Names of columns.
+        """
         if not isinstance(self.source, Jobs):
             return ()
         there, needs = self.source.columns, getattr(scheduler, "needs", ())
@@ -156,12 +167,23 @@ class Setting(Model[Outcome]):
         return self.source.jobs
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """A scheduler from its text, or a function of a ClusterView; see `Model.make_policy`.
+        """A scheduler from its text, or a function of a ClusterView.
+
+        Parameters
+        ----------
+        policy : str or Scheduler
+            A name of SCHEDULERS with parameters, "own.py:function", or a function of a ClusterView.
+
+        Returns
+        -------
+        Scheduler
+            What `simulation` takes.
 
         Raises
         ------
         InputError
-            Also if it needs a column that the jobs lack.
+            For an unknown name, parameter or file, a value that is not allowed, or a scheduler that
+            needs a column that the jobs lack.
         """
         made: Scheduler = super().make_policy(policy)
         for column in self.lacks(made)[:1]:
@@ -170,7 +192,18 @@ class Setting(Model[Outcome]):
         return made
 
     def draw(self, seed: int) -> Jobs:
-        """The jobs of a seed."""
+        """The jobs of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws; the jobs of a log are the same for all.
+
+        Returns
+        -------
+        Jobs
+            In order of arrival.
+        """
         if isinstance(self.source, Jobs):
             return self.source
         return generate(self.source.mix, self.source.jobs, self.source.load, self.cluster, seed)
@@ -184,13 +217,38 @@ class Setting(Model[Outcome]):
         records: bool = True,  # noqa: ARG002, the figures need every job
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; every record is kept.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the outcome once `env` has run.
+        """
         jobs = self.draw(seed) if drawn is None else drawn
         return Simulation(self, policy, jobs, listener)
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters: its own, and load, jobs and mix where the
-        jobs are of a mix.
+        """The setting with other parameters.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Its own, and load, jobs and mix where the jobs are of a mix.
+
+        Returns
+        -------
+        Setting
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         own = {name: value for name, value in parameters.items() if name in ("load", "jobs", "mix")}
         changed = self
@@ -213,9 +271,13 @@ def simulate(
 
     Parameters
     ----------
-    jobs, cluster, placement, kill_at_limit
+    jobs, cluster
         As of `Setting`.
-    scheduler, listener
+    scheduler : str or Scheduler
+        As of `cg.simulate`.
+    placement, kill_at_limit
+        As of `Setting`.
+    listener : callable, optional
         As of `cg.simulate`.
 
     Returns

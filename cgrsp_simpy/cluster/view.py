@@ -121,6 +121,13 @@ class Running(NamedTuple):
 class ClusterView:
     """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
 
+    Parameters
+    ----------
+    cluster, placement
+        The nodes, and on which a job is put.
+    columns : sequence of str
+        Names of those that the jobs have.
+
     Attributes
     ----------
     now_s : float
@@ -170,7 +177,18 @@ class ClusterView:
         return None
 
     def room(self, gpus: int) -> Place | None:
-        """Where a job of so many GPUs could go now; None if it does not fit."""
+        """Where a job could go now.
+
+        Parameters
+        ----------
+        gpus : int
+            Of the job.
+
+        Returns
+        -------
+        Place or None
+            Pairs of node and GPUs; None if it does not fit.
+        """
         return self.nodes.room(self.free, gpus)
 
     def fitting(self) -> list[int]:
@@ -187,7 +205,20 @@ class ClusterView:
         return self.nodes.counts(self.free)
 
     def without(self, job: int, free: int) -> int:
-        """What is free when a job that runs has ended. free: before it has."""
+        """What is free when a job that runs has ended.
+
+        Parameters
+        ----------
+        job : int
+            Its index.
+        free : int
+            What is free before, as of `free`.
+
+        Returns
+        -------
+        int
+            As of `free`.
+        """
         return self.nodes.give(free, self._held[job])
 
     # ---- what the state tells ----

@@ -33,13 +33,37 @@ def anneal(
     """Simulated annealing, unless told otherwise from HEFT's plan: a unit moves to another GPU, or
     two units change places.
 
-    order: in which the nodes run, "heft", that of HEFT's plan, or one of `run_order`. start:
-    "heft", its placement, which in the order "heft" no answer is worse than; or "random", each unit
-    on one of the GPUs that have the memory, as whales start.
-    hot, cold: first and last temperature, as multiples of the best makespan so far; geometric
-    in between, by the share of the budget that is spent. Source: Kirkpatrick, Gelatt and Vecchi
-    (1983), Science 220, 671-680; moves, order, start and temperatures are ours. Raises InputError
-    for another order or start, or a temperature that is not above 0.
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    order : str
+        In which the nodes run: "heft", that of HEFT's plan, or one of `run_order`.
+    hot, cold : float
+        First and last temperature, > 0, as multiples of the best makespan so far; geometric in
+        between, by the share of the budget that is spent.
+    start : str
+        "heft", its placement, which in the order "heft" no answer is worse than; or "random", each
+        unit on one of the GPUs that have the memory, as whales start.
+
+    Returns
+    -------
+    Found
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For another order or start, or a temperature that is not above 0.
+
+    References
+    ----------
+    Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; moves, order, start and
+    temperatures are ours.
     """
     check_one_of("order", order, ("heft", *ORDERS))
     check_one_of("start", start, STARTS)

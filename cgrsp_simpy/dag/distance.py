@@ -50,10 +50,20 @@ def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """How SPD and FTG of random pairs of plans go together. spd_s, ftg_s: seconds, shape (pairs,).
+    """How SPD and FTG of random pairs of plans go together.
 
-    pearson, spearman: coefficients, each with its 95 % interval by Fisher's transformation (for
-    Spearman's after Bonett and Wright (2000), Psychometrika 65, 23-28).
+    Attributes
+    ----------
+    spd_s, ftg_s : array
+        Seconds, shape (pairs,).
+    pearson, spearman : float
+        Coefficients, -1 to 1.
+    pearson_ci95, spearman_ci95 : tuple of (float, float)
+        Their 95 % intervals by Fisher's transformation, for Spearman's after Bonett and Wright.
+
+    References
+    ----------
+    Bonett and Wright (2000), Psychometrika 65, 23-28.
     """
 
     spd_s: Floats = field(repr=False)
@@ -67,12 +77,35 @@ class Correlation:
 def correlate(
     problem: Problem, pairs: int = 1000, seed: int = 0, concentration: float | None = None
 ) -> Correlation:
-    """Correlation of SPD and FTG over pairs of random plans (Section 4.2).
+    """Correlation of SPD and FTG over pairs of random plans.
 
-    A unit goes to any GPU that has the memory, all equally likely; or, with a concentration > 0,
-    with probabilities that are drawn anew for each plan from a symmetric Dirichlet law, the more
-    uneven the smaller it is (ours: the paper only says that plans are random, and even ones do not
-    give its coefficients). Raises InputError where all pairs have the same distance.
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    pairs : int
+        Number of pairs, >= 4.
+    seed : int
+        Of the plans.
+    concentration : float, optional
+        None: a unit goes to any GPU that has the memory, all equally likely. A number > 0: with
+        probabilities that are drawn anew for each plan from a symmetric Dirichlet law, the more
+        uneven the smaller it is (ours: the paper only says that plans are random, and even ones do
+        not give its coefficients).
+
+    Returns
+    -------
+    Correlation
+        Coefficients and their intervals.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed, and where all pairs have the same distance.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.2.
     """
     check_whole("pairs", pairs, least=4)
     if concentration is not None:

@@ -36,20 +36,40 @@ def erdos_renyi(
     """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with the same
     chance, independently.
 
-    degree: mean number of edges a node, which is the mean in-degree and the mean out-degree; 1, 3
-    or 100 in the paper. The number of edges is drawn too: degree is its mean over graphs. It is at
-    most (nodes - 1) / 2, that of all pairs.
+    Ours, for the paper prints none: the laws of data and memory.
 
-    times: the normal law of the nodes' times, a name of TIMES_S or (mean, standard deviation) in
-    seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
-    the same number; and times below LEAST_S are drawn again, which lifts the mean of "short" from 2
-    to 2.06 s and leaves the others as they are.
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, >= 1.
+    degree : float
+        Mean number of edges a node, which is the mean in-degree and the mean out-degree; 1, 3 or
+        100 in the paper. The number of edges is drawn too: degree is its mean over graphs. At most
+        (nodes - 1) / 2, that of all pairs.
+    times : str or tuple of (float, float)
+        The normal law of the nodes' times, a name of TIMES_S or (mean, standard deviation) in
+        seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the work in 10^12 operations is
+        the same number; and times below LEAST_S are drawn again, which lifts the mean of "short"
+        from 2 to 2.06 s and leaves the others as they are.
+    seed : int
+        Of the draws, >= 0.
+    data_gb : tuple of (float, float)
+        Bounds of the data of an edge, uniform between them, gigabytes.
+    memory_mb : tuple of (int, int)
+        Bounds of the memory of a node, uniform between them, whole megabytes.
+    per_unit : int
+        Number of nodes, next to each other in the random order, that are a computational unit,
+        >= 1.
 
-    Ours, for the paper prints none: data of an edge in gigabytes and memory of a node in whole
-    megabytes are uniform between the two bounds given; per_unit nodes that are next to each other
-    in the random order are a computational unit.
+    Returns
+    -------
+    Graph
+        Named by its parameters.
 
-    Raises InputError for a number that is not allowed.
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
     """
     check_whole("nodes", nodes, least=1)
     check_whole("per_unit", per_unit, least=1)
@@ -79,9 +99,28 @@ def erdos_renyi(
 
 def star(nodes: int) -> Graph:
     """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last, of no work;
-    no data (Section 4.2).
+    no data.
 
-    No node needs memory (ours). Raises InputError for fewer than two nodes.
+    No node needs memory (ours).
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes, >= 2.
+
+    Returns
+    -------
+    Graph
+        Of nodes - 1 edges.
+
+    Raises
+    ------
+    InputError
+        For fewer than two nodes.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.2.
     """
     check_whole("nodes", nodes, least=2)
     entries = np.arange(nodes - 1)

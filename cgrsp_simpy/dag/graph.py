@@ -26,15 +26,31 @@ Ints = npt.NDArray[np.int64]
 class Graph:
     """A training graph, or another workflow.
 
-    work_tflop: of each node, 10^12 floating-point operations >= 0, shape (nodes,). memory_mb: what
-    a node holds of its GPU while it runs, whole megabytes >= 0. edges: (predecessor, successor)
-    by node number from 0, shape (edges, 2). data_gb: sent along each edge, gigabytes >= 0. unit:
-    computational unit of each node, whole numbers; nodes of a unit share a GPU. Every node is
-    a unit of its own unless given. names: of the nodes, for people; their numbers unless given.
-    tags: of nodes of a log, its own ids and all other columns, as texts.
+    Parameters
+    ----------
+    work_tflop : array
+        Of each node, 10^12 floating-point operations, >= 0, shape (nodes,).
+    memory_mb : array of int
+        What a node holds of its GPU while it runs, whole megabytes >= 0, shape (nodes,).
+    edges : array of int
+        (predecessor, successor) by node number from 0, shape (edges, 2).
+    data_gb : array
+        Sent along each edge, gigabytes >= 0, shape (edges,).
+    unit : array of int
+        Computational unit of each node, whole numbers, shape (nodes,); nodes of a unit share a GPU.
+        Every node is a unit of its own unless given.
+    names : tuple of str
+        Of the nodes, for people; their numbers unless given.
+    name : str
+        Of the graph.
+    tags : Tags
+        Of nodes of a log, its own ids and all other columns, as texts.
 
-    Raises InputError for an empty graph, a number that is none or negative, an edge to a node that
-    is not there, an edge that is there twice, and a cycle, which is named.
+    Raises
+    ------
+    InputError
+        For an empty graph, a number that is none or negative, an edge to a node that is not there,
+        an edge that is there twice, and a cycle, which is named.
     """
 
     work_tflop: Floats = field(repr=False)

@@ -204,7 +204,7 @@ def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> F
 
 
 @of_parts
-def ddqn(
+def ddqn(  # noqa: D417, the fields of a part stand for it
     problem: Problem,
     budget: Budget,
     seed: int = 0,
@@ -216,9 +216,50 @@ def ddqn(
     """The agent alone, all units hoping for the mean load: the plans of successive episodes, until
     the budget is spent (ours).
 
-    episodes: after so many (printed) the agent learns no more, and goes on with random choices
-    among its own. paced: see `Turns`. order: in which the nodes run, as of `run_order`; the agent
-    does not see it.
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    episodes : int
+        After so many (printed) the agent learns no more, and goes on with random choices among its
+        own; >= 1.
+    gamma : float
+        Discount of the next rewards, 0 to 1 (printed; all other defaults are ours).
+    epsilon : float
+        Share of the choices that are random while it explores, 0 to 1.
+    learning_rate : float
+        Of the network, > 0.
+    updates : int
+        Mini-batches after each episode, >= 1.
+    batch : int
+        Transitions in each, >= 1.
+    buffer : int
+        Episodes that are remembered, with all their transitions, >= 1.
+    sync_every : int
+        Updates from one copy of the network to the target network to the next, >= 1.
+    paced : bool
+        Foretell the load of a GPU by the share of all work that is placed (ours), not as in the
+        authors' program.
+    order : str
+        In which the nodes run, as of `run_order`; the agent does not see it.
+
+    Returns
+    -------
+    Found
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     check_whole("episodes", episodes, least=1)
     search, turns = (

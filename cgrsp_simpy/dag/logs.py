@@ -33,9 +33,23 @@ def read_wfformat(path: str | Path) -> Graph:
     """Read a workflow in WfFormat, the JSON of the WfCommons, of version 1.4, 1.5 or 1.6
     (`cgrsp_simpy.logs.wfformat`).
 
-    A node is a task. Work is the run time; data of an edge are the files that its start writes
-    and its end reads; memory is rounded up to megabytes. Raises InputError with the file's name,
-    for a cycle, too.
+    A node is a task. Work is the run time; data of an edge are the files that its start writes and
+    its end reads; memory is rounded up to megabytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    Graph
+        With the tasks' names.
+
+    Raises
+    ------
+    InputError
+        With the file's name, for a cycle, too.
     """
     found = read_log(path, "wfformat")
     with faults_of(found.path):
@@ -66,8 +80,7 @@ def read_alibaba(path: str | Path, job: str, *, strict: bool = False) -> Graph: 
 def read_alibaba(
     path: str | Path, job: str | None = None, *, strict: bool = False
 ) -> dict[str, Graph] | Graph:
-    """Read batch_task.csv of Alibaba's cluster-trace-v2018: a graph a job by its name, or that of
-    the one job that is given.
+    """Read batch_task.csv of Alibaba's cluster-trace-v2018: a graph a job.
 
     A node is a task. Its name tells what it waits for: M5_3_4 is task 5 and starts after 3 and 4;
     names without a number after their letters, such as task_xyz, wait for nothing. Work is
@@ -76,11 +89,28 @@ def read_alibaba(
     largest machine.
 
     A job is left out as a whole, with a logged warning, if one of its rows is bad or has a time
-    outside the trace (0), or if it names a task that is not there, has two tasks of a number or
-    a cycle. strict: such a file is refused, as a fault of the one job that is given always is.
+    outside the trace (0), or if it names a task that is not there, has two tasks of a number or a
+    cycle.
 
-    Raises InputError with the file's name, and the line where there is one: for such a fault,
-    no usable job, an unknown job.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    job : str, optional
+        The name of the one job that is wanted; a fault of it is always refused.
+    strict : bool
+        Refuse a file with faults.
+
+    Returns
+    -------
+    dict or Graph
+        By the name of the job, or the graph of the one job.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one: for such a fault, no usable job, an
+        unknown job.
     """
     check_bool("strict", strict)
     found = read_log(

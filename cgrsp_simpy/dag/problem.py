@@ -35,9 +35,25 @@ METRICS = {
 class Problem:
     """A graph, the GPUs it may run on, and how a GPU runs nodes.
 
-    reading: "exclusive", one node at a time in the plan's order, as in the authors' program; or
-    "shared", several at once, each at full speed, as long as memory lasts, as in Equations 4 to 7.
-    Raises InputError for a unit that no GPU has the memory for.
+    Parameters
+    ----------
+    graph : Graph
+        The nodes.
+    platform : Platform
+        The GPUs and their connections.
+    reading : str
+        "exclusive", one node at a time in the plan's order, as in the authors' program; or
+        "shared", several at once, each at full speed, as long as memory lasts, as in Equations
+        4 to 7.
+
+    Raises
+    ------
+    InputError
+        For another reading, or a unit that no GPU has the memory for.
+
+    References
+    ----------
+    worl-rtgs.txt.
     """
 
     graph: Graph
@@ -101,10 +117,25 @@ class Problem:
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Floats, source: Ints, target: Ints) -> Floats:
-        """What data take from GPU to GPU, seconds (Equation 3, and the latency); arrays
-        that broadcast.
+        """What data take from GPU to GPU.
 
         An edge without data needs no transfer: neither time nor connection.
+
+        Parameters
+        ----------
+        data_gb : array
+            Gigabytes.
+        source, target : array of int
+            Indices of GPUs; all three broadcast.
+
+        Returns
+        -------
+        array
+            Seconds; infinite without a connection.
+
+        References
+        ----------
+        worl-rtgs.txt Equation 3, and the latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
@@ -115,10 +146,17 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where the nodes go. gpu: of each node, shape (nodes,).
+    """Where the nodes go.
 
-    order: in which a GPU runs its nodes (exclusive), or lets in those that wait for memory
-    (shared): all nodes in a topological order, the graph's unless given. scheduler: who made it.
+    Parameters
+    ----------
+    gpu : array of int
+        Index of each node's GPU, shape (nodes,).
+    order : array of int, optional
+        In which a GPU runs its nodes (exclusive), or lets in those that wait for memory (shared):
+        all nodes in a topological order, shape (nodes,); the graph's unless given.
+    scheduler : str
+        Who made it.
     """
 
     gpu: Ints = field(repr=False)
@@ -126,7 +164,18 @@ class Plan:
     scheduler: str = "plan"
 
     def check(self, problem: Problem) -> None:
-        """Raise InputError unless the problem allows the plan."""
+        """Refuse a plan that a problem does not allow.
+
+        Parameters
+        ----------
+        problem : Problem
+            A graph and its GPUs.
+
+        Raises
+        ------
+        InputError
+            Names the node.
+        """
         graph = problem.graph
         require(
             self.gpu.shape == (graph.nodes,),

@@ -16,13 +16,18 @@ __all__ = ["ranks", "ranks_told"]
 
 
 def ranks(study: Comparison) -> Ranks:
-    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed
-    do not count.
+    """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not
+    count.
 
     Parameters
     ----------
     study : Comparison
         Of a `Setting`.
+
+    Returns
+    -------
+    Ranks
+        Mean ranks in the order of the study's schedulers, and the tests.
 
     Raises
     ------

@@ -103,5 +103,15 @@ def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Fou
         Of a search; one that constructs a plan takes a single evaluation, whatever it is.
     seed : int
         Of its random numbers.
+
+    Returns
+    -------
+    Found
+        Its plan, and what finding it took.
+
+    Raises
+    ------
+    InputError
+        For an unknown scheduler or parameter.
     """
     return make_scheduler(scheduler)(problem, budget, seed)

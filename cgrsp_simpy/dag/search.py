@@ -55,9 +55,18 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a scheduler found. makespan_s: of the plan, seconds. evaluations, seconds: what it took.
+    """What a scheduler found.
 
-    history: (evaluations, seconds, makespan_s) at each improvement, the first plan included.
+    Attributes
+    ----------
+    plan : Plan
+        The best plan.
+    makespan_s : float
+        Of the plan, seconds.
+    evaluations, seconds
+        What it took.
+    history : tuple of tuple of (int, float, float)
+        (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """
 
     plan: Plan

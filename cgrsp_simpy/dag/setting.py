@@ -120,7 +120,18 @@ class Setting(Model[Schedule]):
         return self.jobs * (self.budget.evaluations or SEARCHED)
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
+        """Whether the seed draws the graph, what others use, or what one of the schedulers does.
+
+        Parameters
+        ----------
+        policies : sequence
+            As `make_policy` takes.
+
+        Returns
+        -------
+        bool
+            False where one run is all there is.
+        """
         drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
         names = [policy.partition(":")[0] for policy in policies if isinstance(policy, str)]
         return (
@@ -130,7 +141,18 @@ class Setting(Model[Schedule]):
         )
 
     def draw(self, seed: int = 0) -> Problem:
-        """The graph and the GPUs of a seed."""
+        """The graph and the GPUs of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the graph, where it is drawn, and of what others use.
+
+        Returns
+        -------
+        Problem
+            A graph and its GPUs.
+        """
         platform = self.platform.platform() if isinstance(self.platform, Servers) else self.platform
         used = STATES[self.state]
         if used is not None:
@@ -139,8 +161,23 @@ class Setting(Model[Schedule]):
         return Problem(graph, platform, self.reading)
 
     def make_policy(self, policy: str | OwnPolicy) -> Planner | OwnPolicy:
-        """A scheduler from its text, or an online policy: a function of the view `Ready`, or
-        "own.py:function".
+        """A scheduler from its text, or an online policy.
+
+        Parameters
+        ----------
+        policy : str or callable
+            A name of SCHEDULERS with parameters, "own.py:function", or a function of the view
+            `Ready`.
+
+        Returns
+        -------
+        Planner or callable
+            What `simulation` takes.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, parameter or file, or a value that is not allowed.
         """
         if isinstance(policy, str) and not in_file(policy):
             return make_scheduler(policy)
@@ -155,7 +192,18 @@ class Setting(Model[Schedule]):
         records: bool = True,  # noqa: ARG002, the figures need every node
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up, its plan found, and not let go; see `Model.simulation`."""
+        """A run that has been set up, its plan found, and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; every record is kept.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the schedule once `env` has run.
+        """
         problem = self.draw(seed) if drawn is None else drawn
         if not isinstance(policy, Planner):
             return Simulation(problem, policy, listener)
@@ -170,6 +218,16 @@ class Setting(Model[Schedule]):
         **parameters
             Of the setting (budget: a Budget, or a number of evaluations), or, where it has Servers,
             of these: gpus, per_server, tflops, memory_gb, intra_gb_per_s, inter_gb_per_s.
+
+        Returns
+        -------
+        Setting
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         if isinstance(parameters.get("budget"), int):
             parameters["budget"] = Budget(evaluations=parameters["budget"])
@@ -200,6 +258,16 @@ def read_graph(text: str) -> str | Graph:
     text : str
         A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it,
         as in "tasks.csv:j_17" (.csv or .csv.gz).
+
+    Returns
+    -------
+    str or Graph
+        The text itself where it names no file.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):

@@ -33,6 +33,11 @@ def simulate(
     problem, scheduler, listener
         As of `Simulation`.
 
+    Returns
+    -------
+    Schedule
+        As it was measured.
+
     Raises
     ------
     InputError
@@ -110,7 +115,18 @@ class Simulation:
         )
 
     def node_process(self, number: int) -> Process:
-        """A node: wait for its predecessors, and their data; claim a GPU; run."""
+        """A node: wait for its predecessors, and their data; claim a GPU; run.
+
+        Parameters
+        ----------
+        number : int
+            Of the node.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env, engine, graph = self.env, self.engine, self.problem.graph
         if self.plan is None:
             yield env.all_of([self.ended[before] for before in graph.predecessors[number].tolist()])
@@ -131,7 +147,20 @@ class Simulation:
         self.ended[number].succeed()
 
     def data(self, number: int, gpu: int) -> simpy.Event:
-        """The data of a node, on their way to a GPU."""
+        """The data of a node, on their way to a GPU.
+
+        Parameters
+        ----------
+        number : int
+            Of the node.
+        gpu : int
+            Its index.
+
+        Returns
+        -------
+        simpy.Event
+            Happens when all have arrived.
+        """
         graph, env = self.problem.graph, self.env
         sent = zip(graph.predecessors[number].tolist(), graph.data_in_gb[number].tolist())
         return env.all_of(
@@ -139,7 +168,26 @@ class Simulation:
         )
 
     def transfer(self, before: int, after: int, target: int, data_gb: float) -> Process:
-        """The data of an edge on their way (Equations 2 and 3)."""
+        """The data of an edge on their way.
+
+        Parameters
+        ----------
+        before, after : int
+            Numbers of its nodes.
+        target : int
+            Index of the GPU that they go to.
+        data_gb : float
+            Gigabytes.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+
+        References
+        ----------
+        worl-rtgs.txt Equations 2 and 3.
+        """
         names = self.problem.graph.names
         yield self.ended[before]
         source = self.nodes.gpu[before]

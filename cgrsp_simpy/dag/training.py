@@ -33,25 +33,48 @@ def training_graph(
 ) -> Graph:
     """One iteration (mini-batch) of the training of a network of equal layers.
 
-    replicas: of the whole network, each with its share of the samples (data parallelism). shards:
-    of each layer; every shard of a layer sends its share of the activations to every shard of
-    the next (model parallelism). stages: groups of layers, as equal as can be; micro_batches: of
-    a replica's share (pipeline parallelism).
-
     Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3, shard 0;
     "r0 l3.0 update", which follows all these backward nodes; and, of several replicas, between the
     two "l3.0 all-reduce", which sums the gradients of all. Nodes are numbered in topological order:
-    all that is forward, then backward from the last layer down, all-reduces and updates. Units:
-    a replica's nodes of a shard of a stage are one, each all-reduce is one of its own.
+    all that is forward, then backward from the last layer down, all-reduces and updates. Units: a
+    replica's nodes of a shard of a stage are one, each all-reduce is one of its own.
 
-    samples: of the mini-batch. work_tflop: forward, of a layer and sample; backward takes twice
-    as much. activation_gb: that a layer passes on of a sample; so large are its gradients too.
-    parameters_gb: of a layer, so large are their gradients too; summing takes an operation a
-    parameter and replica, an update two a parameter. A node holds its parameters, and forward and
-    backward also the activations of the micro-batch. All this is ours; the defaults are about those
-    of a transformer's layer of width 2048 at 2048 tokens a sample, in single precision.
+    Summing takes an operation a parameter and replica, an update two a parameter. A node holds its
+    parameters, and forward and backward also the activations of the micro-batch. All this is ours;
+    the defaults are about those of a transformer's layer of width 2048 at 2048 tokens a sample, in
+    single precision.
 
-    Raises InputError for a number that is not allowed.
+    Parameters
+    ----------
+    layers : int
+        Number of layers.
+    stages : int
+        Groups of layers, as equal as can be (pipeline parallelism).
+    micro_batches : int
+        Of a replica's share (pipeline parallelism).
+    replicas : int
+        Of the whole network, each with its share of the samples (data parallelism).
+    shards : int
+        Of each layer; every shard of a layer sends its share of the activations to every shard of
+        the next (model parallelism).
+    samples : float
+        Of the mini-batch, > 0.
+    work_tflop : float
+        Forward, of a layer and sample, 10^12 operations; backward takes twice as much.
+    activation_gb : float
+        That a layer passes on of a sample, gigabytes; so large are its gradients too.
+    parameters_gb : float
+        Of a layer, gigabytes; so large are their gradients too.
+
+    Returns
+    -------
+    Graph
+        With the nodes' names.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
     """
     cut = _Cut(layers, stages, micro_batches, replicas, shards)
     check_number("samples", samples, above=0)

@@ -18,9 +18,20 @@ __all__ = ["Answer", "InTurn", "Node", "Nodes", "OwnPolicy", "Ready"]
 class Node:
     """A node that is ready: all its predecessors have ended.
 
-    id: its number. memory_mb: what it needs. unit: nodes of a unit share a GPU. time_s: execution
-    time on each GPU, seconds. data: of each predecessor, the GPU on which it ran and the gigabytes
-    that it sends.
+    Attributes
+    ----------
+    id : int
+        Its number.
+    name : str
+        For people.
+    memory_mb : int
+        What it needs, megabytes.
+    unit : int
+        Nodes of a unit share a GPU.
+    time_s : tuple of float
+        Execution time on each GPU, seconds.
+    data : tuple of tuple of (int, float)
+        Of each predecessor, the GPU on which it ran and the gigabytes that it sends.
     """
 
     id: int
@@ -36,6 +47,11 @@ class Ready:
 
     GPUs go by their index, from 0. On a GPU there is room for one node at a time in the reading
     "exclusive", for as many as its memory holds in "shared".
+
+    Parameters
+    ----------
+    state : Nodes
+        What it shows.
     """
 
     __slots__ = ("_state", "now_s")
@@ -55,20 +71,65 @@ class Ready:
         return tuple(self._state.free)
 
     def node(self, number: int) -> Node | None:
-        """The node of a number, if it is ready and on no GPU yet."""
+        """The node of a number.
+
+        Parameters
+        ----------
+        number : int
+            Of the node.
+
+        Returns
+        -------
+        Node or None
+            None if it is not ready, or on a GPU already.
+        """
         return self._state.ready.get(number)
 
     def needs(self, node: Node) -> float:
-        """How much room a node takes."""
+        """How much room a node takes.
+
+        Parameters
+        ----------
+        node : Node
+            That is ready.
+
+        Returns
+        -------
+        float
+            In the unit of `free`.
+        """
         return self._state.needs(node)
 
     def fits(self, node: Node, gpu: int) -> bool:
-        """Whether a GPU has room for a node now."""
+        """Whether a GPU has room for a node now.
+
+        Parameters
+        ----------
+        node : Node
+            That is ready.
+        gpu : int
+            Its index.
+
+        Returns
+        -------
+        bool
+            By its room alone; see `rooms`.
+        """
         return self._state.needs(node) <= self._state.free[gpu]
 
     def rooms(self, node: Node) -> list[int]:
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
         is, if some of it has run.
+
+        Parameters
+        ----------
+        node : Node
+            That is ready.
+
+        Returns
+        -------
+        list of int
+            Indices, ascending.
         """
         return [
             gpu
@@ -77,8 +138,19 @@ class Ready:
         ]
 
     def data_s(self, node: Node, gpu: int) -> float:
-        """How long the data of a node are on their way to a GPU, seconds; infinite where they
-        cannot get there.
+        """How long the data of a node are on their way to a GPU.
+
+        Parameters
+        ----------
+        node : Node
+            That is ready.
+        gpu : int
+            Its index.
+
+        Returns
+        -------
+        float
+            Seconds; infinite where they cannot get there.
         """
         return self._state.data_s(node, gpu)
 

@@ -168,7 +168,7 @@ def _hunt(search: Search, move: Move, generator: Generator, hunt: Hunt) -> Found
 
 
 @of_parts
-def rtgs(
+def rtgs(  # noqa: D417, the fields of a part stand for it
     problem: Problem,
     budget: Budget,
     seed: int = 0,
@@ -176,10 +176,42 @@ def rtgs(
     paced: bool = False,
     order: str = "graph",
 ) -> Found:
-    """Whales whose plans are built by `greedy`. hunt: by its fields. paced: see `Turns`.
+    """Whales whose plans are built by `greedy`.
 
-    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`,
-    whichever is given.
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    whales : int
+        Their number, >= 1.
+    iterations : int
+        Of moves, >= 1.
+    b : float
+        Of the spiral.
+    paced : bool
+        Foretell the load of a GPU by the share of all work that is placed (ours), not as in the
+        authors' program.
+    order : str
+        In which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever is
+        given.
+
+    Returns
+    -------
+    Found
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns, generator = Turns(problem, paced), stream(seed, "whales")
     move = partial(_by_hopes, turns, partial(greedy, turns), generator)
@@ -187,12 +219,41 @@ def rtgs(
 
 
 @of_parts
-def woa(
+def woa(  # noqa: D417, the fields of a part stand for it
     problem: Problem, budget: Budget, seed: int = 0, hunt: Hunt = HUNT, order: str = "graph"
 ) -> Found:
-    """Whale optimisation alone, on the numbers of the GPUs (Section 4.1). hunt: by its fields.
+    """Whale optimisation alone, on the numbers of the GPUs.
 
-    order: in which the nodes run, as of `run_order`.
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    whales : int
+        Their number, >= 1.
+    iterations : int
+        Of moves, >= 1.
+    b : float
+        Of the spiral.
+    order : str
+        In which the nodes run, as of `run_order`.
+
+    Returns
+    -------
+    Found
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    worl-rtgs.txt Section 4.1.
     """
     generator = stream(seed, "whales")
     move = partial(by_number, problem.platform.gpus, generator)
@@ -200,7 +261,7 @@ def woa(
 
 
 @of_parts
-def worl_rtgs(
+def worl_rtgs(  # noqa: D417, the fields of a part stand for it
     problem: Problem,
     budget: Budget,
     seed: int = 0,
@@ -212,11 +273,40 @@ def worl_rtgs(
 ) -> Found:
     """Whales whose plans are built by the agent, after so many episodes with their hopes.
 
-    paced, order: as of `rtgs`.
-
     One agent serves the whole search, and the whales of an iteration are its episodes side by side.
     Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
-    300 nodes. So 1 is ours. hunt, training: by their fields.
+    300 nodes. So 1 is ours.
+
+    Parameters
+    ----------
+    problem : Problem
+        A graph and its GPUs.
+    budget : Budget
+        When the search ends.
+    seed : int
+        Of its random numbers.
+    whales, iterations, b
+        As of `woa`.
+    episodes : int
+        Of the agent with the whales' hopes before each plan, >= 1.
+    gamma, epsilon, learning_rate, updates, batch, buffer, sync_every
+        As of `ddqn`.
+    paced, order
+        As of `rtgs`.
+
+    Returns
+    -------
+    Found
+        The best plan.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     check_whole("episodes", episodes, least=1)
     turns, generator = Turns(problem, paced), stream(seed, "whales")

@@ -12,11 +12,22 @@ __all__ = ["Event", "Listener", "job_id", "policy_name"]
 
 
 class Event(NamedTuple):
-    """Something that happened: at time_s, of a kind: submit, decide, dispatch, start,
-    finish, or one of the model's own.
+    """Something that happened in a run.
 
-    job: its id, or None. slots: the indices of the places concerned; the listing calls
-    them by `noun`.
+    Attributes
+    ----------
+    time_s : float
+        Seconds.
+    kind : str
+        submit, decide, dispatch, start, finish, or one of the model's own.
+    job : int or None
+        The job's id, or None.
+    slots : tuple of int
+        The indices of the places concerned.
+    detail : str
+        What more there is to say, "" for nothing.
+    noun : str
+        What the listing calls a place.
     """
 
     time_s: float

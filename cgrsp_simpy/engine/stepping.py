@@ -22,11 +22,17 @@ SHOWN = 12  # places; of more, only those that are held are shown
 
 
 class Due(NamedTuple):
-    """An entry of the future event list: at time_s, what is due, and the job's
-    id, or None.
+    """An entry of the future event list.
 
-    kind: submit, decide, dispatch, start, finish, wake (a policy has asked to be
-    woken), gives up (a job waits no longer), or one of the model's own.
+    Attributes
+    ----------
+    time_s : float
+        When it is due, seconds.
+    kind : str
+        submit, decide, dispatch, start, finish, wake (a policy has asked to be woken),
+        gives up (a job waits no longer), or one of the model's own.
+    job : int or None
+        The job's id, or None.
     """
 
     time_s: float
@@ -55,11 +61,20 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """The state right after an event. Times in seconds.
+    """The state right after an event.
 
-    waiting: ids of the jobs in the queue, oldest first. holders: of each place the jobs
-    that hold it; indices: what listings call these places. future: the future event
-    list, in the order in which it will happen.
+    Attributes
+    ----------
+    event : Event
+        What has just happened.
+    waiting : tuple of int
+        Ids of the jobs in the queue, oldest first.
+    holders : tuple of tuple of Holder
+        Of each place the jobs that hold it.
+    indices : tuple of int
+        Of each place what listings call it.
+    future : tuple of Due
+        The future event list, in the order in which it will happen.
     """
 
     event: Event

@@ -16,7 +16,15 @@ Judge = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Exercise:
-    """A question as it stands in the lecture, and who judges the answers."""
+    """A question as it stands in the lecture, and who judges the answers.
+
+    Attributes
+    ----------
+    question : str
+        Its text.
+    judge : callable
+        Takes an answer and says what is wrong with it, "" if it is right.
+    """
 
     question: str
     judge: Judge
@@ -24,7 +32,15 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and what is said of it; true if it is right."""
+    """Whether an answer is right, and what is said of it; true if it is right.
+
+    Attributes
+    ----------
+    right : bool
+        Whether the answer is right.
+    message : str
+        "right", or what is off.
+    """
 
     right: bool
     message: str

@@ -25,6 +25,16 @@ def lower_bound(instance: Instance) -> float:
     """The better of both bounds; below what any schedule of the instance can reach.
 
     Worked out once for schedulers in turn.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+
+    Returns
+    -------
+    float
+        Weighted tardiness, in the unit of weight x seconds.
     """
     return max(alone(instance), by_capacity(instance))
 

@@ -82,12 +82,35 @@ LEVELS = {
 
 
 def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = None) -> Instance:
-    """Tasks of a load level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4"
-    (extreme), or one of one's own.
+    """Tasks of a load level.
 
     Poisson arrivals, log-normal workloads, weights 1 to 10, memory of three classes that force the
-    use of several models; each has its own stream. gpus: those of the level's cluster unless given;
-    the arrivals do not depend on them.
+    use of several models; each has its own stream.
+
+    Parameters
+    ----------
+    level : str or Level
+        "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or one of one's
+        own.
+    seed : int
+        Of the draws, >= 0.
+    gpus : tuple of Gpu, optional
+        That the tasks run on; those of the level's cluster unless given. The arrivals do not depend
+        on them.
+
+    Returns
+    -------
+    Instance
+        Tasks in order of arrival.
+
+    Raises
+    ------
+    InputError
+        For a level or seed that is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section IV.
     """
     check_whole("seed", seed, least=0)
     name = level if isinstance(level, str) else "generated"

@@ -50,7 +50,7 @@ GPU_COLUMNS = ("name", "memory_gb", "speed")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU (hgsp.txt Section I.B).
+    """A GPU.
 
     Parameters
     ----------
@@ -65,6 +65,10 @@ class Gpu:
     ------
     InputError
         For what is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section I.B.
     """
 
     name: str
@@ -82,10 +86,27 @@ CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2),
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
-    """The GPUs of a cluster: "small", "medium" or "large", 1, 2 or 3 of each model (hgsp.txt
-    Section IV), or of a file.
+    """The GPUs of a cluster.
 
-    A file's name ends in .csv or .toml; see `read_cluster`.
+    Parameters
+    ----------
+    name : str
+        "small", "medium" or "large", 1, 2 or 3 of each model, or a file's name that ends in .csv or
+        .toml; see `read_cluster`.
+
+    Returns
+    -------
+    tuple of Gpu
+        One entry a GPU.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, or a file that is not allowed.
+
+    References
+    ----------
+    hgsp.txt Section IV.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -262,8 +283,20 @@ class Instance:
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
-    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
-    weight, arrival_s.
+    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s, weight,
+    arrival_s.
+
+    Parameters
+    ----------
+    instance : Instance
+        The tasks.
+    path : str or Path
+        The file; one that is there is overwritten.
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
     """
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
     rows = [
@@ -281,6 +314,11 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     path : str or Path
         A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
         file with a table [[gpu]] of these three for each GPU.
+
+    Returns
+    -------
+    tuple of Gpu
+        In the order of the file.
 
     Raises
     ------
@@ -317,11 +355,11 @@ def _gpu(line: int, row: dict[str, str]) -> Gpu:
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; other columns are
-    not looked at.
+    """Read tasks from a CSV file with the columns of `write_instance`; other columns are not looked
+    at.
 
-    The column task gives the tasks their names; in a file without it they are numbered from
-    1, in its order.
+    The column task gives the tasks their names; in a file without it they are numbered from 1, in
+    its order.
 
     Parameters
     ----------
@@ -332,6 +370,11 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     skip_unfit : bool
         Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of
         refusing them.
+
+    Returns
+    -------
+    Instance
+        Named as the file.
 
     Raises
     ------
@@ -408,13 +451,30 @@ ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 def read_orlib(
     path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None
 ) -> Instance:
-    """An instance of the OR-Library's weighted tardiness files: per instance n processing times,
-    n weights, n due dates.
+    """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n
+    weights, n due dates.
 
-    index: from 1. machines: identical ones; due dates are divided by their number. tasks: n; known
-    of the library's own files wt40.txt, wt50.txt and wt100.txt. Raises InputError with the file's
-    name for any other file without `tasks`, one whose count of numbers does not fit n, or an index
-    beyond its end.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    index : int
+        Of the instance in it, from 1.
+    machines : int
+        Number of identical ones, >= 1; due dates are divided by it.
+    tasks : int, optional
+        n; known of the library's own files wt40.txt, wt50.txt and wt100.txt.
+
+    Returns
+    -------
+    Instance
+        All tasks arrive at 0 and need no memory.
+
+    Raises
+    ------
+    InputError
+        With the file's name for any other file without `tasks`, one whose count of numbers does not
+        fit n, or an index beyond its end.
     """
     check_whole("index", index, least=1)
     check_whole("machines", machines, least=1)

@@ -64,11 +64,22 @@ WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """What became of requests; columns of shape (requests,) in their order.
+    """What became of requests; arrays of shape (requests,) in their order, times in seconds.
 
-    start_s: seconds. finish_s: c_i, seconds.
-
-    waves, step_s: the mode. horizon_s: T_max of the completion rate.
+    Attributes
+    ----------
+    requests, cluster
+        What was served, and where.
+    scheduler : str
+        Its name.
+    waves, step_s
+        The mode, as of `Requests`.
+    horizon_s : float
+        T_max of the completion rate.
+    start_s : array
+        When each got its GPUs.
+    finish_s : array
+        When each was done, c_i.
     """
 
     requests: RequestList
@@ -203,9 +214,25 @@ def simulate(
 
 
 class Simulation:
-    """A run that has been set up and not let go; parameters as of `simulate`.
+    """A run that has been set up and not let go.
 
     The cluster is one pool of GPUs, all alike.
+
+    Parameters
+    ----------
+    requests, cluster
+        The requests, and the GPUs that serve them.
+    scheduler : str or callable
+        A name of a scheduler of requests, or a function of a RequestState.
+    listener : callable, optional
+        Called with each Event.
+    waves, step_s, horizon_s
+        As of `Requests`.
+
+    Raises
+    ------
+    InputError
+        For a request that can never run here, or a value that is not allowed.
     """
 
     def __init__(
@@ -259,7 +286,20 @@ class Simulation:
         return Served(self.requests, self.cluster, self.name, *mode, self.start_s, self.finish_s)
 
     def source(self, requests: RequestList, times_s: Floats) -> Process:
-        """Start the process of each request when it arrives."""
+        """Start the process of each request when it arrives.
+
+        Parameters
+        ----------
+        requests : RequestList
+            In order of arrival.
+        times_s : array
+            How long each holds its GPUs, seconds, of shape (requests,).
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env = self.env
         columns = (requests.arrival_s, requests.weight, requests.gpus, times_s)
         for id, row in enumerate(
@@ -270,7 +310,18 @@ class Simulation:
             env.process(self.request_process(request))
 
     def request_process(self, request: Request) -> Process:
-        """A request: wait for all its GPUs, execution, release. They are there at once."""
+        """A request: wait for all its GPUs, execution, release. They are there at once.
+
+        Parameters
+        ----------
+        request : Request
+            That has just arrived.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env, engine, index = self.env, self.engine, request.id - 1
         claim = yield engine.claim(request)
         claim.acquire()
@@ -307,6 +358,10 @@ def printed_requests() -> RequestList:
 
     All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and
     500 / 1000 s, without a decode phase.
+
+    References
+    ----------
+    hgsp.txt Table II.
     """
     long = np.arange(20) < 8
     prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
@@ -327,16 +382,20 @@ def printed_cluster() -> LlmCluster:
 
 
 def table_two() -> list[dict[str, Any]]:
-    """Table II in every mode: work-conserving and in waves, at any time and at steps of 0.01 s;
-    a row a scheduler.
+    """Table II in every mode: work-conserving and in waves, at any time and at steps of 0.01 s; a
+    row a scheduler.
 
     Columns: scheduler, mode, step_s (None: at any time), and of `Served.metrics` weighted_response,
     mean_response_s (which the paper prints as waits), the waits proper, and completed; of wsrpt
     also weighted_change_pct and mean_change_pct, by how much it changes the responses that FIFO
     gives in the same mode (printed as "improvement", negative where they are shorter). At steps of
     0.01 s, which is how the paper simulates (Section VI.D), the printed value stands beside each
-    under printed_ and its name. The paper's loop is work-conserving; its figures for WSRPT come
-    out in waves only.
+    under printed_ and its name. The paper's loop is work-conserving; its figures for WSRPT come out
+    in waves only.
+
+    References
+    ----------
+    hgsp.txt Table II.
     """
     rows: list[dict[str, Any]] = []
     for waves, step_s in product((False, True), (None, STEP_S)):

@@ -34,8 +34,20 @@ STEP_S = 0.01  # Section VI.D
 class Request:
     """A request that has arrived.
 
-    id: its number in order of arrival, from 1. name: the id, unless requests are named. gpus: tau,
-    all held at once. time_s: p_prefill + p_decode, seconds.
+    Attributes
+    ----------
+    id : int
+        Its number in order of arrival, from 1.
+    name : str
+        The id, unless requests are named.
+    arrival_s : float
+        Seconds.
+    weight : float
+        Importance, without a unit.
+    gpus : int
+        tau, all held at once.
+    time_s : float
+        p_prefill + p_decode, seconds.
     """
 
     id: int
@@ -49,9 +61,21 @@ class Request:
 class RequestState:
     """The requests that wait and the GPUs, as policies see them.
 
-    waiting: oldest first. free: GPUs that are idle, of `gpus`.
-
     A policy answers with pairs (request, number of its GPUs), and if it likes with a `Wake`.
+
+    Parameters
+    ----------
+    gpus : int
+        Of the cluster.
+
+    Attributes
+    ----------
+    waiting : dict
+        Request -> its claim, oldest first.
+    free : int
+        GPUs that are idle, of `gpus`.
+    now_s : float
+        The clock, seconds.
     """
 
     def __init__(self, gpus: int) -> None:
@@ -60,7 +84,18 @@ class RequestState:
         self.waiting: dict[Request, Claim] = {}
 
     def view(self, now_s: float) -> RequestState:
-        """Itself, at the time that it is."""
+        """Itself, at the time that it is.
+
+        Parameters
+        ----------
+        now_s : float
+            Seconds.
+
+        Returns
+        -------
+        RequestState
+            The same object at every decision.
+        """
         self.now_s = now_s
         return self
 
@@ -69,27 +104,76 @@ class RequestState:
         return f"{len(self.waiting)} waiting, {self.free} of {self.gpus} GPUs idle"
 
     def describe(self, request: Request) -> str:
-        """What a listing says of a request that arrives."""
+        """What a listing says of a request that arrives.
+
+        Parameters
+        ----------
+        request : Request
+            The request.
+
+        Returns
+        -------
+        str
+            Its name, GPUs, seconds and weight.
+        """
         return (
             f"request {request.name}, {request.gpus} GPUs for {request.time_s:.2f} s, weight"
             f" {request.weight:g}"
         )
 
     def add(self, request: Request) -> None:
-        """A request waits."""
+        """A request waits.
+
+        Parameters
+        ----------
+        request : Request
+            That has just arrived.
+        """
 
     def gave_up(self, request: Request) -> None:
-        """No request does."""
+        """No request does.
+
+        Parameters
+        ----------
+        request : Request
+            The request.
+        """
 
     def granted(self, claim: Claim, gpus: int) -> Sequence[Part]:
-        """So many GPUs are a request's; that must be all that it needs."""
+        """So many GPUs are a request's; that must be all that it needs.
+
+        Parameters
+        ----------
+        claim : Claim
+            Of the request.
+        gpus : int
+            How many the policy gives it.
+
+        Returns
+        -------
+        sequence of Part
+            Place and amount of the claim: one pool.
+
+        Raises
+        ------
+        PlaceError
+            For another number than the request needs.
+        """
         if gpus != claim.job.gpus:
             raise PlaceError(f"{gpus!r} GPUs; it needs {claim.job.gpus}")
         self.free -= gpus
         return ((0, gpus),)
 
     def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A request has ended."""
+        """A request has ended.
+
+        Parameters
+        ----------
+        claim : Claim
+            Of the request.
+        now_s : float
+            Seconds.
+        """
         self.free += claim.job.gpus
 
 

@@ -33,7 +33,17 @@ MOST = 1e15  # of a whole number: up to here floats are exact
 class LlmModel:
     """A language model.
 
-    memory_gb: what it needs in all, m_i; each of tau GPUs holds m_i / tau of it.
+    Parameters
+    ----------
+    name : str
+        For messages.
+    memory_gb : float
+        What it needs in all, m_i, GB, >= 0; each of tau GPUs holds m_i / tau of it.
+
+    Raises
+    ------
+    InputError
+        For a memory that is not allowed.
     """
 
     name: str
@@ -180,8 +190,17 @@ class LlmCluster:
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
     def times_s(self, requests: RequestList) -> Floats:
-        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds,
-        of shape (requests,).
+        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput.
+
+        Parameters
+        ----------
+        requests : RequestList
+            That are served.
+
+        Returns
+        -------
+        array
+            Seconds, of shape (requests,).
         """
         return (
             requests.prompt_tokens / self.prefill_tokens_per_s
@@ -189,8 +208,18 @@ class LlmCluster:
         )
 
     def check(self, requests: RequestList) -> None:
-        """Raise InputError, naming the request, for one that can never run here: too many GPUs, or
-        too much memory on each.
+        """Refuse requests of which one can never run here: too many GPUs, or too much memory on
+        each.
+
+        Parameters
+        ----------
+        requests : RequestList
+            That are to be served.
+
+        Raises
+        ------
+        InputError
+            Names the request.
         """
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(
@@ -231,16 +260,35 @@ def read_requests(
     window: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> RequestList:
-    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference
-    trace of 2023.
+    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM inference trace of
+    2023.
 
     Needed are submit_s, prompt_tokens and output_tokens; time 0 is the first arrival. A log knows
-    nothing else: gpus (tau) and model are the same for all requests, and weight names a law of
-    WEIGHTS, "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). For columns of one's
-    own: `dataclasses.replace(requests, weight=...)`. Each request is named by its line. format,
-    window, strict, columns: as of `cgrsp_simpy.logs.read_log`.
+    nothing else; for columns of one's own: `dataclasses.replace(requests, weight=...)`. Each
+    request is named by its line.
 
-    Raises InputError with the file's name, and the line where there is one.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    weight : str
+        A law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1).
+    gpus : int
+        tau, the same for all requests, >= 1.
+    model : LlmModel
+        The same for all requests.
+    strict, format, window, columns
+        As of `cgrsp_simpy.logs.read_log`.
+
+    Returns
+    -------
+    RequestList
+        In order of arrival.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     check_whole("gpus", gpus, least=1)

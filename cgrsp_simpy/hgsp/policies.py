@@ -26,11 +26,18 @@ or one by one.
 
 
 class Follow:
-    """Carries out a schedule: each GPU runs its tasks in the planned order, each as
-    early as it can.
+    """Carries out a schedule: each GPU runs its tasks in the planned order, each as early as it
+    can.
 
     Where the plan has a GPU idle although its next task is there, it idles until that task's
     planned start.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The plan.
+    name : str
+        For reports.
     """
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
@@ -60,7 +67,16 @@ def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
 
 
 class Online:
-    """A dispatch rule, asked whenever a GPU is idle and tasks wait."""
+    """A dispatch rule, asked whenever a GPU is idle and tasks wait.
+
+    Parameters
+    ----------
+    priority : callable
+        A dispatch rule: from the waiting tasks and the time to their priorities, the greatest
+        first.
+    name : str
+        For reports; the rule's own unless given.
+    """
 
     def __init__(self, priority: Priority, name: str = "") -> None:
         self._priority, self.name = priority, name or priority.__name__
@@ -76,8 +92,21 @@ class Replan:
     """Every `every_s` seconds plans anew what has arrived and not started, and carries that out
     until the next plan.
 
-    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule. What arrives
-    between two plans waits for the second.
+    What arrives between two plans waits for the second.
+
+    Parameters
+    ----------
+    plan : callable
+        From an instance, whose GPUs are free from its `free_s` on, to a schedule.
+    every_s : float
+        Seconds between plans, > 0.
+    name : str
+        For reports.
+
+    Raises
+    ------
+    InputError
+        For an `every_s` that is not allowed.
     """
 
     hears_all = True  # plans are due also when every GPU is busy

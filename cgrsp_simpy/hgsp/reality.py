@@ -36,7 +36,7 @@ class Way:
 
     Parameters
     ----------
-    scheduler : str or TaskPolicy
+    scheduler : str or callable
         A name of SCHEDULERS, or a policy of one's own, which is asked as tasks arrive.
     online : bool
         A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
@@ -94,7 +94,18 @@ class Way:
         return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
 
     def within(self, moves: int | None, seconds: float | None) -> Way:
-        """The same with a setting's limits where it has none of its own."""
+        """The same with a setting's limits where it has none of its own.
+
+        Parameters
+        ----------
+        moves, seconds
+            The setting's, None or 0 for none; each holds for the schedulers that know it.
+
+        Returns
+        -------
+        Way
+            A copy.
+        """
         asked = {"moves": moves, "seconds": seconds}
         own = self.moves or self.seconds
         more = {
@@ -105,7 +116,18 @@ class Way:
         return replace(self, **more)  # type: ignore[arg-type]
 
     def limits(self, seed: int) -> Limits:
-        """What its search may spend."""
+        """What its search may spend.
+
+        Parameters
+        ----------
+        seed : int
+            Of the search.
+
+        Returns
+        -------
+        Limits
+            Moves or seconds, where they are limited.
+        """
         return Limits(seed, self.moves or None, self.seconds or None)
 
     def policy(self, plan: Schedule | None, limits: Limits) -> TaskPolicy:
@@ -117,6 +139,11 @@ class Way:
             The scheduler's, made ahead; None for a policy of one's own.
         limits : Limits
             Of plans that are made anew.
+
+        Returns
+        -------
+        callable
+            A function of a TaskView.
 
         Raises
         ------

@@ -17,11 +17,18 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
 
 class Columns(NamedTuple):
-    """Tasks that wait, in order of arrival.
+    """Tasks that wait, in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    times_s: p_ij, of shape (tasks, GPUs); the others of shape (tasks,).
-
-    least_time_s: on the fastest GPU that each fits on. Times in seconds.
+    Attributes
+    ----------
+    weight : array
+        w.
+    deadline_s : array
+        d, on the clock.
+    least_time_s : array
+        p on the fastest GPU that each fits on.
+    times_s : array
+        p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
     """
 
     weight: Floats
@@ -41,22 +48,71 @@ Priority = Callable[[Columns, float], Floats]
 
 
 def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
-    """Weighted shortest processing time: w / p. Source: Smith (1956), Naval Research Logistics
-    Quarterly 3, 59-66.
+    """Weighted shortest processing time: w / p.
+
+    p is the time on the fastest GPU that a task fits on.
+
+    Parameters
+    ----------
+    waiting : Columns
+        Tasks that wait.
+    now_s : float
+        The clock; not looked at.
+
+    Returns
+    -------
+    array
+        Priorities of shape (tasks,), the greatest first.
+
+    References
+    ----------
+    Smith (1956), Naval Research Logistics Quarterly 3, 59-66.
     """
     return waiting.weight / waiting.least_time_s
 
 
 def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
-    """Earliest due date. Source: Jackson (1955), Management Science Research Project 43, UCLA."""
+    """Earliest due date.
+
+    Parameters
+    ----------
+    waiting : Columns
+        Tasks that wait.
+    now_s : float
+        The clock; not looked at.
+
+    Returns
+    -------
+    array
+        Priorities of shape (tasks,), the greatest first.
+
+    References
+    ----------
+    Jackson (1955), Management Science Research Project 43, UCLA.
+    """
     return -waiting.deadline_s
 
 
 def atc(waiting: Columns, now_s: float) -> Floats:
     """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p - t).
 
-    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987),
-    Management Science 33, 1035-1047.
+    p is the time on the fastest GPU that a task fits on.
+
+    Parameters
+    ----------
+    waiting : Columns
+        Tasks that wait.
+    now_s : float
+        The clock, t, seconds.
+
+    Returns
+    -------
+    array
+        Priorities of shape (tasks,), the greatest first.
+
+    References
+    ----------
+    Vepsalainen and Morton (1987), Management Science 33, 1035-1047.
     """
     time_s = waiting.least_time_s
     slack_s = np.maximum(0.0, waiting.deadline_s - time_s - now_s)
@@ -87,7 +143,21 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """The schedule that a rule makes when tasks are revealed as they arrive."""
+    """The schedule that a rule makes when tasks are revealed as they arrive.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    priority : callable
+        A dispatch rule: from the waiting tasks and the time to their priorities, the greatest
+        first.
+
+    Returns
+    -------
+    Schedule
+        As planned, without uncertainty.
+    """
     gpu, start_s, finish_s = (
         np.zeros(instance.tasks, np.int64),
         np.zeros(instance.tasks),

@@ -21,12 +21,23 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Where and when each task runs; columns of shape (tasks,).
+    """Where and when each task runs; arrays of shape (tasks,), times in seconds.
 
-    gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i.
-
-    Of a schedule that was measured, granted_s: when each task was given its GPU, the provisioning
-    delay before start_s; policy: whose it is.
+    Attributes
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    gpu : array of int
+        Index, the j with x_ij = 1.
+    start_s : array
+        s_i.
+    finish_s : array
+        c_i.
+    granted_s : array, optional
+        Of a schedule that was measured, when each task was given its GPU, the provisioning delay
+        before start_s.
+    policy : str
+        Of a schedule that was measured, whose it is.
     """
 
     instance: Instance
@@ -172,9 +183,26 @@ def greedy_assignment(
     """Put tasks on GPUs one after the other: on the one that finishes each first (EFT), or that
     starts it first.
 
-    order: indices of all tasks. A GPU starts its tasks in the order in which they are put on it;
-    of GPUs that are equal it is the first. Source: hgsp.txt Section III.A (FIFO: least start) and
-    III.B (Greedy: least finish).
+    A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is
+    the first.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    order : iterable of int
+        Indices of all tasks.
+    least_start : bool
+        Take the GPU that starts a task first.
+
+    Returns
+    -------
+    Schedule
+        As planned, without uncertainty.
+
+    References
+    ----------
+    hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
     free_s = instance.free_s.tolist()
@@ -194,7 +222,20 @@ def greedy_assignment(
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """The schedule in which each GPU runs its tasks in a given order, each as early as it can."""
+    """The schedule in which each GPU runs its tasks in a given order, each as early as it can.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    sequences : sequence of sequence of int
+        Indices of the tasks of each GPU, in its order; every task once.
+
+    Returns
+    -------
+    Schedule
+        As planned, without uncertainty.
+    """
     gpu, start, finish = (
         np.zeros(instance.tasks, np.int64),
         np.zeros(instance.tasks),

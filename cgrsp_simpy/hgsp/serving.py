@@ -116,13 +116,38 @@ class Requests(Model[Served]):
         records: bool = True,  # noqa: ARG002, the figures need every request
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; nothing is drawn, and every record is kept.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the outcome once `env` has run.
+        """
         mode = {"waves": self.waves, "step_s": self.step_s, "horizon_s": self.horizon_s}
         return Simulation(self.source, self.cluster, policy, listener, **mode)  # type: ignore[arg-type]
 
     def varied(self, **parameters: Any) -> Requests:
-        """The requests with other parameters: their own, and those of the cluster (gpus,
-        memory_gb and so on).
+        """The requests with other parameters.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Their own, and those of the cluster (gpus, memory_gb and so on).
+
+        Returns
+        -------
+        Requests
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         names = {item.name for item in fields(LlmCluster)}
         own = {name: value for name, value in parameters.items() if name in names}

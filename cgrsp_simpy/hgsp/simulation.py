@@ -34,9 +34,20 @@ Process = Generator[simpy.Event, Any, None]
 class Uncertainty:
     """In what reality differs from a plan, which knows nothing of it.
 
-    noise: coefficient of variation of service times, at most 100. They are the planned ones times
-    log-normal draws of mean 1, one a task, whoever schedules. delay_s: provisioning delay before
-    each task, seconds; the task holds its GPU already. seed: of the draws.
+    Parameters
+    ----------
+    noise : float
+        Coefficient of variation of service times, 0 to 100. They are the planned ones times
+        log-normal draws of mean 1, one a task, whoever schedules.
+    delay_s : float
+        Provisioning delay before each task, seconds, >= 0; the task holds its GPU already.
+    seed : int
+        Of the draws, >= 0.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     noise: float = 0.0
@@ -55,7 +66,18 @@ class Uncertainty:
         return self.noise == 0 and self.delay_s == 0
 
     def factors(self, tasks: int) -> Floats:
-        """Service time over planned time of each task, in order of arrival."""
+        """Service time over planned time of each task.
+
+        Parameters
+        ----------
+        tasks : int
+            Their number.
+
+        Returns
+        -------
+        array
+            In order of arrival, of shape (tasks,).
+        """
         variance = math.log1p(self.noise**2)
         return stream(self.seed, "service noise").lognormal(
             -variance / 2, math.sqrt(variance), tasks
@@ -74,10 +96,28 @@ def simulate(
     """What comes of an instance under a policy; the run works on a copy of it, so that one with
     memory is fresh for every run.
 
-    policy: a function of a TaskView, such as `Follow(schedule)` or `Online(atc)`; with an attribute
-    hears_all = True it is asked also while every GPU is busy. listener: is called with each Event.
-    Raises PolicyError if the policy answers what cannot be carried out, such as a GPU without the
-    memory that a task needs.
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    policy : callable
+        A function of a TaskView, such as `Follow(schedule)` or `Online(atc)`; with an attribute
+        hears_all = True it is asked also while every GPU is busy.
+    uncertainty : Uncertainty
+        In what reality differs from the planned times.
+    listener : callable, optional
+        Called with each Event.
+
+    Returns
+    -------
+    Schedule
+        As it was measured.
+
+    Raises
+    ------
+    PolicyError
+        If the policy answers what cannot be carried out, such as a GPU without the memory that a
+        task needs.
     """
     run = Simulation(instance, policy, uncertainty, listener)
     run.env.run()
@@ -87,7 +127,17 @@ def simulate(
 def execute(schedule: Schedule, uncertainty: Uncertainty = CERTAIN) -> Schedule:
     """A schedule carried out: each GPU runs its tasks in the planned order.
 
-    Without uncertainty it comes out as planned.
+    Parameters
+    ----------
+    schedule : Schedule
+        The plan.
+    uncertainty : Uncertainty
+        In what reality differs from it.
+
+    Returns
+    -------
+    Schedule
+        Without uncertainty it comes out as planned.
     """
     return simulate(schedule.instance, Follow(schedule), uncertainty)
 

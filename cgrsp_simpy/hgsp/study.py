@@ -125,7 +125,19 @@ class Solution:
 
 
 class Trial:
-    """A scheduler's run that has been set up, and planned ahead if it plans, and not let go."""
+    """A scheduler's run that has been set up, and planned ahead if it plans, and not let go.
+
+    Parameters
+    ----------
+    instance : Instance
+        Tasks and GPUs.
+    way : Way
+        The scheduler, and how it meets reality.
+    uncertainty : Uncertainty
+        In what reality differs from a plan.
+    listener : callable, optional
+        Called with each Event.
+    """
 
     def __init__(
         self,
@@ -280,6 +292,16 @@ class Setting(Model[Solution]):
     def make_policy(self, policy: str | TaskPolicy) -> Way:
         """A scheduler from its text, or a function of a TaskView, and how it meets this reality.
 
+        Parameters
+        ----------
+        policy : str or callable
+            A name of SCHEDULERS with parameters, "own.py:function", or a function of a TaskView.
+
+        Returns
+        -------
+        Way
+            What `simulation` takes.
+
         Raises
         ------
         InputError
@@ -304,7 +326,18 @@ class Setting(Model[Solution]):
         return way
 
     def draw(self, seed: int) -> Instance:
-        """The tasks of a seed."""
+        """The tasks of a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the tasks; an instance is the same for all.
+
+        Returns
+        -------
+        Instance
+            Tasks and GPUs.
+        """
         return self.source if isinstance(self.source, Instance) else generate(self.source, seed)
 
     def simulation(
@@ -316,13 +349,38 @@ class Setting(Model[Solution]):
         records: bool = True,  # noqa: ARG002, the figures need every task
         listener: Listener | None = None,
     ) -> Trial:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up, and planned ahead if it plans, and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; every record is kept.
+
+        Returns
+        -------
+        Trial
+            Its `close()` answers with the outcome once `env` has run.
+        """
         instance = self.draw(seed) if drawn is None else drawn
         return Trial(instance, policy, Uncertainty(self.noise, self.delay_s, seed), listener)
 
     def varied(self, **parameters: Any) -> Setting:
-        """The setting with other parameters: its own, and those of its Level (tasks,
-        cluster, load, slack).
+        """The setting with other parameters.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Its own, and those of its Level (tasks, cluster, load, slack).
+
+        Returns
+        -------
+        Setting
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         own = {name: value for name, value in parameters.items() if name in OF_LEVEL}
         level = LEVELS[self.source] if isinstance(self.source, str) else self.source
@@ -347,7 +405,7 @@ def solve(
     ----------
     instance : Instance
         The tasks and their GPUs.
-    scheduler : str or TaskPolicy
+    scheduler : str or callable
         As of `Setting.make_policy`.
     seed : int
         Of the searches, SEEDED.

@@ -22,11 +22,22 @@ __all__ = ["GpuSlot", "Task", "TaskState", "TaskView"]
 class Task:
     """A task that has arrived.
 
-    id: its number in order of arrival, from 1. times_s: planned, by GPU (infinite: it
-    does not fit).
-
-    name: the id, unless a file gives names. arrival_s, deadline_s: seconds. memory_gb: that it
-    needs (hgsp.txt Section I.B).
+    Attributes
+    ----------
+    id : int
+        Its number in order of arrival, from 1.
+    name : str
+        The id, unless a file gives names.
+    arrival_s, deadline_s : float
+        Seconds.
+    weight : float
+        Importance, without a unit.
+    workload : float
+        L_i; over a GPU's speed it gives seconds.
+    memory_gb : float
+        That it needs (hgsp.txt Section I.B), GB.
+    times_s : tuple of float
+        Planned seconds, by GPU; infinite where it does not fit.
     """
 
     id: int
@@ -41,7 +52,15 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GpuSlot:
-    """A GPU of the cluster. index: its place among the GPUs. gpu: its name, memory and speed."""
+    """A GPU of the cluster.
+
+    Attributes
+    ----------
+    index : int
+        Its place among the GPUs.
+    gpu : Gpu
+        Its name, memory and speed.
+    """
 
     index: int
     gpu: Gpu
@@ -136,9 +155,14 @@ class TaskState:
 class TaskView:
     """What a policy sees at a decision; to be read during the decision only.
 
-    now_s: the clock, seconds.
-
     A policy answers with pairs (task, GPU), and if it likes with a `Wake`.
+
+    Parameters
+    ----------
+    now_s : float
+        The clock, seconds.
+    state : TaskState
+        What it shows.
     """
 
     __slots__ = ("_state", "now_s")
@@ -157,7 +181,18 @@ class TaskView:
         return len(self._state.waiting)
 
     def task(self, id: int) -> Task | None:
-        """The task of an id, if it waits."""
+        """The task of an id.
+
+        Parameters
+        ----------
+        id : int
+            In order of arrival, from 1.
+
+        Returns
+        -------
+        Task or None
+            None where it does not wait.
+        """
         return self._state.by_id.get(id)
 
     @property

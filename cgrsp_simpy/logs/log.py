@@ -45,7 +45,10 @@ COLUMNS = {
 class Tags(Mapping[str, tuple[str, ...]]):
     """Texts of jobs by the name of their column: one text a job, "" where there is none.
 
-    Immutable.
+    Parameters
+    ----------
+    columns : mapping, optional
+        Name -> one text a job.
     """
 
     def __init__(self, columns: Mapping[str, Iterable[str]] | None = None) -> None:
@@ -65,7 +68,20 @@ class Tags(Mapping[str, tuple[str, ...]]):
         return _unpacked, (json.dumps(self._columns).encode(),)
 
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
-        """The texts of one job; a name that is taken is put behind log_."""
+        """The texts of one job.
+
+        Parameters
+        ----------
+        job : int
+            Its index.
+        taken : iterable of str
+            Names that mean something else to the caller; a tag so called is put behind log_.
+
+        Returns
+        -------
+        dict
+            Text by name of column.
+        """
         taken = set(taken)
         return {
             f"log_{name}" if name in taken else name: texts[job]
@@ -73,7 +89,18 @@ class Tags(Mapping[str, tuple[str, ...]]):
         }
 
     def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
-        """The texts of some jobs, in the order asked for."""
+        """The texts of some jobs.
+
+        Parameters
+        ----------
+        index : sequence of int or array of int
+            Of the jobs, in the order wanted.
+
+        Returns
+        -------
+        Tags
+            In that order.
+        """
         places = [int(place) for place in index]
         if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(
             range(len(places))
@@ -84,9 +111,22 @@ class Tags(Mapping[str, tuple[str, ...]]):
         )
 
     def groups(self, name: str) -> dict[str, Mask]:
-        """The values of a column in the order of the alphabet, each with the jobs that have it.
+        """The values of a column, each with the jobs that have it.
 
-        Raises InputError for a column that is not there.
+        Parameters
+        ----------
+        name : str
+            Of the column.
+
+        Returns
+        -------
+        dict
+            Value -> jobs that have it, of shape (jobs,); in the order of the alphabet.
+
+        Raises
+        ------
+        InputError
+            For a column that is not there.
         """
         check_one_of("tag", name, self._columns)
         values, index = np.unique(np.array(self._columns[name], dtype=object), return_inverse=True)
@@ -111,8 +151,14 @@ class Fault(NamedTuple):
 class Report:
     """What was read.
 
-    rows: all, but comments and blank lines. bad: rows that are not of the format. left_out: lines
-    of rows that tell of no job that can be run, by reason.
+    Attributes
+    ----------
+    rows : int
+        All, but comments and blank lines.
+    bad : tuple of Fault
+        Rows that are not of the format.
+    left_out : mapping
+        Lines of rows that tell of no job that can be run, by reason.
     """
 
     rows: int = 0
@@ -130,14 +176,29 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """The rows of a log that tell of jobs, in order of submission (those of one moment in the
-    order of the file).
+    """The rows of a log that tell of jobs, in order of submission (those of one moment in the order
+    of the file).
 
-    path, format: where it is from. columns: by their names in COLUMNS, each of shape (rows,), NaN
-    where a row tells none; those that the format does not tell are not there. tags: job_id (the
-    number of the line where the file has none), every other column of the file, and the line of
-    each row. header: what the comments of an SWF file tell. start: the calendar's time at time 0,
-    where it is known. edges: in a log of workflows, (row, row after it, gigabytes of 10^9 sent).
+    Attributes
+    ----------
+    path, format
+        Where it is from.
+    columns : mapping
+        By their names in COLUMNS, each of shape (rows,), NaN where a row tells none; those that the
+        format does not tell are not there.
+    tags : Tags
+        job_id (the number of the line where the file has none), every other column of the file, and
+        line, the number of the line.
+    line : array of int
+        Of the file, for each row, counted from 1; 0 where the file is no table.
+    report : Report
+        What was read, was bad and was left out.
+    header : mapping
+        What the comments of an SWF file tell.
+    start : datetime, optional
+        The calendar's time at time 0, where it is known.
+    edges : tuple of tuple of (int, int, float)
+        In a log of workflows, (row, row after it, gigabytes of 10^9 sent).
     """
 
     path: Path
@@ -160,7 +221,20 @@ class Log:
         return column in self.columns
 
     def get(self, column: str, otherwise: float) -> Floats:
-        """A column, with a number where a row, or the whole log, tells none."""
+        """A column, with a number where a row, or the whole log, tells none.
+
+        Parameters
+        ----------
+        column : str
+            A name of COLUMNS.
+        otherwise : float
+            The number for what is not told, in the column's unit.
+
+        Returns
+        -------
+        array
+            Of shape (rows,).
+        """
         values = self.columns.get(column, np.full(len(self), np.nan))
         return np.where(np.isnan(values), otherwise, values)
 
@@ -170,8 +244,24 @@ class Log:
         """The rows that a module can run; the others are counted under the first reason that holds,
         and all is told in one line.
 
-        who: of what the columns `needs` are needed. Raises InputError for a column that is not
-        there, or if no row is left.
+        Parameters
+        ----------
+        who : str
+            What needs them, as the message calls it.
+        needs : sequence of str
+            Names of columns that must be there.
+        reasons : mapping
+            Reason -> function of the log that gives the rows to leave out, of shape (rows,).
+
+        Returns
+        -------
+        Log
+            The rows left.
+
+        Raises
+        ------
+        InputError
+            For a column that is not there, or if no row is left.
         """
         for column in needs:
             if column not in self.columns:
@@ -192,7 +282,20 @@ class Log:
         return found
 
     def without(self, reason: str, out: Mask) -> Log:
-        """The log without some rows, which are counted."""
+        """The log without some rows, which are counted.
+
+        Parameters
+        ----------
+        reason : str
+            Under which they are counted in the report.
+        out : array of bool
+            Rows to leave out, of shape (rows,).
+
+        Returns
+        -------
+        Log
+            The log itself where there are none.
+        """
         if not out.any():
             return self
         kept = np.flatnonzero(~out)

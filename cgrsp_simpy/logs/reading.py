@@ -46,17 +46,34 @@ def read_log(
     Time 0 is the log's own where times are seconds, the first submission where they are timestamps
     or Unix times, and the beginning of a window.
 
-    format: a name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace
-    (philly), .json (wfformat), else csv. window: "FROM:TO", two dates, timestamps or numbers of
-    seconds; jobs submitted from FROM on and before TO are read.
-    strict: refuse bad rows and a log that is out of order, which are otherwise left out, or sorted,
-    with a logged note.
-    columns: names of the file's columns by ours, such as {"submit": "created", "service":
-    "seconds"}, in the units of COLUMNS. where: a column of the file and a text; rows that hold
-    another there are not looked at.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    format : str or Format, optional
+        A name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace (philly),
+        .json (wfformat), else csv.
+    window : str, optional
+        "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM on and
+        before TO are read.
+    strict : bool
+        Refuse bad rows and a log that is out of order, which are otherwise left out, or sorted,
+        with a logged note.
+    columns : mapping, optional
+        Names of the file's columns by ours, such as {"submit": "created", "service": "seconds"}, in
+        the units of COLUMNS.
+    where : tuple of (str, str), optional
+        A column of the file and a text; rows that hold another there are not looked at.
 
-    Raises InputError with the file's name and, where there is one, line, column, value and
-    what is allowed.
+    Returns
+    -------
+    Log
+        The table, with its report.
+
+    Raises
+    ------
+    InputError
+        With the file's name and, where there is one, line, column, value and what is allowed.
     """
     check_bool("strict", strict)
     require(window is None or isinstance(window, str), "window", window, "a text FROM:TO")

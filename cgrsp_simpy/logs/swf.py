@@ -13,12 +13,23 @@ __all__ = ["swf_text"]
 
 
 def swf_text(columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]) -> str:
-    """The text of a log: a comment for each entry of `told`, then a line a job, -1 for all
-    that is not given.
+    """The text of a log in the Standard Workload Format.
 
-    columns: by the names of the format's fields, of shape (jobs,). ids: of the jobs; they are
-    the job numbers where all are whole numbers that differ. Else jobs are numbered from 1, and
-    a comment for each tells its id.
+    Parameters
+    ----------
+    columns : mapping
+        Name of the format's field -> numbers, of shape (jobs,); -1 is written for all that is not
+        given.
+    ids : sequence of str
+        Of the jobs; they are the job numbers where all are whole numbers that differ. Else jobs are
+        numbered from 1, and a comment for each tells its id.
+    told : mapping
+        Name -> value of comments for the header.
+
+    Returns
+    -------
+    str
+        The comments, then a line a job.
     """
     jobs = len(columns["submit time"])
     own = (

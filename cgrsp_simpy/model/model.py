@@ -118,8 +118,17 @@ class Model(ABC, Generic[RunT]):
         """
 
     def make_policy(self, policy: Any) -> Any:
-        """A policy from its text ("name", "name:parameter=2", "own.py:function"); a function is
-        passed through.
+        """A policy from its text; a function is passed through.
+
+        Parameters
+        ----------
+        policy : Any
+            "name", "name:parameter=2" or "own.py:function", or a function.
+
+        Returns
+        -------
+        Any
+            What `simulation` takes.
 
         Raises
         ------
@@ -133,11 +142,33 @@ class Model(ABC, Generic[RunT]):
         return self.compared
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:  # noqa: ARG002, most models have luck of their own
-        """Whether seeds differ for these policies, as of `make_policy`."""
+        """Whether seeds differ for these policies.
+
+        Parameters
+        ----------
+        policies : sequence
+            As `make_policy` takes.
+
+        Returns
+        -------
+        bool
+            False where one run is all there is.
+        """
         return self.is_random
 
     def draw(self, seed: int) -> Any:  # noqa: ARG002, most models draw as they go
-        """What the policies that meet on a seed share, drawn once; None where that is nothing."""
+        """What the policies that meet on a seed share, drawn once; None where that is nothing.
+
+        Parameters
+        ----------
+        seed : int
+            Of the runs.
+
+        Returns
+        -------
+        Any
+            Given to `simulation` as drawn.
+        """
         return None
 
     def run(
@@ -149,8 +180,26 @@ class Model(ABC, Generic[RunT]):
         records: bool = True,
         listener: Any = None,
     ) -> RunT:
-        """The run of a policy on a seed; arguments as of `simulation`, but for policy: as
-        of `make_policy`.
+        """The run of a policy on a seed, carried out.
+
+        Parameters
+        ----------
+        policy : Any
+            As `make_policy` takes.
+        seed, drawn, records, listener
+            As of `simulation`.
+
+        Returns
+        -------
+        Run
+            Its `summary()` gives the figures by name.
+
+        Raises
+        ------
+        InputError
+            For a policy that is not allowed.
+        PolicyError
+            If the policy answers what cannot be carried out.
         """
         made = self.make_policy(policy)
         run = self.simulation(made, seed, drawn=drawn, records=records, listener=listener)
@@ -158,15 +207,47 @@ class Model(ABC, Generic[RunT]):
         return run.close()  # type: ignore[no-any-return]
 
     def outcome(self, run: RunT) -> Any:
-        """What a study keeps of a run, as plain values: the figures of its summary."""
+        """What a study keeps of a run, as plain values: the figures of its summary.
+
+        Parameters
+        ----------
+        run : Run
+            As of `run`.
+
+        Returns
+        -------
+        Any
+            Plain values, which `figures` reads.
+        """
         return run.summary()  # type: ignore[attr-defined]
 
     def figures(self, outcome: Any) -> dict[str, Any]:
-        """The figures by name, from what a study has kept of a run."""
+        """The figures by name, from what a study has kept of a run.
+
+        Parameters
+        ----------
+        outcome : Any
+            As of `outcome`.
+
+        Returns
+        -------
+        dict
+            Its keys are among those of `metrics`.
+        """
         return dict(outcome)
 
     def varied(self, **parameters: Any) -> Self:
         """The model with other parameters, for sweeps.
+
+        Parameters
+        ----------
+        **parameters : Any
+            Name -> value, of fields of the model's dataclass.
+
+        Returns
+        -------
+        Model
+            A copy; the model itself stays as it is.
 
         Raises
         ------

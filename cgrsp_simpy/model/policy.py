@@ -23,7 +23,10 @@ class PlaceError(ValueError):
 class Wake(NamedTuple):
     """An answer beside the assignments: decide again at this time at the latest.
 
-    at_s: seconds, later than now.
+    Attributes
+    ----------
+    at_s : float
+        Seconds on the run's clock, later than now.
     """
 
     at_s: float

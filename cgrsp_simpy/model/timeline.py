@@ -27,15 +27,28 @@ VISIT = np.dtype(
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A run as places and jobs.
+    """A run as places and jobs; times in seconds.
 
-    noun: what a place is called (slot, node, machine, GPU). places: their names. sizes: how
-    much each has to hold. claims: one row a job, place and phase, an array of CLAIM: `amount` of
-    the place from from_s to to_s, seconds; phase: one of PHASES, or of the model's own; phases
-    of no length are left out. visits: one row a job, an array of VISIT: when it began to wait,
-    was granted places (NaN: never), and ended, or gave up waiting, and its deadline (NaN: none);
-    seconds. labels, kinds: by job, what is written on it, and the kind by which it is coloured.
-    policy: what the run is called beside others.
+    Attributes
+    ----------
+    noun : str
+        What a place is called (slot, node, machine, GPU).
+    places : tuple of str
+        Their names.
+    sizes : tuple of float
+        How much each has to hold.
+    claims : array
+        One row a job, place and phase, of dtype CLAIM: `amount` of the place from from_s to to_s;
+        phase: one of PHASES, or of the model's own. Phases of no length are left out.
+    visits : array
+        One row a job, of dtype VISIT: when it began to wait, was granted places (NaN: never), and
+        ended, or gave up waiting, and its deadline (NaN: none).
+    labels : dict
+        By job, what is written on it.
+    kinds : dict
+        By job, the kind by which it is coloured.
+    policy : str
+        What the run is called beside others.
     """
 
     noun: str

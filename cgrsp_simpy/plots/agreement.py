@@ -80,13 +80,29 @@ class Report(Protocol):
 
 
 def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any) -> Axes:
-    """Every counted cell of the thesis's tables: published on x, reproduced with its
-    95 % interval on y.
+    """Every counted cell of the thesis's tables: published on x, reproduced with its 95 % interval
+    on y.
 
-    report: of `cgrsp thesis`. Cells that differ are named by table, row and column. style:
-    of the marks.
+    Cells that differ are named by table, row and column.
 
-    Raises InputError for a cell that is none of wait, misses, tardiness and cost.
+    Parameters
+    ----------
+    report : Report
+        Of `cgrsp thesis`.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    **style : Any
+        Of the marks, as matplotlib's `plot` takes them.
+
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For a cell that is none of wait, misses, tardiness and cost.
     """
     ax = axes(ax, height=1.0)
     counted = [cell for cell in report.cells if cell.counted]

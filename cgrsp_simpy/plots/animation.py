@@ -38,8 +38,19 @@ SIDE = 0.9  # of a box
 
 
 class RunAnimation(FuncAnimation):
-    """A matplotlib animation that saves as .gif, or as one .html file with a play button that
-    needs nothing else.
+    """A matplotlib animation that saves as .gif, or as one .html file with a play button that needs
+    nothing else.
+
+    Parameters
+    ----------
+    figure : Figure
+        That is drawn on.
+    show : callable
+        Draws the state at a time, seconds, and answers with what it drew.
+    times_s : list of float
+        Of the frames, seconds of the run.
+    fps : float
+        Frames per second.
     """
 
     def __init__(
@@ -51,11 +62,21 @@ class RunAnimation(FuncAnimation):
     def save(  # type: ignore[override]
         self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any
     ) -> None:
-        """Write the animation; a writer of another kind of file may be given, as matplotlib
-        takes them.
+        """Write the animation; a file appears whole or not at all, unless a writer is given.
 
-        Without one, the file appears whole or not at all. Raises InputError if it cannot be
-        written, or its name ends neither in .gif nor in .html.
+        Parameters
+        ----------
+        filename : str or Path
+            Its ending, .gif or .html, tells the kind of file.
+        writer : AbstractMovieWriter or str, optional
+            Of another kind of file, as matplotlib takes it.
+        **options : Any
+            As of matplotlib's `Animation.save`.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written, or its name ends neither in .gif nor in .html.
         """
         if writer is not None:
             super().save(str(filename), writer=writer, **options)
@@ -78,10 +99,28 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`,
     or "day.gif".
 
-    run: of any model, with records. A place is a box, filled as far as jobs hold it. Up to 100
-    boxes say which job that is, or how many; up to 20 are named, and say it by the name of the
-    job, if it has one, shortened to the box. frames: at least 2. fps: frames per second. Raises
-    InputError for a run without jobs.
+    A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or how
+    many; up to 20 are named, and say it by the name of the job, if it has one, shortened to the
+    box.
+
+    Parameters
+    ----------
+    run : Run or Timeline
+        Of any model, with records.
+    frames : int
+        Number of frames, >= 2.
+    fps : float
+        Frames per second, > 0.
+
+    Returns
+    -------
+    RunAnimation
+        To be saved as .gif or .html.
+
+    Raises
+    ------
+    InputError
+        For a run without jobs, or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)

@@ -48,16 +48,34 @@ def gantt(
     """Places over time: execution in the colours of kinds, other phases grey, a line below each job
     that missed its deadline.
 
-    run: of any model (anything with a timeline, or one), with records. A job on several places is
-    drawn on each of them. The row of a place that jobs share is as high as its size, and each job's
-    bar as high as its amount. Of more than 100 places evenly spread ones are drawn, every second,
-    third, ..., so that rows can be told apart; the axis says how many of how many.
-    jobs: ids of those to draw; all, unless told; then only places that they held count. colour_by:
-    of a run of rented GPUs complexity, class (of the deadline) or status (the stock met at
-    dispatch); by the kinds of its timeline, unless told.
-    style: of the bars.
+    A job on several places is drawn on each of them. The row of a place that jobs share is as high
+    as its size, and each job's bar as high as its amount. Of more than 100 places evenly spread
+    ones are drawn, every second, third, ..., so that rows can be told apart; the axis says how many
+    of how many.
 
-    Raises InputError for a job that the run does not have, or another colour_by.
+    Parameters
+    ----------
+    run : Run or Timeline
+        Of any model (anything with a timeline, or one), with records.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    jobs : iterable of int, optional
+        Ids of those to draw; all, unless given; then only places that they held count.
+    colour_by : str, optional
+        Of a run of rented GPUs complexity, class (of the deadline) or status (the stock met at
+        dispatch); by the kinds of its timeline, unless given.
+    **style : Any
+        Of the bars.
+
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For a job that the run does not have, or another colour_by.
     """
     ax, timeline = axes(ax), _chosen(_coloured(run, colour_by), jobs)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))

@@ -68,10 +68,22 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
 def labels_at_ends(
     ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Names to the right of the Axes, each level with the end of its line as far as the
-    others leave room.
+    """Names to the right of the Axes, each level with the end of its line as far as the others
+    leave room.
 
-    ends: name -> last point of its line, in data coordinates. colours: in their order.
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    ends : mapping
+        Name -> last point of its line, in data coordinates.
+    colours : sequence of str
+        In the order of the names.
+
+    Returns
+    -------
+    list of Annotation
+        In the order of the names.
     """
     right = ax.get_yaxis_transform() + ScaledTranslation(ASIDE, 0, ax.figure.dpi_scale_trans)
     labels = []

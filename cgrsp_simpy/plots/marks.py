@@ -61,9 +61,25 @@ def bars(
     """A horizontal bar a name, the first at the top, with its interval and, where there is room,
     its value in figures.
 
-    half_widths: of the intervals; NaN for none. published: in the order of the names, drawn as
-    hollow marks below their bars, with their values in italics; NaN for none. colours: those of
-    policies unless told. style: of the bars.
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    names : sequence of str
+        Of the bars.
+    values, half_widths : array-like
+        By name, and half widths of their intervals; NaN for none.
+    published : array-like, optional
+        By name, drawn as hollow marks below their bars, with their values in italics; NaN for none.
+    colours : sequence of str, optional
+        By name; those of policies unless given.
+    **style : Any
+        Of the bars.
+
+    Returns
+    -------
+    list of Rectangle
+        One a name.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
@@ -150,8 +166,17 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 
 
 def published(policy: str | None = None) -> Line2D:
-    """What published values look like, for a legend: those of a policy in lines and points; those
-    below bars, without one.
+    """What published values look like, for a legend.
+
+    Parameters
+    ----------
+    policy : str, optional
+        Of those in lines and points; None for those below bars.
+
+    Returns
+    -------
+    Line2D
+        For a legend's handles.
     """
     if policy is None:
         return Line2D([], [], label="published", **hollow())
@@ -168,9 +193,25 @@ def lines(
 ) -> list[Line2D]:
     """A line a name with intervals, and the name at its end.
 
-    x: numbers, or texts that are put side by side. series: name -> values and half widths of their
-    intervals, by x; NaN for none. published: name -> values, drawn as hollow marks. styles: looks
-    of the lines, those of policies unless told. style: of the lines.
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    x : sequence
+        Numbers, or texts that are put side by side.
+    series : mapping
+        Name -> values and half widths of their intervals, by x; NaN for none.
+    published : mapping, optional
+        Name -> values, drawn as hollow marks.
+    styles : sequence of Look, optional
+        Looks of the lines; those of policies unless given.
+    **style : Any
+        Of the lines.
+
+    Returns
+    -------
+    list of Line2D
+        One a name.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -212,9 +253,25 @@ def points(
 ) -> list[Line2D]:
     """A point a name with both intervals as a thin cross, and the name beside it.
 
-    x, y: values and half widths of their intervals; NaN for none. published: x and y, drawn as
-    hollow marks that a thin line joins to their points. front: to bound what some point is as good
-    as: whether less is better, of x and of y. style: of the points.
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    names : sequence of str
+        Of the points.
+    x, y : tuple of (array-like, array-like)
+        Values by name, and half widths of their intervals; NaN for none.
+    published : tuple of (array-like, array-like), optional
+        x and y by name, drawn as hollow marks that a thin line joins to their points.
+    front : sequence of bool
+        To bound what some point is as good as: whether less is better, of x and of y.
+    **style : Any
+        Of the points.
+
+    Returns
+    -------
+    list of Line2D
+        One a name.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []

@@ -30,14 +30,38 @@ def daily(
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure of each day of one month: a line a policy, the days shaded by their kind (thesis
-    Section 5.6).
+    """A figure of each day of one month: a line a policy, the days shaded by their kind.
 
-    metric: a figure of `Run.summary`. replication: the month's seed; the first, unless told.
-    policies: those to draw; all, unless told. style: of the lines. A day whose run failed, or that
-    has no such figure, is a gap.
+    A day whose run failed, or that has no such figure, is a gap.
 
-    Raises InputError for an unknown metric, replication or policy.
+    Parameters
+    ----------
+    month : Month
+        As of `cg.month`.
+    metric : str
+        A figure of `Run.summary`.
+    replication : int, optional
+        The month's seed; the first, unless given.
+    policies : sequence of str, optional
+        Those to draw; all, unless given.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    **style : Any
+        Of the lines.
+
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown metric, replication or policy.
+
+    References
+    ----------
+    Thesis Section 5.6.
     """
     if not month.days:
         raise InputError("month has no days")

@@ -71,7 +71,18 @@ def dots(look: Look) -> dict[str, Any]:
 
 
 def hollow(look: Look | None = None) -> dict[str, Any]:
-    """Style of a hollow mark, for a published value."""
+    """Style of a hollow mark, for a published value.
+
+    Parameters
+    ----------
+    look : Look, optional
+        Of the policy; a black diamond unless given.
+
+    Returns
+    -------
+    dict
+        As matplotlib's `plot` takes it.
+    """
     return {
         **dots(look or Look("black", "D", "")),
         "linestyle": "none",
@@ -92,7 +103,18 @@ def intervals(
     """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its
     edge in an arrowhead.
 
-    caps: whether they end in caps, on a white rim, so that they are seen on bars as well.
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    x, y : array-like
+        The points, in data coordinates.
+    x_half, y_half : array-like, optional
+        Half widths along each axis; None draws none.
+    colour : str
+        Of the lines.
+    caps : bool
+        Whether they end in caps, on a white rim, so that they are seen on bars as well.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -175,6 +197,15 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
     """A legend above the Axes, below its title, in as many columns as their width holds; the title
     alone without handles.
+
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    handles : sequence of Patch or Line2D
+        What the legend explains.
+    title : str
+        Above them.
     """
     room = ax.get_window_extent().width / ax.figure.dpi * 72
     title = _wrapped(title, room)

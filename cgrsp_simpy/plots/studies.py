@@ -34,12 +34,34 @@ def policy_bars(
     published: Mapping[str, float] | None = None,
     **style: Any,
 ) -> Axes:
-    """A bar a policy with its 95 % interval (thesis Section 5.1.3).
+    """A bar a policy with its 95 % interval.
 
-    metric: a figure of `Run.summary`, such as "miss_pct". published: policy -> value, drawn as
-    hollow marks. style: of the bars.
+    Parameters
+    ----------
+    study : Study
+        As of `cg.compare`.
+    metric : str
+        A figure of the study, such as "miss_pct".
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    published : mapping, optional
+        Policy -> value, drawn as hollow marks.
+    **style : Any
+        Of the bars.
 
-    Raises InputError for an unknown metric, or a published policy that the study does not have.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown metric, or a published policy that the study does not have.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
     policies = study.policies
@@ -60,14 +82,36 @@ def sweep_lines(
     published: Mapping[str, Mapping[Any, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure over a parameter: a line a policy, with 95 % intervals (thesis Section 5.1.3).
+    """A figure over a parameter: a line a policy, with 95 % intervals.
 
-    metric: a figure of `Run.summary`. over: the parameter, where several vary; the values of the
-    others each have their lines. published: policy -> value of the parameter -> figure, drawn as
-    hollow marks. style: of the lines.
+    Parameters
+    ----------
+    sweep : Sweep
+        As of `cg.sweep`.
+    metric : str
+        A figure of the studies.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    over : str, optional
+        The parameter, where several vary; the values of the others each have their lines.
+    published : mapping, optional
+        Policy -> value of the parameter -> figure, drawn as hollow marks.
+    **style : Any
+        Of the lines.
 
-    Raises InputError for an unknown metric or parameter, none where several vary, or an unknown
-    published policy.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown metric or parameter, none where several vary, or an unknown published policy.
+
+    References
+    ----------
+    Thesis Section 5.1.3.
     """
     points = list(sweep)
     varied = list(points[0][0])
@@ -134,13 +178,31 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures, with 95 % intervals, and the Pareto front of
-    what none beats.
+    """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none
+    beats.
 
-    x, y: figures of `Run.summary`. published: policy -> its x and y, drawn as hollow marks. style:
-    of the points.
+    Parameters
+    ----------
+    study : Study
+        As of `cg.compare`.
+    x, y : str
+        Figures of the study.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    published : mapping, optional
+        Policy -> its x and y, drawn as hollow marks.
+    **style : Any
+        Of the points.
 
-    Raises InputError for an unknown figure, or a published policy that the study does not have.
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For an unknown figure, or a published policy that the study does not have.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies

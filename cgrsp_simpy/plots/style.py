@@ -186,7 +186,21 @@ def styled(name: str) -> AbstractContextManager[None]:
     are as before.
 
     An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
-    Raises InputError for another name.
+
+    Parameters
+    ----------
+    name : str
+        A key of STYLE: "print" or "lecture".
+
+    Returns
+    -------
+    AbstractContextManager
+        For a `with` statement.
+
+    Raises
+    ------
+    InputError
+        For another name.
     """
     check_one_of("style", name, STYLE)
     return rc_context(cast(Any, STYLE[name]))

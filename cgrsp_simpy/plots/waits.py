@@ -22,11 +22,33 @@ BINS = 40  # about so many
 
 
 def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any) -> Axes:
-    """Waits from submission to the start of execution (thesis Eq. 3.7): share of the jobs by wait,
-    a step line a run.
+    """Waits from submission to the start of execution: share of the jobs by wait, a step line a
+    run.
 
-    runs: one or several, with records; they share the bins. The mean is marked and told. style:
-    of the lines. Raises InputError for no run.
+    The mean is marked and told.
+
+    Parameters
+    ----------
+    runs : Run or iterable of Run
+        One or several, with records; they share the bins.
+    ax : Axes, optional
+        To draw on; a figure of its own unless given.
+    **style : Any
+        Of the lines.
+
+    Returns
+    -------
+    Axes
+        Drawn on.
+
+    Raises
+    ------
+    InputError
+        For no run.
+
+    References
+    ----------
+    Thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [(run.jobs["start_s"] - run.jobs["submit_s"]) / 60 for run in runs]

@@ -63,7 +63,18 @@ class ArrivalRates:
         return math.fsum(rates) / len(rates) / 3600.0
 
     def at(self, time_s: float) -> float:
-        """The rate at a simulated time in seconds, jobs per second."""
+        """The rate at a simulated time.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        float
+            Jobs per second.
+        """
         day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
 

@@ -82,13 +82,24 @@ OBJECTIVES = {
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the expectation, over the draws, of an objective under any policy, for
-    a seed's arrivals.
+    """A lower bound on the expectation, over the draws, of an objective under any policy, for a
+    seed's arrivals.
 
-    value: the bound. program: value of the program with jobs in groups, itself no bound; it lies
-    above by what is lost to groups, steps and the rounds that were left out.
-    wait_min, miss_pct, tardiness_min: at the program's solution, means over jobs. bin_s: seconds
-    between knots of the prices. seconds: what it took. status: the solver's last message.
+    Attributes
+    ----------
+    value : float
+        The bound: minutes, per cent, or their sum, by the objective.
+    program : float
+        Value of the program with jobs in groups, itself no bound; it lies above by what is lost to
+        groups, steps and the rounds that were left out.
+    wait_min, miss_pct, tardiness_min : float
+        At the program's solution, means over jobs: minutes, per cent, minutes.
+    bin_s : float
+        Seconds between knots of the prices.
+    seconds : float
+        What it took.
+    status : str
+        The solver's last message.
     """
 
     value: float
@@ -104,12 +115,34 @@ class Bound:
 def lower_bound(
     scenario: Scenario, objective: str = "mix", seed: int = 0, bin_s: float = 600.0
 ) -> Bound:
-    """The bound for the arrivals of a seed, on "wait" (min), "miss" (%), "tardiness" (min), or on
-    "mix", their sum.
+    """A lower bound on an objective under any policy, in expectation over the draws, for the
+    arrivals of a seed.
 
-    Raises InputError for another objective, a seed or bin that is not allowed, measured service
-    times (they have no law), and jobs of several GPUs; SolverError if the linear program's
-    solver fails.
+    By a linear program (ours), which the module's docstring describes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Jobs of one GPU each, whose service times are drawn.
+    objective : str
+        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum.
+    seed : int
+        Of the arrivals, >= 0.
+    bin_s : float
+        Seconds between knots of the prices, >= 1.
+
+    Returns
+    -------
+    Bound
+        In the unit of the objective, with the program's solution.
+
+    Raises
+    ------
+    InputError
+        For another objective, a seed or bin that is not allowed, measured service times (they have
+        no law), and jobs of several GPUs.
+    SolverError
+        If the linear program's solver fails.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)

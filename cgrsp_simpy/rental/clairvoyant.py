@@ -39,8 +39,14 @@ DAY_S = 86400.0
 class Optimum:
     """The best that can be reached on a seed's draws.
 
-    value: the objective. wait_min, miss_pct, tardiness_min: as in `Run.summary`. schedule:
-    a record a job, by job.
+    Attributes
+    ----------
+    value : float
+        The least value of the objective: minutes, per cent, or their sum.
+    wait_min, miss_pct, tardiness_min : float
+        As in `Run.summary`: minutes, per cent, minutes.
+    schedule : tuple of JobRecord
+        A record a job, by job.
     """
 
     value: float
@@ -93,11 +99,30 @@ the order on each.
 
 
 def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimum:
-    """The least value of an objective ("wait", "miss", "tardiness", "mix") with all arrivals and
-    draws of a seed known.
+    """The least value of an objective with all arrivals and draws of a seed known.
 
-    The schedule may keep a slot for a job that is still to come. Raises InputError for an unknown
-    objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of several GPUs.
+    By a search over sets of jobs (ours), which the module's docstring describes. The schedule may
+    keep a slot for a job that is still to come.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        At most MOST_JOBS jobs, of one GPU each.
+    seed : int
+        Of the draws, >= 0.
+    objective : str
+        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum.
+
+    Returns
+    -------
+    Optimum
+        The value and a schedule that reaches it.
+
+    Raises
+    ------
+    InputError
+        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of
+        several GPUs.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)

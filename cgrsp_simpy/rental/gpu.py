@@ -22,11 +22,23 @@ __all__ = ["THESIS_GPUS", "GpuType", "round_robin"]
 class GpuType:
     """A type of GPU that is rented by the second.
 
-    name: as the provider lists it.
-    price_usd_per_h: rent while a job executes; provisioning is free.
-    mean_execution_s: mean execution time by complexity 1, 2, ..., seconds.
-    high_stock_probability: beta_g, the chance of High stock at multiplier 1 (thesis Section 5.1.1).
-    speed: work done per second, relative to the RTX 3090; scales the measured seconds of a log.
+    Parameters
+    ----------
+    name : str
+        As the provider lists it.
+    price_usd_per_h : float
+        Rent while a job executes, USD per hour, >= 0; provisioning is free.
+    mean_execution_s : tuple of float
+        Mean execution time by complexity 1, 2, ..., seconds, > 0.
+    high_stock_probability : float
+        beta_g, the chance of High stock at multiplier 1 (thesis Section 5.1.1).
+    speed : float
+        Work done per second, relative to the RTX 3090, > 0; scales the measured seconds of a log.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     name: str
@@ -77,10 +89,28 @@ THESIS_GPUS: tuple[GpuType, ...] = (
 def round_robin(
     slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPUS
 ) -> tuple[GpuType, ...]:
-    """The types of a fleet's slots: a number of slots takes the types in turn; or one type's
-    name a slot.
+    """The types of a fleet's slots.
 
-    Source: thesis Section 4.3 (the round-robin target), read as fixed types.
+    Parameters
+    ----------
+    slots : int or sequence of str
+        A number of slots, which take the types in turn, or one type's name a slot.
+    gpus : sequence of GpuType
+        The types that there are.
+
+    Returns
+    -------
+    tuple of GpuType
+        The type of each slot.
+
+    Raises
+    ------
+    InputError
+        For a number below 1, an empty list or an unknown type.
+
+    References
+    ----------
+    Thesis Section 4.3 (the round-robin target), read as fixed types.
     """
     if isinstance(slots, int):
         check_whole("slots", slots, least=1, most=1_000_000)

@@ -73,15 +73,48 @@ class Clock:
         object.__setattr__(self, "_multipliers", [multiplier for _, multiplier in bands])
 
     def hour(self, time_s: float) -> float:
-        """Hour of day at a simulated time in seconds."""
+        """Hour of day at a simulated time.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        float
+            From 0 to below 24.
+        """
         return (self.start_h + time_s / 3600.0) % 24.0
 
     def band(self, time_s: float) -> int:
-        """The index of the band that holds at a simulated time in seconds."""
+        """The band that holds at a simulated time.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        int
+            Its index.
+        """
         return bisect_right(self._hours, self.hour(time_s)) - 1
 
     def multiplier(self, time_s: float) -> float:
-        """m(t) at simulated time t, in seconds."""
+        """m(t), the stock multiplier at a simulated time.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        float
+            Of the band that holds.
+        """
         return self._multipliers[self.band(time_s)]
 
 
@@ -131,7 +164,20 @@ class HourlyStock:
         object.__setattr__(self, "_below", below)
 
     def status(self, hour: int, uniform: float) -> Status:
-        """The status that a uniform variate on [0, 1) stands for in an hour of the day."""
+        """The status that a uniform variate stands for in an hour of the day.
+
+        Parameters
+        ----------
+        hour : int
+            0 to 23.
+        uniform : float
+            On [0, 1).
+
+        Returns
+        -------
+        Status
+            High, Medium or Low.
+        """
         high, medium = self._below[hour]
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
@@ -197,9 +243,23 @@ class Market:
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Chances of High, Medium and Low stock of a type at a time in seconds.
+        """Chances of High, Medium and Low stock of a type, those of `stock`, or else by Eq. 3.1.
 
-        Those of `stock`, or else by thesis Eq. 3.1.
+        Parameters
+        ----------
+        gpu : GpuType
+            The type.
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        tuple of (float, float, float)
+            They sum to 1.
+
+        References
+        ----------
+        Thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -209,7 +269,26 @@ class Market:
         return high, medium, 1.0 - high - medium
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq. 3.1)."""
+        """The stock status that a uniform variate stands for.
+
+        Parameters
+        ----------
+        gpu : GpuType
+            The type.
+        time_s : float
+            Seconds from the start of the run.
+        uniform : float
+            r, on [0, 1).
+
+        Returns
+        -------
+        Status
+            High, Medium or Low.
+
+        References
+        ----------
+        Thesis Eq. 3.1.
+        """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].status(int(self.clock.hour(time_s)), uniform)
         scaled = gpu.high_stock_probability * self.clock.multiplier(time_s)
@@ -221,12 +300,38 @@ class Market:
         return MEDIUM if uniform < high + (medium if medium < cap else cap) else LOW
 
     def band(self, time_s: float) -> int:
-        """The index, in `change_hours`, of the law that holds at a time in seconds."""
+        """The law that holds at a simulated time.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from the start of the run.
+
+        Returns
+        -------
+        int
+            Its index in `change_hours`.
+        """
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Provisioning delay in seconds, uniform between the bounds of the status
-        (thesis Eq. 3.2).
+        """Provisioning delay, uniform between the bounds of the status.
+
+        Parameters
+        ----------
+        status : Status
+            As met at dispatch.
+        uniform : float
+            On [0, 1).
+
+        Returns
+        -------
+        float
+            Seconds.
+
+        References
+        ----------
+        Thesis Eq. 3.2.
         """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform

@@ -46,12 +46,26 @@ STATUS_NAMES = [status.name.title() for status in Status]
 
 
 class JobRecord(NamedTuple):
-    """A job, and what happened to it. Times in seconds from the start of the run.
+    """A job, and what happened to it; times in seconds from the start of the run.
 
-    job, submit_s, ..., deadline_class: as in Job. slot, gpu: index of the slot and of its type
-    among the scenario's `gpus` (of a job on several slots, the first; `Run.claims` has all).
-    status: the stock status met at dispatch (0 High, 1 Medium, 2 Low). delay_s, service_s:
-    realised (Eq. 3.2, 3.12). cost_usd: execution seconds x price per second (Eq. 3.11).
+    Attributes
+    ----------
+    job, submit_s, deadline_s, complexity, tight, gpus, weight, deadline_class
+        As in Job (its id is `job`).
+    dispatch_s, start_s, finish_s : float
+        When it was given slots, began to execute, and completed.
+    slot : int
+        Index of the slot (of a job on several, the first; `Run.claims` has all).
+    gpu : int
+        Index of the slot's type among the scenario's `gpus`.
+    status : int
+        The stock status met at dispatch: 0 High, 1 Medium, 2 Low.
+    delay_s : float
+        Realised provisioning delay (thesis Eq. 3.2).
+    service_s : float
+        Realised execution time (thesis Eq. 3.12).
+    cost_usd : float
+        Execution seconds x price per second (thesis Eq. 3.11), USD.
     """
 
     job: int
@@ -335,9 +349,20 @@ class Recorder:
 class Run:
     """One simulated run.
 
-    scenario, policy (its name), seed: what was run. totals: sums over all jobs. slot_held_s:
-    by slot, the seconds in which it was held, for provisioning or execution. decisions: how often
-    the policy was asked.
+    Attributes
+    ----------
+    scenario : Scenario
+        What was run.
+    policy : str
+        Its name.
+    seed : int
+        Of all random numbers.
+    totals : Totals
+        Sums over all jobs.
+    slot_held_s : tuple of float
+        By slot, the seconds in which it was held, for provisioning or execution.
+    decisions : int
+        How often the policy was asked.
     """
 
     scenario: Scenario
@@ -418,7 +443,20 @@ class Run:
     def kinds(self, by: str) -> dict[int, str]:
         """The kinds of the jobs, by their ids.
 
-        by: complexity, class (of the deadline) or status (the stock met at dispatch).
+        Parameters
+        ----------
+        by : str
+            "complexity", "class" (of the deadline) or "status" (the stock met at dispatch).
+
+        Returns
+        -------
+        dict
+            Job -> kind in words.
+
+        Raises
+        ------
+        InputError
+            For another name.
         """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
@@ -464,14 +502,26 @@ class Run:
         return getattr(self.scenario.workload, "tags", Tags())
 
     def by(self, tag: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a log's column: a row for each, in the order
-        of the alphabet.
+        """The figures of the jobs of each value of a log's column.
 
-        by, value: the column and its value. The figures are those of `summary`, but for makespan_h.
-        jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last completion of
-        the run) add up to those of the run.
+        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last
+        completion of the run) add up to those of the run.
 
-        Raises InputError for a column that the log does not have.
+        Parameters
+        ----------
+        tag : str
+            The column's name.
+
+        Returns
+        -------
+        list of dict
+            A row for each value, in the order of the alphabet: by, value (the column and its
+            value), and the figures of `summary`, but for makespan_h.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
         """
         capacity_s = len(self.slot_held_s) * self.totals.end_s
         rows = []
@@ -509,7 +559,13 @@ class Run:
         return rows
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the records to a CSV file, one row a job."""
+        """Write the records to a CSV file, one row a job.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+        """
         write_csv(path, self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -167,7 +167,18 @@ class Scenario(Model[Run]):
         return self.workload.jobs
 
     def draw(self, seed: int) -> list[tuple[Job, Draws]]:
-        """The jobs of a seed with their draws."""
+        """The jobs of a seed with their draws.
+
+        Parameters
+        ----------
+        seed : int
+            Of the workload.
+
+        Returns
+        -------
+        list of tuple of (Job, Draws)
+            In order of submission.
+        """
         return list(self.workload.generate(seed, self.service))
 
     def simulation(
@@ -179,15 +190,48 @@ class Scenario(Model[Run]):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the run once `env` has run.
+        """
         return Simulation(self, policy, seed, drawn, records, listener)
 
     def outcome(self, run: Run) -> list[Any]:
-        """The sums of a run."""
+        """The sums of a run.
+
+        Parameters
+        ----------
+        run : Run
+            As from `run`.
+
+        Returns
+        -------
+        list
+            In the order of the fields of Totals.
+        """
         return list(astuple(run.totals))
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
-        """The figures of `Run.summary`, from the sums of a run."""
+        """The figures of `Run.summary`, from the sums of a run.
+
+        Parameters
+        ----------
+        outcome : sequence
+            As of `outcome`.
+
+        Returns
+        -------
+        dict
+            Name -> value; units stand in `metrics`.
+        """
         sums = Totals(*outcome)
         return {
             **figures(sums, self.jobs, len(self.slots) * sums.end_s),
@@ -204,6 +248,16 @@ class Scenario(Model[Run]):
             (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
             (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
             "printed", started at the hour of day of a log or of rates by hour.
+
+        Returns
+        -------
+        Scenario
+            A copy; the scenario itself stays as it is.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         own, changed = dict(parameters), self
         if "slots" in own:
@@ -254,8 +308,26 @@ class Scenario(Model[Run]):
     ) -> View:
         """A view to try a policy on without a simulation.
 
-        queue: waiting jobs. busy: expected end in seconds by index of the busy slots; the
-        others are idle.
+        Parameters
+        ----------
+        queue : iterable of Job
+            Waiting jobs.
+        now_s : float
+            Seconds from the start of the run.
+        busy : dict, optional
+            Expected end in seconds by index of the busy slots; the others are idle.
+        seed : int
+            Of the policy's own random numbers, and of the statuses shown.
+
+        Returns
+        -------
+        View
+            What a policy is called with.
+
+        Raises
+        ------
+        InputError
+            For a job that is not allowed.
         """
         state, names = self.dispatch_state(seed), [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
@@ -267,7 +339,18 @@ class Scenario(Model[Run]):
         return state.view(now_s)
 
     def dispatch_state(self, seed: int) -> DispatchState:
-        """What the views of a run show, before any job has come."""
+        """What the views of a run show, before any job has come.
+
+        Parameters
+        ----------
+        seed : int
+            Of the policy's own random numbers, and of the statuses shown.
+
+        Returns
+        -------
+        DispatchState
+            All slots idle, and no job waiting.
+        """
         # scalar draws: Python's generator is the faster one
         rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
@@ -275,8 +358,16 @@ class Scenario(Model[Run]):
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
 
-        Raises InputError for a workload that no file holds, and for a part of a class of one's own,
-        which TOML cannot name.
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+
+        Raises
+        ------
+        InputError
+            For a workload that no file holds, and for a part of a class of one's own, which TOML
+            cannot name.
         """
         Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
 
@@ -286,8 +377,21 @@ class Scenario(Model[Run]):
 
         What the file leaves out is as in the thesis; only [workload] is needed.
 
-        Raises InputError with the file's name for a file that is not TOML, an unknown key or a
-        value that is not allowed.
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        Scenario
+            The scenario that it describes.
+
+        Raises
+        ------
+        InputError
+            With the file's name for a file that is not TOML, an unknown key or a value that is not
+            allowed.
         """
         path = Path(path)
         try:
@@ -314,7 +418,7 @@ def day(
     free_types: bool = False,
     clock: str = "calibrated",
 ) -> Scenario:
-    """A day of the thesis (Section 5.1.1): "quiet", "normal", "hectic" or "surge".
+    """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
     Parameters
     ----------
@@ -333,10 +437,19 @@ def day(
     clock : str
         "calibrated" or "printed", the hours of the stock multiplier.
 
+    Returns
+    -------
+    Scenario
+        Its name is the day's.
+
     Raises
     ------
     InputError
         For a value that is not allowed.
+
+    References
+    ----------
+    Thesis Section 5.1.1.
     """
     check_one_of("day", name, DAYS)
     check_one_of("clock", clock, CLOCKS)
@@ -370,16 +483,25 @@ def trace(
 
     Parameters
     ----------
-    path, format, window, strict, columns
+    path, format, window
         As in `read_log`.
+    slots : int or sequence of str
+        As in `day`.
     tight_fraction : float, optional
         Share of 1-hour deadlines, 0.2 unless given.
+    free_types, clock
+        As in `day`.
+    strict, columns
+        As in `read_log`.
     classes : sequence of DeadlineClass, optional
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
-    slots, free_types, clock
-        As in `day`.
+
+    Returns
+    -------
+    Scenario
+        Its name is the file's.
 
     Raises
     ------

@@ -19,12 +19,21 @@ DISTRIBUTIONS = ("lognormal", "exponential")
 class Service:
     """The law of a job's realised over mean execution time; the mean of this factor is 1.
 
-    distribution: "lognormal" (thesis Eq. 3.12) or "exponential".
-    sigma: standard deviation of the log by complexity 1, 2, ...; 0 gives deterministic times.
-    Unused by "exponential".
-
     The default is the calibrated reading of thesis Remark 1, which prints the range 0.04 to 0.23
     and the pooled value 0.11.
+
+    Parameters
+    ----------
+    distribution : str
+        "lognormal" (thesis Eq. 3.12) or "exponential".
+    sigma : tuple of float
+        Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives deterministic times.
+        Unused by "exponential".
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
 
     distribution: str = "lognormal"
@@ -42,7 +51,24 @@ class Service:
             check_number("sigma", sigma, least=0)
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """One factor a job. complexity: shape (jobs,), whole numbers from 1."""
+        """Realised over mean execution times, one factor a job.
+
+        Parameters
+        ----------
+        generator : Generator
+            Of the random numbers.
+        complexity : array
+            Of shape (jobs,), whole numbers from 1.
+
+        Returns
+        -------
+        list of float
+            In the order of `complexity`.
+
+        References
+        ----------
+        Thesis Eq. 3.12.
+        """
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()
             return drawn

@@ -49,8 +49,23 @@ def run_once(
 
 
 class Simulation:
-    """A run that has been set up, with its source of arrivals about to start, and has
-    not been let go.
+    """A run that has been set up, with its source of arrivals about to start, and has not been let
+    go.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is run.
+    policy : Policy
+        As of `make_policy`; a copy decides.
+    seed : int
+        Of all random numbers.
+    jobs : iterable of tuple of (Job, Draws) or None
+        Jobs with their draws, in order of submission; None draws those of the seed.
+    records : bool
+        Whether the run keeps what became of each job.
+    listener : callable or None
+        Called with each Event.
     """
 
     def __init__(

@@ -34,9 +34,15 @@ __all__ = [
 class SlotView:
     """A slot as a policy sees it; two are equal only if they are the same object.
 
-    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be
-    provisioned as. expected_end_s: None when idle; else dispatch time + mean execution
-    time (the provisioning delay is not known).
+    Attributes
+    ----------
+    index : int
+        0, 1, 2, ... in order of registration.
+    gpu : GpuType
+        The type that it has, or would be provisioned as.
+    expected_end_s : float, optional
+        None when idle; else dispatch time + mean execution time, seconds (the provisioning delay is
+        not known).
     """
 
     index: int
@@ -51,9 +57,18 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 
-    complexity, tight: what they have in common. jobs: by deadline, equal ones by
-    submission, so that an order needs to look only at the fronts of its tiers.
-    deadlines_s: theirs. Both are live; a policy reads them only.
+    Parameters
+    ----------
+    complexity, tight
+        What they have in common.
+
+    Attributes
+    ----------
+    jobs : list of Job
+        By deadline, equal ones by submission, so that an order needs to look only at the fronts of
+        its tiers. Live; a policy reads only.
+    deadlines_s : list of float
+        Theirs, seconds. Live; a policy reads only.
     """
 
     __slots__ = ("complexity", "deadlines_s", "jobs", "tight")
@@ -64,13 +79,25 @@ class JobClass:
         self.deadlines_s: list[float] = []
 
     def add(self, job: Job) -> None:
-        """Put a job at its place."""
+        """Put a job at its place.
+
+        Parameters
+        ----------
+        job : Job
+            Of this class.
+        """
         place = bisect_right(self.deadlines_s, job.deadline_s)
         self.deadlines_s.insert(place, job.deadline_s)
         self.jobs.insert(place, job)
 
     def remove(self, job: Job) -> None:
-        """Take a job out."""
+        """Take a job out.
+
+        Parameters
+        ----------
+        job : Job
+            One that waits.
+        """
         place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
         del self.jobs[place], self.deadlines_s[place]
 
@@ -156,13 +183,34 @@ class Known:
 class DispatchState:
     """What the views of a run show, kept by the engine: the queue, and the idle slots.
 
-    slots: each as it is when idle. idle: indices of those that are idle, ascending.
-    idle_by_type: the same, a list a type of the fleet. busy: type and expected end of
-    the others, by index. held_s: by slot, the seconds in which it was held so far, from
-    dispatch to completion. queue: the waiting jobs in order of submission, with rising
-    ids. waiting: their claims, kept by the engine. rng: the policy's own stream. seen:
-    uniform variates for the statuses shown. From the first time that they are asked
-    for: classes, the waiting jobs by class; ends_s, the expected ends, ascending.
+    From the first time that they are asked for: `classes`, the waiting jobs by class, and `ends_s`,
+    the expected ends, ascending.
+
+    Parameters
+    ----------
+    known : Known
+        What is known of the scenario before the run.
+    rng : Random
+        The policy's own stream.
+    seen : iterator of float
+        Uniform variates for the statuses shown.
+
+    Attributes
+    ----------
+    slots : list of SlotView
+        Each as it is when idle.
+    idle : list of int
+        Indices of those that are idle, ascending.
+    idle_by_type : list of list of int
+        The same, a list a type of the fleet.
+    busy : dict
+        Type and expected end, seconds, of the others, by index.
+    held_s : list of float
+        By slot, the seconds in which it was held so far, from dispatch to completion.
+    queue : list of Job
+        The waiting jobs in order of submission, with rising ids.
+    waiting : dict
+        Their claims, kept by the engine.
     """
 
     def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
@@ -183,7 +231,18 @@ class DispatchState:
         self._choices = known.gpus if known.free_types else ()
 
     def view(self, now_s: float) -> View:
-        """What a policy sees now."""
+        """What a policy sees now.
+
+        Parameters
+        ----------
+        now_s : float
+            Seconds.
+
+        Returns
+        -------
+        View
+            Of this moment.
+        """
         return View(now_s, self)
 
     def summary(self) -> str:
@@ -191,7 +250,18 @@ class DispatchState:
         return f"{len(self.queue)} waiting, {len(self.idle)} idle"
 
     def describe(self, job: Job) -> str:
-        """What a listing says of a job when it arrives."""
+        """What a listing says of a job when it arrives.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+
+        Returns
+        -------
+        str
+            Such as "complexity 2, tight, due 3600.00".
+        """
         kind = self.known.classes[job.deadline_class].name
         gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
         return f"complexity {job.complexity}, {kind}, due {job.deadline_s:.2f}{gpus}"
@@ -199,13 +269,25 @@ class DispatchState:
     # ---- jobs ----
 
     def add(self, job: Job) -> None:
-        """A job waits."""
+        """A job waits.
+
+        Parameters
+        ----------
+        job : Job
+            Younger than all that wait.
+        """
         self.queue.append(job)
         if self.classes is not None:
             self.classes.of(job).add(job)
 
     def gave_up(self, job: Job) -> None:
-        """A job waits no longer. None does that here."""
+        """A job waits no longer. None does that here.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+        """
 
     def _leave(self, job: Job) -> None:
         """A job is dispatched."""
@@ -228,8 +310,24 @@ class DispatchState:
     def granted(self, claim: Any, chosen: Any) -> Sequence[tuple[int, float]]:
         """Slots are a job's from its dispatch on, each as a whole.
 
-        Notes the terms of the claim: the type of each slot, and the mean execution time
-        in seconds. Raises PlaceError if the slots are not what the view offers.
+        Notes the terms of the claim: the type of each slot, and the mean execution time in seconds.
+
+        Parameters
+        ----------
+        claim : Any
+            Of the job.
+        chosen : Any
+            A SlotView of the offers, or a list or tuple of one a GPU of the job.
+
+        Returns
+        -------
+        sequence of tuple of (int, float)
+            Index and amount (1) of each slot.
+
+        Raises
+        ------
+        PlaceError
+            If the slots are not what the view offers.
         """
         job, kind = claim.job, type(chosen)
         views = chosen if kind is tuple or kind is list else (chosen,)
@@ -270,12 +368,28 @@ class DispatchState:
             insort(self.ends_s, end_s)
 
     def hold(self, index: int, end_s: float) -> None:
-        """A slot is busy, and expected to end at a time in seconds."""
+        """A slot is busy.
+
+        Parameters
+        ----------
+        index : int
+            Of the slot.
+        end_s : float
+            When it is expected to end, seconds.
+        """
         self._take(self.slots[index])
         self._expect(index, self.slots[index].gpu, end_s)
 
     def released(self, claim: Any, now_s: float) -> None:
-        """Slots are idle again."""
+        """Slots are idle again.
+
+        Parameters
+        ----------
+        claim : Any
+            Of the job that has completed.
+        now_s : float
+            Seconds.
+        """
         for index, _ in claim.parts:
             _, end_s = self.busy.pop(index)
             if self.ends_s is not None:
@@ -299,7 +413,20 @@ class DispatchState:
         return self._views([own[0] for own in self.idle_by_type if own])
 
     def offers_after(self, offers: Sequence[SlotView], taken: int) -> list[SlotView]:
-        """Offers once a slot of them is taken: the next idle one takes its place."""
+        """Offers once a slot of them is taken: the next idle one takes its place.
+
+        Parameters
+        ----------
+        offers : sequence of SlotView
+            Before.
+        taken : int
+            Index of the slot that is taken.
+
+        Returns
+        -------
+        list of SlotView
+            The offers that are left.
+        """
         if len(self.idle) == 1:
             return []
         alike = self.idle if self.known.free_types else self._alike[taken]
@@ -320,6 +447,13 @@ class View:
     """What a policy sees at a decision; read only. Never a draw or a job to come.
 
     It is of its moment: what is looked up after the decision may be of a later one.
+
+    Parameters
+    ----------
+    now_s : float
+        Seconds from the start of the run.
+    state : DispatchState
+        What it shows.
     """
 
     __slots__ = ("_now_s", "_queue", "_state", "_statuses")
@@ -359,11 +493,33 @@ class View:
         return len(self._state.queue)
 
     def first(self, number: int) -> list[Job]:
-        """The first waiting jobs in order of submission."""
+        """The first waiting jobs in order of submission.
+
+        Parameters
+        ----------
+        number : int
+            How many, >= 0.
+
+        Returns
+        -------
+        list of Job
+            All, where fewer wait.
+        """
         return self._state.queue[:number]
 
     def waiting_job(self, place: int) -> Job:
-        """The waiting job at a place, 0, 1, 2, ..., in order of submission."""
+        """The waiting job at a place in order of submission.
+
+        Parameters
+        ----------
+        place : int
+            0, 1, 2, ..., below `waiting`.
+
+        Returns
+        -------
+        Job
+            The job.
+        """
         return self._state.queue[place]
 
     @property
@@ -392,7 +548,18 @@ class View:
         return len(self._state.idle)
 
     def idle_slot(self, place: int) -> SlotView:
-        """The idle slot at a place, 0, 1, 2, ..., in order of registration."""
+        """The idle slot at a place in order of registration.
+
+        Parameters
+        ----------
+        place : int
+            0, 1, 2, ..., below `idle_count`.
+
+        Returns
+        -------
+        SlotView
+            The slot.
+        """
         return self._state.slots[self._state.idle[place]]
 
     @property
@@ -412,13 +579,40 @@ class View:
         offers: Sequence[SlotView],
         taken: SlotView,
     ) -> list[SlotView]:
-        """Offers once one of them is taken: the next idle slot takes its place."""
+        """Offers once one of them is taken: the next idle slot takes its place.
+
+        Parameters
+        ----------
+        offers : sequence of SlotView
+            Before.
+        taken : SlotView
+            The one that is taken.
+
+        Returns
+        -------
+        list of SlotView
+            The offers that are left.
+        """
         return self._state.offers_after(offers, taken.index)
 
     def status(self, slot: SlotView) -> Status:
         """The stock status shown for a slot's type.
 
-        One draw a type and decision by Eq. 3.1, whatever status a dispatch will meet.
+        One draw a type and decision, whatever status a dispatch will meet.
+
+        Parameters
+        ----------
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        Status
+            The same for all slots of a type at one decision.
+
+        References
+        ----------
+        Thesis Eq. 3.1.
         """
         name = slot.gpu.name
         if name not in self._statuses:
@@ -428,7 +622,20 @@ class View:
         return self._statuses[name]
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
-        """Mean execution time on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
+        """Mean execution time on a slot's type.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        float
+            Seconds (W-bar of thesis Eq. 3.12).
+        """
         return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:

@@ -151,7 +151,20 @@ class _DrawnJobs:
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws."""
+        """The jobs in order of submission, each with its draws.
+
+        Parameters
+        ----------
+        seed : int
+            Of the submissions, jobs and draws.
+        service : Service
+            The law of the service factors.
+
+        Yields
+        ------
+        tuple of (Job, Draws)
+            A job with its draws.
+        """
         submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
         thresholds = np.cumsum(self.complexity_mix)[:-1]
@@ -368,7 +381,20 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws."""
+        """The jobs in order of submission, each with its draws.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws; the jobs are the same for all.
+        service : Service
+            The law of their service factors.
+
+        Yields
+        ------
+        tuple of (Job, Draws)
+            A job with its draws.
+        """
         return zip(
             self.listed,
             _Luck(seed, service).take(np.array([job.complexity for job in self.listed])),
@@ -402,15 +428,14 @@ class LoggedWorkload:
         Hour of day at time 0; None where the log does not say.
     origin : dict
         The arguments of `read_log`, from which a TOML file restores the workload.
+    tags : Tags
+        Of each job the log's own id and all other columns, as texts.
     deadline_class : sequence of int
         Index of the class by job, -1 where the log names none; empty: for all jobs. Such a job
         with a deadline of its own is of the first class whose window is as long, or the last;
         of the others the class is drawn.
     start_day : str, optional
         Day of the week at time 0, such as "Monday"; None where the log does not say.
-
-    tags : Tags
-        Of each job the log's own id and all other columns, as texts.
 
     Raises
     ------
@@ -522,7 +547,20 @@ class LoggedWorkload:
         return np.where((named < 0) & ~np.isnan(window_s), by_window, named)
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws; `service` is not used."""
+        """The jobs in order of submission, each with its draws.
+
+        Parameters
+        ----------
+        seed : int
+            Of the deadline classes, stock and delays.
+        service : Service
+            Not used: the seconds are the log's.
+
+        Yields
+        ------
+        tuple of (Job, Draws)
+            A job with its draws.
+        """
         own, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
         deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):

@@ -30,10 +30,17 @@ __all__ = ["Advice", "Option", "advise", "variant"]
 class Advice:
     """Policies x slots x fixed or free types.
 
-    bounds: (slots, free_types, figure) -> what no policy can be below, on average.
-
-    The bounds are one a seed, of the first of the seeds. unbounded: why there are no bounds, where
-    the scenario allows none.
+    Attributes
+    ----------
+    scenario : Scenario
+        What is now.
+    found : Sweep
+        The figures at each point of the grid.
+    bounds : dict
+        (slots, free_types, figure) -> what no policy can be below, on average; one a seed, of the
+        first of the seeds.
+    unbounded : str
+        Why there are no bounds, where the scenario allows none.
     """
 
     scenario: Scenario
@@ -62,7 +69,20 @@ class Advice:
         return self.at(len(self.scenario.slots), self.scenario.free_types)[0]
 
     def at(self, slots: int, free_types: bool) -> list[Option]:
-        """The options with so many slots, of fixed or free types."""
+        """The options with so many slots, of fixed or free types.
+
+        Parameters
+        ----------
+        slots : int
+            Number of slots.
+        free_types : bool
+            Whether the policy chooses the type.
+
+        Returns
+        -------
+        list of Option
+            One a policy; none for a point that was not tried.
+        """
         return [
             option
             for option in self.options
@@ -70,8 +90,19 @@ class Advice:
         ]
 
     def gap(self, option: Option, figure: str) -> Mean | None:
-        """How far an option is above the bound, paired on the seeds of the bound; None without an
-        interval: below two seeds.
+        """How far an option is above the bound, paired on the seeds of the bound.
+
+        Parameters
+        ----------
+        option : Option
+            Of `options`.
+        figure : str
+            wait_min or miss_pct.
+
+        Returns
+        -------
+        Mean or None
+            In the figure's unit; None without an interval: below two seeds.
         """
         bounds = self.bounds.get((option.slots, option.free_types, figure), [])
         values = self._values(option.policy, option.slots, option.free_types, figure)[: len(bounds)]
@@ -117,9 +148,30 @@ def advise(
     """Compare policies x slots x fixed or free types, and compute bounds for the scenario's own
     number of slots.
 
-    policies: the first is the one in use. slots: numbers to try; the scenario's own is tried as
-    well. bound_seeds: seeds, the first of all, that get bounds; 0 for none. Other arguments as of
-    `compare`. Raises InputError for what is not allowed.
+    Parameters
+    ----------
+    scenario : Scenario
+        What is now.
+    policies : sequence of str or Policy
+        The first is the one in use.
+    slots : sequence of int
+        Numbers of slots to try, >= 1; the scenario's own is tried as well.
+    seeds, executor
+        As of `compare`.
+    bound_seeds : int
+        How many seeds, the first of all, get bounds; 0 for none.
+    out : str or Path, optional
+        As of `compare`.
+
+    Returns
+    -------
+    Advice
+        `print` shows it.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
     """
     numbers = entries_of("slots", slots, "a list of numbers")
     for number in numbers:

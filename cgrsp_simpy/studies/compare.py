@@ -42,17 +42,36 @@ def compare(
     """Run each policy on each seed; every policy meets the same jobs with the same luck (common
     random numbers).
 
-    policies: as in `simulate`; the first is the one that the others are tested against. seeds:
-    whole numbers >= 0.
-    executor: None runs here, a number in as many processes, or any concurrent.futures.Executor.
-    out: a results directory, from which the same call resumes; policies and parts of the scenario
-    that are one's own are told by their code and values. precision: relative half width, of the
-    model's chief figure (the wait) or by figure ({"miss_pct": 0.1}): seeds are added until every
-    policy's 95 % interval is that narrow.
+    A run that raises an exception becomes a row with the key "error".
 
-    A run that raises an exception becomes a row with the key "error". Raises InputError
-    for a policy or seed that is not allowed, or another study's directory; WorkerError if
-    the executor dies.
+    Parameters
+    ----------
+    scenario : Model
+        Of any module, as in `simulate`.
+    policies : sequence
+        As in `simulate`; the first is the one that the others are tested against.
+    seeds : iterable of int
+        Whole numbers >= 0, each once.
+    executor : Executor or int, optional
+        None runs here, a number in as many processes, or any concurrent.futures.Executor.
+    out : str or Path, optional
+        A results directory, from which the same call resumes; policies and parts of the scenario
+        that are one's own are told by their code and values.
+    precision : float or mapping, optional
+        Relative half width, > 0, of the model's chief figure (the wait) or by figure ({"miss_pct":
+        0.1}): seeds are added until every policy's 95 % interval is that narrow.
+
+    Returns
+    -------
+    Comparison
+        Its rows, means, tests and table.
+
+    Raises
+    ------
+    InputError
+        For a policy, seed or precision that is not allowed, or another study's directory.
+    WorkerError
+        If the executor dies.
     """
     named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
@@ -127,7 +146,13 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
-    rows: one dict a policy and seed, with the keys policy, seed and those of `Run.summary`.
+    Its rows are dicts, one a policy and seed, with the keys policy, seed and those of the run's
+    summary.
+
+    Attributes
+    ----------
+    scenario : Model
+        What was compared on.
     """
 
     scenario: Model[Any] = field(repr=False)
@@ -155,6 +180,24 @@ class Comparison(Study):
         return self.scenario.tested
 
     def run(self, policy: str, seed: int) -> Any:
-        """The run behind a row, with its per-job records: simulated again, equal to the bit."""
+        """The run behind a row, with its per-job records: simulated again, equal to the bit.
+
+        Parameters
+        ----------
+        policy : str
+            As it is called in the table.
+        seed : int
+            Any, not only of the study's.
+
+        Returns
+        -------
+        Any
+            Of the scenario's module, as from `simulate`.
+
+        Raises
+        ------
+        InputError
+            For an unknown policy.
+        """
         check_one_of("policy", policy, self._named)
         return simulate(self.scenario, self._named[policy], seed)

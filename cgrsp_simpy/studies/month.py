@@ -79,11 +79,40 @@ def month(
     out: str | Path | None = None,
 ) -> Month:
     """Months of days drawn at random from a mix of day types; every day starts empty at its own
-    time 0 (thesis Section 5.6).
+    time 0.
 
-    mix: name of a day type -> probability. days: of a month. replications: months, with the seeds
-    first_seed, first_seed + 1, ... scenario: a function that makes the scenario of a day type from
-    its name. The other arguments are those of `compare`.
+    Parameters
+    ----------
+    mix : mapping
+        Name of a day type -> probability.
+    policies : sequence of str or Policy
+        As of `compare`.
+    days : int
+        Of a month, >= 1.
+    replications : int
+        Number of months, >= 1, with the seeds first_seed, first_seed + 1, ...
+    first_seed : int
+        At least 0.
+    scenario : callable
+        Makes the scenario of a day type from its name.
+    executor, out
+        As of `compare`.
+
+    Returns
+    -------
+    Month
+        Its rows, days, means, tests and table.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+    WorkerError
+        If the executor dies.
+
+    References
+    ----------
+    Thesis Section 5.6.
     """
     named = check_policies(policies, day("quiet"))
     require(
@@ -183,9 +212,15 @@ def day_rows(
 class Month(Study):
     """Figures of several policies over the same months.
 
-    rows: one dict a policy and replication (its key "seed"); means over the month's jobs,
-    costs summed. days: one dict a policy and day: replication, day, kind, seed, and the figures
-    of `Run.summary`.
+    Its rows are dicts, one a policy and replication (the key seed); means over the month's jobs,
+    costs summed.
+
+    Attributes
+    ----------
+    days : list of dict
+        One dict a policy and day: replication, day, kind, seed, and the figures of `Run.summary`.
+    mix : dict
+        Name of a day type -> probability.
     """
 
     _scenarios: dict[str, Scenario] = field(repr=False)
@@ -218,7 +253,27 @@ class Month(Study):
         return Scenario.tested
 
     def run(self, policy: str, replication: int, day: int) -> Run:
-        """The run of one day, with its per-job records: simulated again, equal to the bit."""
+        """The run of one day, with its per-job records: simulated again, equal to the bit.
+
+        Parameters
+        ----------
+        policy : str
+            As it is called in the table.
+        replication : int
+            The month's seed.
+        day : int
+            Of the month, as in `days`.
+
+        Returns
+        -------
+        Run
+            As from `simulate`.
+
+        Raises
+        ------
+        InputError
+            For a policy or day that is not of this study.
+        """
         check_one_of("policy", policy, self._named)
         key = {"policy": policy, "replication": replication, "day": day}
         row = next((row for row in self.days if key.items() <= row.items()), None)
@@ -227,7 +282,13 @@ class Month(Study):
         return simulate(self._scenarios[row["kind"]], self._named[policy], row["seed"])
 
     def keep(self, store: Store | None) -> None:
-        """Write rows, days and summary into a results directory."""
+        """Write rows, days and summary into a results directory.
+
+        Parameters
+        ----------
+        store : Store or None
+            None writes nothing.
+        """
         super().keep(store)
         if store:
             store.write("days.csv", csv_text(self.days))

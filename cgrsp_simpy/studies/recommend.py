@@ -18,8 +18,18 @@ SLACK = 0.05  # share of what is now by which wait and rent may rise and still c
 class Option:
     """Something one could do.
 
-    slots: how many; free_types: whether the policy chooses the type. figures: means by name of
-    FIGURES. change: means of the paired differences from what is now, by the same names.
+    Attributes
+    ----------
+    policy : str
+        Its name.
+    slots : int
+        Number of slots.
+    free_types : bool
+        Whether the policy chooses the type.
+    figures : dict
+        Means by name of FIGURES.
+    change : dict
+        Means of the paired differences from what is now, by the same names.
     """
 
     policy: str
@@ -34,7 +44,18 @@ class Option:
         )
 
     def beats(self, other: Option) -> bool:
-        """Whether misses, wait and rent are no more in the mean, and one of them is less."""
+        """Whether misses, wait and rent are no more in the mean, and one of them is less.
+
+        Parameters
+        ----------
+        other : Option
+            Another option.
+
+        Returns
+        -------
+        bool
+            By the means alone, without their intervals.
+        """
         pairs = [
             (self.figures[name].mean, other.figures[name].mean)
             for name in ("miss_pct", "wait_min", "cost_usd")

@@ -78,11 +78,27 @@ def simulate(
 
 
 def step_through(scenario: Model[Any], policy: Any, seed: int = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places
-    and future events.
+    """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and
+    future events.
 
-    Parameters and errors are those of `simulate`. `print(step)` prints the event and the state
-    that it leaves.
+    `print(step)` prints the event and the state that it leaves.
+
+    Parameters
+    ----------
+    scenario, policy, seed
+        As of `simulate`.
+
+    Yields
+    ------
+    Step
+        The state right after an event.
+
+    Raises
+    ------
+    InputError
+        For a policy or seed that is not allowed.
+    PolicyError
+        If the policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
     made = checked_model(scenario).make_policy(policy)

@@ -49,7 +49,13 @@ class Tidy(Protocol):
         return [row for row in self.rows if "error" in row]
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file."""
+        """Write the rows to a CSV file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+        """
         write_csv(path, self.rows)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -57,7 +63,13 @@ class Tidy(Protocol):
         return to_pandas(self.rows)
 
     def to_json(self, path: str | Path) -> None:
-        """Write means and differences to a JSON file."""
+        """Write means and differences to a JSON file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that is there is overwritten.
+        """
         Path(path).write_text(self.json(), encoding="utf-8")
 
     def json(self) -> str:
@@ -65,7 +77,13 @@ class Tidy(Protocol):
         return json_text(self.as_dict()) + "\n"
 
     def keep(self, store: Store | None) -> None:
-        """Write rows and summary into a results directory."""
+        """Write rows and summary into a results directory.
+
+        Parameters
+        ----------
+        store : Store or None
+            None writes nothing.
+        """
         if store:
             store.write("rows.csv", csv_text(self.rows))
             store.write("summary.json", self.json())
@@ -123,9 +141,24 @@ class Study(Tidy):
         return [key for key in keys if key not in ("policy", "seed", "error")]
 
     def values(self, policy: str, figure: str) -> list[float]:
-        """A figure of a policy by seed; NaN where the run failed.
+        """A figure of a policy by seed.
 
-        Raises InputError for an unknown policy or figure.
+        Parameters
+        ----------
+        policy : str
+            As it is called in the table.
+        figure : str
+            A key of the rows.
+
+        Returns
+        -------
+        list of float
+            In the order of the seeds; NaN where the run failed.
+
+        Raises
+        ------
+        InputError
+            For an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed

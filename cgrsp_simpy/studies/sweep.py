@@ -45,13 +45,34 @@ def sweep(
 ) -> Sweep:
     """Compare policies on the same seeds at every point of a grid.
 
-    grid: name -> a value, or a list of values; lists mean the cross product. A name is a parameter
-    of `scenario` ("slots"), or of a policy given by name ("rh:reserve"). scenario: a function
-    that makes a scenario from parameters, `day` unless told, or the scenario of any module, whose
-    parameters are changed (`Model.varied`). The other arguments are those of `compare`. Runs that
-    several points share are run once.
+    Runs that several points share are run once.
 
         sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
+
+    Parameters
+    ----------
+    grid : mapping
+        Name -> a value, or a list of values; lists mean the cross product. A name is a parameter of
+        `scenario` ("slots"), or of a policy given by name ("rh:reserve").
+    policies, seeds
+        As of `compare`.
+    scenario : Model or callable
+        A function that makes a scenario from parameters, `day` unless given, or the scenario of any
+        module, whose parameters are changed (`Model.varied`).
+    executor, out
+        As of `compare`.
+
+    Returns
+    -------
+    Sweep
+        A comparison a point.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, or another study's directory.
+    WorkerError
+        If the executor dies.
     """
     seeds, points = check_seeds(seeds), list(_points(grid))
     labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
@@ -171,7 +192,12 @@ def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> d
 class Sweep(Tidy):
     """A comparison at every point of a grid.
 
-    points: what varies, by point. studies: the comparison there.
+    Attributes
+    ----------
+    points : tuple of dict
+        What varies, by point: name -> value.
+    studies : tuple of Comparison
+        The comparison at each point.
     """
 
     points: tuple[Point, ...]
@@ -181,7 +207,23 @@ class Sweep(Tidy):
         return iter(zip(self.points, self.studies))
 
     def at(self, **where: Any) -> Comparison:
-        """The comparison at the one point that fits, such as `at(slots=7)` for one."""
+        """The comparison at the one point that fits, such as `at(slots=7)` for one.
+
+        Parameters
+        ----------
+        **where : Any
+            Name -> value of what varies.
+
+        Returns
+        -------
+        Comparison
+            Of the point.
+
+        Raises
+        ------
+        InputError
+            For a name that is not in the grid, or if not exactly one point fits.
+        """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])
         fitting = [study for point, study in self if where.items() <= point.items()]

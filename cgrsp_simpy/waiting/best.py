@@ -22,13 +22,30 @@ __all__ = ["best_number"]
 
 
 def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
-    """The outcome of the best number of fixed machines, 0 among them unless no job may go
-    on demand (ajw).
+    """The outcome of the best number of fixed machines, 0 among them unless no job may go on demand
+    (ajw).
 
-    case: its machines name the kind. by: as of `formulas.optimum`. Numbers are tried up to that
-    with which no job waits, or until the machines alone, paid only until all jobs can have ended,
-    cost more than the best number. Raises InputError for a fixed price of 0, of which no number is
-    the best, and for jobs without any work.
+    Numbers are tried up to that with which no job waits, or until the machines alone, paid only
+    until all jobs can have ended, cost more than the best number.
+
+    Parameters
+    ----------
+    case : Case
+        Its machines name the kind.
+    by : str
+        "price", "opportunity" or "total", as of `optimum`.
+    seed : int
+        Of the jobs.
+
+    Returns
+    -------
+    Outcome
+        Of the case with that number of machines.
+
+    Raises
+    ------
+    InputError
+        For a fixed price of 0, of which no number is the best, and for jobs without any work.
     """
     check_one_of("objective", by, OBJECTIVES)
     require(

@@ -32,17 +32,13 @@ GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 @dataclass(frozen=True)
 class BurstyJobs:
-    """Jobs with the printed features of a real year-long trace, which is not at hand
-    (waiting-policies.txt Section 6.1).
+    """Jobs with the printed features of a real year-long trace, which is not at hand.
 
-    jobs: number of jobs. rate_per_s: mean rate, jobs per second, from 0.001 to 5. mean_run_s: mean
-    running time, seconds, above
-    45. Raises InputError for anything else. What stands in brackets is printed there; all laws, and
-        the other numbers, are ours.
+    What stands in brackets is printed there; all laws, and the other numbers, are ours.
 
-    Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and 50 h,
-    none longer). Pauses follow a Pareto law of index 1/2 between these bounds; their mean, 1.6 h,
-    is the bounds' geometric mean. The number of jobs of a day is geometric, so that days differ as
+    Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and 50 h, none
+    longer). Pauses follow a Pareto law of index 1/2 between these bounds; their mean, 1.6 h, is the
+    bounds' geometric mean. The number of jobs of a day is geometric, so that days differ as
     exponential variates do: hence the waits of hours. Jobs come in arrays, of geometric size with
     mean 8, and exponential gaps of 0.1 s (nearly 90 % of the gaps are below 1 s). The gaps between
     the arrays of a day are exponential.
@@ -64,6 +60,24 @@ class BurstyJobs:
 
     Years of it, simulated first come, first served on 225 such machines with best fit, have mean
     waits of 9 to 19 h (13.3 h).
+
+    Parameters
+    ----------
+    jobs : int
+        Number of jobs, >= 1.
+    rate_per_s : float
+        Mean rate, jobs per second, from 0.001 to 5.
+    mean_run_s : float
+        Mean running time, seconds, above 45.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    waiting-policies.txt Section 6.1.
     """
 
     jobs: int
@@ -82,7 +96,18 @@ class BurstyJobs:
         return f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean {self.mean_run_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""
+        """The jobs of a seed, a day a chunk; fewer jobs are the first of more.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws.
+
+        Yields
+        ------
+        Chunk
+            In order of submission.
+        """
         arrivals, services, needs = (
             stream(seed, "arrivals"),
             stream(seed, "service"),

@@ -126,11 +126,22 @@ class Case(Model[Outcome]):
     def make_policy(self, policy: Any) -> WaitingPolicy | Order:
         """A policy from its text, or an order, a function of a WaitingView, of the case's policy.
 
+        Parameters
+        ----------
+        policy : Any
+            A name of POLICIES with parameters, "own.py:function", a WaitingPolicy, or a function of
+            a WaitingView.
+
+        Returns
+        -------
+        WaitingPolicy or callable
+            What `simulation` takes.
+
         Raises
         ------
         InputError
-            Also where a listed job would wait for a machine that no fixed machine is large enough
-            for.
+            For an unknown name, parameter or file, and where a listed job would wait for a machine
+            that no fixed machine is large enough for.
         """
         made: WaitingPolicy | Order = (
             policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
@@ -142,7 +153,18 @@ class Case(Model[Outcome]):
         return made
 
     def under(self, policy: WaitingPolicy | Order) -> Case:
-        """The case under another policy, or in an order that a function says."""
+        """The case under another policy, or in an order that a function says.
+
+        Parameters
+        ----------
+        policy : WaitingPolicy or callable
+            As of `make_policy`.
+
+        Returns
+        -------
+        Case
+            A copy.
+        """
         if isinstance(policy, WaitingPolicy):
             return replace(self, policy=policy)
         return replace(self, order=policy)
@@ -156,7 +178,18 @@ class Case(Model[Outcome]):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """A run that has been set up and not let go; see `Model.simulation`."""
+        """A run that has been set up and not let go.
+
+        Parameters
+        ----------
+        policy, seed, drawn, records, listener
+            As of `Model.simulation`; jobs are drawn as they come.
+
+        Returns
+        -------
+        Simulation
+            Its `close()` answers with the outcome once `env` has run.
+        """
         return Simulation(self.under(policy), seed, listener, keep=records)
 
     def run(
@@ -172,6 +205,25 @@ class Case(Model[Outcome]):
 
         The recursion is several times as fast, and its figures are the same to the bit; it covers
         whole machines, first come, first served.
+
+        Parameters
+        ----------
+        policy : Any
+            As `make_policy` takes.
+        seed, drawn, records, listener
+            As of `Model.simulation`.
+
+        Returns
+        -------
+        Outcome
+            Its `summary()` gives the figures by name.
+
+        Raises
+        ------
+        InputError
+            For a policy that is not allowed.
+        PolicyError
+            If an order answers what cannot be carried out.
         """
         case = self.under(self.make_policy(policy))
         if case.recursive and not records and listener is None:
@@ -179,11 +231,33 @@ class Case(Model[Outcome]):
         return super().run(policy, seed, drawn=drawn, records=records, listener=listener)
 
     def outcome(self, run: Outcome) -> dict[str, list[float]]:
-        """What a study keeps of a run: its figures, of the whole and of each batch."""
+        """What a study keeps of a run: its figures, of the whole and of each batch.
+
+        Parameters
+        ----------
+        run : Outcome
+            As from `run`.
+
+        Returns
+        -------
+        dict
+            Name -> the figure of the whole, then of each batch.
+        """
         return {name: values.tolist() for name, values in run.by_batch().items()}
 
     def figures(self, outcome: dict[str, list[float]]) -> dict[str, float]:
-        """The figures of the whole run, from what a study has kept of it."""
+        """The figures of the whole run, from what a study has kept of it.
+
+        Parameters
+        ----------
+        outcome : dict
+            As of `outcome`.
+
+        Returns
+        -------
+        dict
+            Name -> value; units stand in `metrics`.
+        """
         return {name: values[0] for name, values in outcome.items()}
 
     def varied(self, **parameters: Any) -> Case:
@@ -195,6 +269,16 @@ class Case(Model[Outcome]):
             Of the case (machines, where they are shared also as a number; order, work_conserving),
             of its source (jobs, rate_per_s, service_s), of its prices (fixed, on_demand), or of its
             errors (wait_over, wait_under, run_over, run_under).
+
+        Returns
+        -------
+        Case
+            A copy.
+
+        Raises
+        ------
+        InputError
+            For a name that is no parameter, or a value that is not allowed.
         """
         own, changed = dict(parameters), self
         for part in ("source", "prices", "errors"):
@@ -272,10 +356,23 @@ class Case(Model[Outcome]):
         }
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
-        """The jobs with what is foreseen for them; a job that no fixed machine could take
-        goes on demand.
+        """The jobs with what is foreseen for them; a job that no fixed machine could take goes on
+        demand.
 
-        Raises InputError, naming the job, if it may not, or if no machine for rent is large enough.
+        Parameters
+        ----------
+        seed : int
+            Of the jobs, and of wrong predictions.
+
+        Yields
+        ------
+        tuple of (Chunk, array)
+            Jobs in order of submission, and for each what is foreseen.
+
+        Raises
+        ------
+        InputError
+            Names the job, if it may not, or if no machine for rent is large enough.
         """
         first = 0
         for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):

@@ -33,10 +33,22 @@ __all__ = ["OBJECTIVES", "ClosedForm", "analyze", "closed_form", "optimum", "uns
 class ClosedForm:
     """The steady state by number of servers, each an array of shape (servers,).
 
-    wait_s: w, mean wait of all jobs, seconds; infinite where there is no steady state. price:
-    P, cost of an hour of work, in the unit of the prices. on_demand_fraction: r, share of
-    the jobs. on_demand_work: share of their running time. utilisation: of the fixed machines.
-    last_utilisation: rho_s, the work that the last machine takes over, in machines.
+    Attributes
+    ----------
+    servers : array
+        s, number of fixed machines.
+    wait_s : array
+        w, mean wait of all jobs, seconds; infinite where there is no steady state.
+    price : array
+        P, cost of an hour of work, in the unit of the prices.
+    on_demand_fraction : array
+        r, share of the jobs.
+    on_demand_work : array
+        Share of their running time.
+    utilisation : array
+        Of the fixed machines, 0 to 1.
+    last_utilisation : array
+        rho_s, the work that the last machine takes over, in machines.
     """
 
     servers: Array
@@ -58,9 +70,34 @@ def closed_form(
 ) -> ClosedForm:
     """The steady state of a policy; all servers in one vectorised call.
 
-    rate_per_s: lambda. service_s: 1 / mu. servers: s, whole numbers >= 1. errors: of predicted
-    waits, for sww alone. Raises InputError for numbers that are not allowed, or errors that the
-    formulas do not cover.
+    Parameters
+    ----------
+    policy : WaitingPolicy
+        Who waits.
+    rate_per_s : float
+        lambda, jobs per second, > 0.
+    service_s : float
+        1 / mu, mean running time, seconds, > 0.
+    servers : int or array-like of int
+        s, >= 1.
+    prices : Prices
+        Of a machine per hour.
+    errors : Mispredictions
+        Of predicted waits, for sww alone.
+
+    Returns
+    -------
+    ClosedForm
+        Arrays of the shape of `servers`.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not allowed, or errors that the formulas do not cover.
+
+    References
+    ----------
+    waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
     check_number("rate_per_s", rate_per_s, above=0)
     check_number("service_s", service_s, above=0)
@@ -179,12 +216,41 @@ def analyze(
     errors: Mispredictions = NO_ERRORS,
     duration_h: float | None = None,
 ) -> dict[str, float]:
-    """One policy at one number of servers: wait_s, price, on_demand_fraction, servers, and with
-    a duration cost.
+    """One policy at one number of servers.
 
-    policy, wait_s, short_s: as of `waiting_policy`. duration_h: T, hours; the cost over them
-    (Eq. 5) is in the prices' unit. Raises InputError where there is no steady state, and for what
-    is not allowed.
+    Parameters
+    ----------
+    policy : str
+        As of `waiting_policy`.
+    rate_per_s : float
+        lambda, jobs per second, > 0.
+    service_s : float
+        1 / mu, mean running time, seconds, > 0.
+    servers : int
+        s, >= 1.
+    wait_s, short_s : float
+        As of `waiting_policy`.
+    prices : Prices
+        Of a machine per hour.
+    errors : Mispredictions
+        Of predicted waits, for sww alone.
+    duration_h : float, optional
+        T, hours, > 0.
+
+    Returns
+    -------
+    dict
+        wait_s, price, on_demand_fraction, servers, and with a duration cost: over T, in the prices'
+        unit.
+
+    Raises
+    ------
+    InputError
+        Where there is no steady state, and for what is not allowed.
+
+    References
+    ----------
+    waiting-policies.txt; the cost is Eq. 5.
     """
     check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -219,12 +285,44 @@ def optimum(
 ) -> dict[str, float]:
     """The best number of servers for a policy, and what `analyze` says there.
 
-    by: "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of
-    servers that cost no more than renting for every job: it falls with the servers, so that its
-    least value lies at the end of these; "total", P (w + 1 / mu), what a job costs if its wait is
-    valued as its running time is. Of equals the cheapest is the best. It may be best to own none
-    (servers 0), but not under ajw, where every job waits for a fixed machine.
-    Raises InputError where the fixed price is 0, and no number is the best.
+    Of equals the cheapest is the best. It may be best to own none (servers 0), but not under ajw,
+    where every job waits for a fixed machine.
+
+    Parameters
+    ----------
+    policy : str
+        As of `waiting_policy`.
+    rate_per_s : float
+        lambda, jobs per second, > 0.
+    service_s : float
+        1 / mu, mean running time, seconds, > 0.
+    by : str
+        "price", P; "opportunity", the opportunity cost P w (Section 4.2.1), among the numbers of
+        servers that cost no more than renting for every job: it falls with the servers, so that its
+        least value lies at the end of these; "total", P (w + 1 / mu), what a job costs if its wait
+        is valued as its running time is.
+    wait_s, short_s : float
+        As of `waiting_policy`.
+    prices : Prices
+        Of a machine per hour.
+    errors : Mispredictions
+        Of predicted waits, for sww alone.
+    duration_h : float, optional
+        T, hours, > 0.
+
+    Returns
+    -------
+    dict
+        As of `analyze`.
+
+    Raises
+    ------
+    InputError
+        Where the fixed price is 0, and no number is the best, and for what is not allowed.
+
+    References
+    ----------
+    waiting-policies.txt Section 4.2.1.
     """
     check_one_of("objective", by, OBJECTIVES)
     check_number("rate_per_s", rate_per_s, above=0)

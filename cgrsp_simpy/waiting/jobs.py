@@ -23,9 +23,16 @@ Ints = npt.NDArray[np.int64]
 class Chunk(NamedTuple):
     """Some jobs in order of submission, each column of shape (jobs,).
 
-    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0. cores:
-    needed, >= 1. memory_gb: needed,
-    >= 0.
+    Attributes
+    ----------
+    submit_s : array
+        Seconds from the start, not falling.
+    run_s : array
+        Running time, seconds, >= 0.
+    cores : array of int
+        Needed, >= 1.
+    memory_gb : array
+        Needed, GB, >= 0.
     """
 
     submit_s: Floats
@@ -47,10 +54,25 @@ class JobSource(Protocol):
 
 @dataclass(frozen=True)
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times; each job takes one core
-    (waiting-policies.txt Section 3).
+    """The paper's baseline: exponential gaps and running times; each job takes one core.
 
-    jobs: number of jobs. rate_per_s: lambda, jobs per second. service_s: 1 / mu, seconds.
+    Parameters
+    ----------
+    jobs : int
+        Number of jobs, >= 1.
+    rate_per_s : float
+        lambda, jobs per second, > 0.
+    service_s : float
+        1 / mu, seconds, > 0.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+
+    References
+    ----------
+    waiting-policies.txt Section 3.
     """
 
     jobs: int
@@ -66,7 +88,18 @@ class ExponentialJobs:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, chunk by chunk; the first comes after one gap."""
+        """The jobs of a seed, chunk by chunk; the first comes after one gap.
+
+        Parameters
+        ----------
+        seed : int
+            Of the draws.
+
+        Yields
+        ------
+        Chunk
+            In order of submission.
+        """
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
         now = 0.0
         for first in range(0, self.jobs, CHUNK):
@@ -85,14 +118,22 @@ class ExponentialJobs:
 
 @dataclass(frozen=True, eq=False)
 class ListedJobs:
-    """Jobs that are written down, such as those of a log.
+    """Jobs that are written down, such as those of a log; the seed changes nothing.
 
-    Columns as of a Chunk; the seed changes nothing.
+    Parameters
+    ----------
+    submit_s, run_s, cores, memory_gb
+        As of a Chunk.
+    name : str
+        Of the jobs, for messages.
+    tags : Tags
+        Of jobs of a log, its own ids and all other columns, as texts.
 
-    tags: of jobs of a log, its own ids and all other columns, as texts.
-
-    Raises InputError, naming the first job that is wrong (numbered from 1), for columns of unequal
-    length, negative or endless times, submissions out of order, or needs below one core or 0 GB.
+    Raises
+    ------
+    InputError
+        Names the first job that is wrong (numbered from 1), for columns of unequal length, negative
+        or endless times, submissions out of order, or needs below one core or 0 GB.
     """
 
     submit_s: Floats = field(repr=False)
@@ -142,7 +183,18 @@ class ListedJobs:
         return len(self.submit_s)
 
     def chunks(self, seed: int) -> Iterator[Chunk]:  # noqa: ARG002, as of every source
-        """The jobs, chunk by chunk."""
+        """The jobs, chunk by chunk.
+
+        Parameters
+        ----------
+        seed : int
+            Not used.
+
+        Yields
+        ------
+        Chunk
+            In order of submission.
+        """
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
             yield Chunk(
@@ -154,8 +206,26 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
     """The jobs of a thesis scenario as run on one GPU type, each on one slot: its execution times
     with the jobs' own draws.
 
-    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. Provisioning has no part in
-    it: owned machines stand ready.
+    Provisioning has no part in it: owned machines stand ready.
+
+    Parameters
+    ----------
+    scenario : Any
+        A `cgrsp_simpy.Scenario`.
+    gpu : str
+        Name of one of its types.
+    seed : int
+        Of the jobs.
+
+    Returns
+    -------
+    ListedJobs
+        Cores are the jobs' GPUs.
+
+    Raises
+    ------
+    InputError
+        For another type.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")

@@ -18,7 +18,15 @@ DAY_S, SHORT_S = 86_400, 180
 
 
 class ReadJobs(NamedTuple):
-    """Jobs in order of submission, time 0 being the first, and the log that they are from."""
+    """Jobs in order of submission, time 0 being the first, and the log that they are from.
+
+    Attributes
+    ----------
+    jobs : ListedJobs
+        The jobs.
+    log : Log
+        With its report.
+    """
 
     jobs: ListedJobs
     log: Log
@@ -32,13 +40,26 @@ def read_jobs(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> ReadJobs:
-    """Read a log of batch jobs; the arguments are those of `cgrsp_simpy.logs.read_log`.
+    """Read a log of batch jobs.
 
     Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and memory_gb
-    (else 0) are taken where they are told. A job of 0 s takes no time, and is kept; one without
-    a processor is left out.
+    (else 0) are taken where they are told. A job of 0 s takes no time, and is kept; one without a
+    processor is left out.
 
-    Raises InputError with the file's name, and the line where there is one.
+    Parameters
+    ----------
+    path, format, window, strict, columns
+        As of `cgrsp_simpy.logs.read_log`.
+
+    Returns
+    -------
+    ReadJobs
+        The jobs and their log.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
     log = log.usable(
@@ -61,8 +82,18 @@ def _without_cores(log: Log) -> np.ndarray:
 
 
 def describe(jobs: ListedJobs) -> str:
-    """A log in one line; its days end with the last submission, and load is the core-seconds
-    submitted a second.
+    """A log in one line.
+
+    Parameters
+    ----------
+    jobs : ListedJobs
+        Of a log.
+
+    Returns
+    -------
+    str
+        Number of jobs, days up to the last submission, jobs a day, load in core-seconds submitted a
+        second, run times in seconds, and cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = "all at once"

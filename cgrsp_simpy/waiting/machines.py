@@ -29,11 +29,25 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Prices:
-    """What a machine costs per hour, in any unit of money: p_f fixed, whether it works or not,
-    and p_o on demand.
+    """What a machine costs per hour, in any unit of money.
 
-    The defaults are the paper's m5.large, in US cents (waiting-policies.txt Table 1 and
-    Section 3.1).
+    The defaults are the paper's m5.large, in US cents.
+
+    Parameters
+    ----------
+    fixed : float
+        p_f of a fixed machine, whether it works or not, >= 0.
+    on_demand : float
+        p_o on demand, >= 0.
+
+    Raises
+    ------
+    InputError
+        For a price that is not allowed.
+
+    References
+    ----------
+    waiting-policies.txt Table 1 and Section 3.1.
     """
 
     fixed: float = 3.84
@@ -69,7 +83,24 @@ def exact_gb(memory_gb: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Size:
-    """A size of machine. price_per_h: on demand, any unit of money."""
+    """A size of machine.
+
+    Parameters
+    ----------
+    name : str
+        As the provider lists it.
+    cores : int
+        At least 1.
+    memory_gb : float
+        GB, >= 0.
+    price_per_h : float
+        On demand, any unit of money, >= 0.
+
+    Raises
+    ------
+    InputError
+        For a number that is not allowed.
+    """
 
     name: str
     cores: int
@@ -101,9 +132,22 @@ M5 = tuple(
 
 
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
-    """A price table from a CSV file with the columns name, cores, memory_gb, price_per_h.
+    """A price table from a CSV file.
 
-    Raises InputError with the file's name, and the line where there is one.
+    Parameters
+    ----------
+    path : str or Path
+        A file with the columns name, cores, memory_gb, price_per_h.
+
+    Returns
+    -------
+    tuple of Size
+        In the order of the file.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
     """
     with csv_faults(path), Path(path).open(encoding="utf-8-sig", newline="") as file:
         table = csv.DictReader(file)

@@ -18,9 +18,20 @@ class WaitingView:
     """What an order sees at a decision; read only: the jobs that wait, their running times, and
     where there is room.
 
-    now_s: the clock, seconds. A job has id, submit_s, run_s, cores and memory_gb. A machine goes
-    by its index, from 0. Nothing is seen of jobs that have not come, nor of how long a job is
-    willing to wait.
+    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0. Nothing
+    is seen of jobs that have not come, nor of how long a job is willing to wait.
+
+    Parameters
+    ----------
+    line : Line
+        The jobs that wait.
+    machines : Machines
+        The fixed machines.
+
+    Attributes
+    ----------
+    now_s : float
+        The clock, seconds.
     """
 
     __slots__ = ("_line", "_machines", "now_s")
@@ -54,13 +65,33 @@ class WaitingView:
         return arrived[0] if arrived else None
 
     def room(self, job: Arriving) -> int | None:
-        """Of the machines with room for a job the one that fits best, or fell idle last;
-        None if none has.
+        """Of the machines with room for a job the one that fits best, or fell idle last.
+
+        Parameters
+        ----------
+        job : Arriving
+            That waits.
+
+        Returns
+        -------
+        int or None
+            Its index; None if none has room.
         """
         return self._machines.room(job)
 
     def rooms(self, job: Arriving) -> list[int]:
-        """All machines with room for a job."""
+        """All machines with room for a job.
+
+        Parameters
+        ----------
+        job : Arriving
+            That waits.
+
+        Returns
+        -------
+        list of int
+            Indices.
+        """
         return self._machines.rooms(job)
 
 

@@ -120,14 +120,25 @@ class Outcome:
         return {name: batched(values) for name, values in self.by_batch().items()}
 
     def by(self, tag: str) -> list[dict[str, Any]]:
-        """What became of the jobs of each value of a log's column: a row for each, in the order
-        of the alphabet.
+        """What became of the jobs of each value of a log's column.
 
-        by, value: the column and its value. jobs: their number. wait_s, service_s: means.
-        on_demand_fraction: share of the jobs. core_hours, on_demand_core_hours: cores times running
-        time, of all and of those on demand.
+        Parameters
+        ----------
+        tag : str
+            The column's name.
 
-        Raises InputError for a column that the log does not have, or where the jobs were not kept.
+        Returns
+        -------
+        list of dict
+            A row for each value, in the order of the alphabet: by, value (the column and its
+            value); jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction
+            (share of the jobs); core_hours, on_demand_core_hours (cores times running time, of all
+            and of those on demand).
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have, or where the jobs were not kept.
         """
         require(self.jobs is not None, "jobs", None, "kept: simulate(case, keep=True)")
         assert self.jobs is not None

@@ -37,9 +37,21 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.
 class WaitingPolicy:
     """Who waits. A job that does not, or no longer, runs on a machine rented on demand.
 
-    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t, seconds;
-    a job that runs shorter goes on demand without waiting. balks: a job that would have to wait
-    longer than wait_s goes on demand at once, not after wait_s.
+    Parameters
+    ----------
+    name : str
+        Of the policy.
+    wait_s : float
+        b, the longest wait, seconds; 0 for none, infinite for no limit.
+    short_s : float
+        t, seconds; a job that runs shorter goes on demand without waiting.
+    balks : bool
+        A job that would have to wait longer than wait_s goes on demand at once, not after wait_s.
+
+    Raises
+    ------
+    InputError
+        For a number below 0.
     """
 
     name: str
@@ -61,36 +73,104 @@ class WaitingPolicy:
 
 
 def ajw() -> WaitingPolicy:
-    """All jobs wait, for as long as it takes (waiting-policies.txt Section 3.1)."""
+    """All jobs wait, for as long as it takes.
+
+    References
+    ----------
+    waiting-policies.txt Section 3.1.
+    """
     return WaitingPolicy("ajw")
 
 
 def njw() -> WaitingPolicy:
-    """No jobs wait: who finds no machine idle goes on demand (Section 3.2)."""
+    """No jobs wait: who finds no machine idle goes on demand.
+
+    References
+    ----------
+    waiting-policies.txt Section 3.2.
+    """
     return WaitingPolicy("njw", wait_s=0.0)
 
 
 def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """All jobs wait, but no longer than wait_s, b, in seconds (Section 3.3)."""
+    """All jobs wait, but no longer than a limit.
+
+    Parameters
+    ----------
+    wait_s : float
+        b, seconds, >= 0.
+
+    Returns
+    -------
+    WaitingPolicy
+        Named "ajw-t".
+
+    References
+    ----------
+    waiting-policies.txt Section 3.3.
+    """
     return WaitingPolicy("ajw-t", wait_s=wait_s)
 
 
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """Short waits wait: who would wait longer than wait_s, b, in seconds, goes on demand at once
-    (Section 4.1).
+    """Short waits wait: who would wait longer than a limit goes on demand at once.
+
+    Parameters
+    ----------
+    wait_s : float
+        b, seconds, >= 0.
+
+    Returns
+    -------
+    WaitingPolicy
+        Named "sww".
+
+    References
+    ----------
+    waiting-policies.txt Section 4.1.
     """
     return WaitingPolicy("sww", wait_s=wait_s, balks=True)
 
 
 def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
-    """Long jobs wait: those that run below short_s, t, in seconds, go on demand at once
-    (Section 4.2).
+    """Long jobs wait: short ones go on demand at once.
+
+    Parameters
+    ----------
+    short_s : float
+        t, seconds, >= 0; jobs that run below it are short.
+
+    Returns
+    -------
+    WaitingPolicy
+        Named "ljw".
+
+    References
+    ----------
+    waiting-policies.txt Section 4.2.
     """
     return WaitingPolicy("ljw", short_s=short_s)
 
 
 def compound(wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
-    """Both: long jobs wait, and of these who would not wait long (Section 4.3)."""
+    """Both: long jobs wait, and of these who would not wait long.
+
+    Parameters
+    ----------
+    wait_s : float
+        b, seconds, >= 0.
+    short_s : float
+        t, seconds, >= 0.
+
+    Returns
+    -------
+    WaitingPolicy
+        Named "compound".
+
+    References
+    ----------
+    waiting-policies.txt Section 4.3.
+    """
     return WaitingPolicy("compound", wait_s=wait_s, short_s=short_s, balks=True)
 
 
@@ -148,13 +228,27 @@ def limits_of(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Mispredictions:
-    """How often predictions fail (waiting-policies.txt Sections 4.1.1 and 4.2.1); over + under is
-    at most 1 of each kind.
+    """How often predictions fail; over + under is at most 1 of each kind.
 
-    wait_over: share of the jobs that a balking policy sends on demand though they would not
-    wait too long. wait_under: share of those that would, and are let wait, in vain. run_over:
-    share of the short jobs that are taken for long. run_under: share of the long jobs that are
-    taken for short.
+    Parameters
+    ----------
+    wait_over : float
+        Share of the jobs that a balking policy sends on demand though they would not wait too long.
+    wait_under : float
+        Share of those that would, and are let wait, in vain.
+    run_over : float
+        Share of the short jobs that are taken for long.
+    run_under : float
+        Share of the long jobs that are taken for short.
+
+    Raises
+    ------
+    InputError
+        For a share outside 0 to 1, or wait_over + wait_under above 1.
+
+    References
+    ----------
+    waiting-policies.txt Sections 4.1.1 and 4.2.1.
     """
 
     wait_over: float = 0.0

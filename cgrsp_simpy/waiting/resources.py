@@ -29,8 +29,16 @@ __all__ = [
 class Arriving:
     """A job.
 
-    id: its number in the order of submission, from 1. submit_s, run_s: seconds. cores, memory_gb:
-    what it needs.
+    Attributes
+    ----------
+    id : int
+        Its number in the order of submission, from 1.
+    submit_s : float
+        When it is submitted, seconds.
+    run_s : float
+        Its running time, seconds.
+    cores, memory_gb
+        What it needs; GB.
     """
 
     id: int

@@ -81,6 +81,22 @@ class Simulation:
     knowledge of the jobs to come, stays in the queue unseen, and if it has not started after the
     longest wait it has never been there. With sjf that is exact, as waiting jobs hold up nobody
     there who would start.
+
+    Parameters
+    ----------
+    case : Case
+        What is run.
+    seed : int
+        Of its random numbers, >= 0.
+    listener : callable, optional
+        Called with each Event.
+    keep : bool
+        Keep what became of each job, and who held which machine.
+
+    Raises
+    ------
+    InputError
+        For a seed that is not allowed.
     """
 
     def __init__(
@@ -114,7 +130,18 @@ class Simulation:
         return Outcome(self.case, self.seed, ledger.tally, jobs, claims)
 
     def arrivals(self, foreseen: Iterable[tuple[Chunk, Kinds]]) -> Iterator[tuple[Arriving, int]]:
-        """The jobs one by one, and what is foreseen for each."""
+        """The jobs one by one, and what is foreseen for each.
+
+        Parameters
+        ----------
+        foreseen : iterable of tuple of (Chunk, array)
+            As of `Case.foreseen`.
+
+        Yields
+        ------
+        tuple of (Arriving, int)
+            A job, and what is foreseen: WAITS, GOES or MISLED.
+        """
         numbers = count(1)
         for chunk, kinds in foreseen:
             self.ledger.chunks.append(chunk)
@@ -123,7 +150,18 @@ class Simulation:
                 yield Arriving(next(numbers), submit_s, run_s, cores, memory_gb), kind
 
     def source(self, jobs: Iterable[tuple[Arriving, int]]) -> Process:
-        """Start the process of each job when it is submitted."""
+        """Start the process of each job when it is submitted.
+
+        Parameters
+        ----------
+        jobs : iterable of tuple of (Arriving, int)
+            In order of submission, with what is foreseen for each.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
+        """
         env = self.env
         for job, kind in jobs:
             yield env.timeout(delay_until(env.now, job.submit_s), ("submit", job.id))
@@ -132,7 +170,17 @@ class Simulation:
     def job_process(self, job: Arriving, kind: int) -> Process:
         """A job: perhaps a wait, then execution, on a fixed machine or on demand.
 
-        kind: what is foreseen for it.
+        Parameters
+        ----------
+        job : Arriving
+            That has just been submitted.
+        kind : int
+            What is foreseen for it: WAITS, GOES or MISLED.
+
+        Yields
+        ------
+        simpy.Event
+            To be run by SimPy.
         """
         env, engine = self.env, self.engine
         claim = None
@@ -157,7 +205,20 @@ class Simulation:
         self.ledger.record((job.id, start_s, claim is None))
 
     def patience_s(self, job: Arriving, kind: int) -> float:
-        """How long a job stays in the queue, at most."""
+        """How long a job stays in the queue, at most.
+
+        Parameters
+        ----------
+        job : Arriving
+            That has just been submitted.
+        kind : int
+            What is foreseen for it.
+
+        Returns
+        -------
+        float
+            Seconds; infinite for no limit.
+        """
         wait_s = 0.0 if kind == GOES else self.policy.wait_s
         if self.plan is None:
             return wait_s
@@ -169,7 +230,20 @@ class Simulation:
         return wait_s
 
     def on_demand(self, job: Arriving, kind: int) -> tuple[float, float]:
-        """A job goes on demand: since when it has run there, and how long from now it does."""
+        """A job goes on demand.
+
+        Parameters
+        ----------
+        job : Arriving
+            The job.
+        kind : int
+            What is foreseen for it.
+
+        Returns
+        -------
+        tuple of (float, float)
+            Since when it has run there, and how long from now it does, seconds.
+        """
         now_s, tell = self.env.now, self.engine.tell
         if self.policy.balks and kind != MISLED and job.submit_s < now_s:
             tell(

@@ -42,9 +42,19 @@ STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 an
 class ListPolicy:
     """Takes jobs in an order, puts each where a placement says, while slots are idle.
 
-    A job of several GPUs that does not fit is not overtaken. name: for reports.
-    reserve: a loose job starts only while more slots than these are idle; else it is
-    passed over.
+    A job of several GPUs that does not fit is not overtaken.
+
+    Parameters
+    ----------
+    order : callable
+        From a view to waiting jobs, in the order in which they are taken.
+    place : callable
+        From a view, a job and the slots on offer to the slot that it gets.
+    name : str
+        For reports.
+    reserve : callable, optional
+        From a view to a number of slots: a loose job starts only while more than these
+        are idle; else it is passed over.
     """
 
     def __init__(
@@ -85,7 +95,18 @@ class ListPolicy:
 
 
 def by_submission(view: View) -> Iterable[Job]:
-    """First come, first served; as many jobs as slots are idle."""
+    """First come, first served; as many jobs as slots are idle.
+
+    Parameters
+    ----------
+    view : View
+        Of the decision.
+
+    Returns
+    -------
+    iterable of Job
+        In order of submission.
+    """
     return view.first(view.idle_count)
 
 
@@ -106,9 +127,15 @@ for shortest-first, 0 for earliest deadline.
 class Tiers:
     """An order by tiers of deadline, worked out from the fronts of the classes alone.
 
-    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1.
-    skipped: whether the policy may pass jobs over, and so needs more of them than slots
-    are idle.
+    Parameters
+    ----------
+    tiers : callable
+        The tiers at a view.
+    estimates : callable
+        From a view to e, seconds, by complexity - 1.
+    skipped : bool
+        Whether the policy may pass jobs over, and so needs more of them than slots are
+        idle.
     """
 
     def __init__(
@@ -151,7 +178,18 @@ class Tiers:
         return [key[4] for key in fronts]
 
     def whole_queue(self, view: View) -> list[Job]:
-        """The order by its definition: all waiting jobs, each by its own tier."""
+        """The order by its definition: all waiting jobs, each by its own tier.
+
+        Parameters
+        ----------
+        view : View
+            Of the decision.
+
+        Returns
+        -------
+        list of Job
+            In that order.
+        """
         estimates, tiers_of_class = self.estimates(view), self.tiers(view)
 
         def key(job: Job) -> tuple[int, float, float, int]:
@@ -204,17 +242,62 @@ shortest_first = Tiers(_all_by_time, reference_s)
 
 
 def first_idle(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The slot that was registered first."""
+    """The slot that was registered first.
+
+    Parameters
+    ----------
+    view : View
+        Of the decision.
+    job : Job
+        The job to place.
+    offers : sequence of SlotView
+        Idle slots, at least one.
+
+    Returns
+    -------
+    SlotView
+        One of the offers.
+    """
     return offers[0]
 
 
 def fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The least mean execution time."""
+    """The least mean execution time.
+
+    Parameters
+    ----------
+    view : View
+        Of the decision.
+    job : Job
+        The job to place.
+    offers : sequence of SlotView
+        Idle slots, at least one.
+
+    Returns
+    -------
+    SlotView
+        One of the offers.
+    """
     return min(offers, key=lambda slot: view.mean_s(job, slot))
 
 
 def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The least price per second; of equal ones the fastest."""
+    """The least price per second; of equal ones the fastest.
+
+    Parameters
+    ----------
+    view : View
+        Of the decision.
+    job : Job
+        The job to place.
+    offers : sequence of SlotView
+        Idle slots, at least one.
+
+    Returns
+    -------
+    SlotView
+        One of the offers.
+    """
 
     def price_and_time(slot: SlotView) -> tuple[float, float]:
         return slot.gpu.price_usd_per_h, view.mean_s(job, slot)
@@ -223,12 +306,46 @@ def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 
 
 def stock_then_fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """High before Medium before Low stock, then the fastest (thesis Section 4.5.3)."""
+    """High before Medium before Low stock, then the fastest.
+
+    Parameters
+    ----------
+    view : View
+        Of the decision.
+    job : Job
+        The job to place.
+    offers : sequence of SlotView
+        Idle slots, at least one.
+
+    Returns
+    -------
+    SlotView
+        One of the offers.
+
+    References
+    ----------
+    Thesis Section 4.5.3.
+    """
     return min(offers, key=lambda slot: (view.status(slot), view.mean_s(job, slot)))
 
 
 def speed_cost_stock(cost_weight: float) -> Place:
-    """Least score of stock, speed and cost over the best idle's (thesis Eq. 4.1)."""
+    """Least score of stock, speed and cost over the best idle's.
+
+    Parameters
+    ----------
+    cost_weight : float
+        Weight of cost against speed, 0 to 1.
+
+    Returns
+    -------
+    callable
+        A placement for `ListPolicy`.
+
+    References
+    ----------
+    Thesis Eq. 4.1.
+    """
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         level = job.complexity - 1

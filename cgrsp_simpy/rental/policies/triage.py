@@ -65,13 +65,31 @@ def triage(
     """While Low stock is possible, earliest deadline first and slots held that would do
     harm; else shortest first, just in time.
 
-    urgent_s: seconds before its latest start from
-    which a job goes first; 0: never. margin: a job is safe only if the longest delay
-    without Low stock would not make it late; else every job is that is not doomed.
-    gate: share of `Law.enough` that must wait; 0: one job will do. recovery: hold tight
-    jobs that can be served when the scarcity has ended. closing: close slots that would
-    cost the waiting jobs more than they give. scarce_edf: in scarce hours earliest
-    deadline first, else shortest first.
+    Parameters
+    ----------
+    urgent_s : float
+        Seconds before its latest start from which a job goes first; 0: never.
+    margin : bool
+        A job is safe only if the longest delay without Low stock would not make it
+        late; else every job is that is not doomed.
+    gate : float
+        Share of `Law.enough` that must wait, >= 0; 0: one job will do.
+    recovery : bool
+        Hold tight jobs that can be served when the scarcity has ended.
+    closing : bool
+        Close slots that would cost the waiting jobs more than they give.
+    scarce_edf : bool
+        In scarce hours earliest deadline first, else shortest first.
+
+    Returns
+    -------
+    Triage
+        A function of a View.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
     """
     check_number("urgent_s", urgent_s, least=0)
     check_number("gate", gate, least=0)
@@ -233,7 +251,13 @@ Pair = tuple[int, float, float, int, Job, SlotView]
 
 
 class Triage:
-    """The policy; for its parameters see `triage`."""
+    """The policy that `triage` makes.
+
+    Parameters
+    ----------
+    urgent_s, margin, gate, recovery, closing, scarce_edf
+        As of `triage`.
+    """
 
     name = "triage"
 

@@ -1,0 +1,261 @@
+"""Public docstrings: a summary, and NumPy sections that agree with the signature.
+
+Public is what is reached without a leading underscore from the package and its modules: functions,
+classes, their methods, the entries of registries such as POLICIES, and the package's classes that
+any of these answer with. What takes no argument is, like a property, told by its summary; what
+takes some says in sections what they are, and what it answers.
+"""
+
+import builtins
+import dataclasses
+import inspect
+import re
+import sys
+import typing
+from enum import Enum
+from functools import cache, cached_property
+from types import ModuleType
+
+import pytest
+
+import cgrsp_simpy as cg
+import cgrsp_simpy.logs
+import cgrsp_simpy.rental.policies
+
+ROOTS = [
+    cg,
+    cg.hgsp,
+    cg.cluster,
+    cg.dag,
+    cg.waiting,
+    cg.plots,
+    cg.exercises,
+    cgrsp_simpy.logs,
+    cgrsp_simpy.rental.policies,
+]
+SECTIONS = "Parameters Attributes Returns Yields Raises Warns Notes References Examples".split()
+# what has a section of its own
+IN_PROSE = re.compile(r"\bRaises? [A-Z]\w+|\b(Source|Parameters|Returns):")
+HEADING = re.compile(r"^(\w[\w ]*)\n(-{3,})$", re.MULTILINE)
+
+
+def own(thing):
+    """Whether the package defines a thing."""
+    return (getattr(thing, "__module__", None) or "").partition(".")[0] == "cgrsp_simpy"
+
+
+def is_public(name):
+    return name.isidentifier() and not name.startswith("_")
+
+
+# ---- what is public ----
+
+
+def uncached(thing):
+    """The function behind one that remembers its answers."""
+    return thing.__wrapped__ if hasattr(thing, "cache_info") else thing
+
+
+def shown(module):
+    """The things that a module shows, those in its registries too."""
+    for name in module.__all__:
+        thing = getattr(module, name)
+        yield uncached(thing)
+        if isinstance(thing, dict):
+            yield from thing.values()
+
+
+def answered(function):
+    """The package's classes in what a function answers with."""
+    hint = function.__annotations__.get("return")
+    try:
+        pending = [eval(hint, inspect.unwrap(function).__globals__)]
+    except NameError:  # a name that is imported for type checkers only
+        return
+    while pending:
+        hint = pending.pop()
+        pending += typing.get_args(hint)
+        if inspect.isclass(hint) and own(hint) and is_public(hint.__name__):
+            yield hint
+
+
+def members(cls):
+    """Pairs of name and function or property of a class, those of its bases in the package too."""
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items() if own(base) else ():
+            if is_public(name):
+                # of a class or static method
+                member = uncached(getattr(member, "__func__", member))
+                if isinstance(member, property | cached_property) or inspect.isfunction(member):
+                    yield f"{base.__qualname__}.{name}", member
+
+
+def key(thing):
+    """Where a thing is defined."""
+    return f"{thing.__module__.removeprefix('cgrsp_simpy.')}.{thing.__qualname__}"
+
+
+@cache
+def public():
+    """Key -> function, class, method or property."""
+    found, seen = {}, set()
+    pending = [thing for module in ROOTS for thing in shown(module)]
+    while pending:
+        thing = pending.pop()
+        if isinstance(thing, ModuleType):
+            pending += shown(thing) if thing not in ROOTS else []
+            continue
+        is_code = inspect.isclass(thing) or inspect.isfunction(thing)
+        if not (is_code and own(thing) and is_public(thing.__name__)) or thing in seen:
+            continue
+        seen.add(thing)
+        found[key(thing)] = thing
+        if inspect.isclass(thing):
+            for name, member in members(thing):
+                function = getattr(member, "fget", None) or getattr(member, "func", member)
+                if own(function) and function.__qualname__ == name:
+                    found[key(function)] = member
+                    pending += answered(function)
+        else:
+            pending += answered(thing)
+    return dict(sorted(found.items()))
+
+
+# ---- what a docstring says ----
+
+
+def sections(text):
+    """Heading -> body; what precedes the first stands under ""."""
+    parts = HEADING.split(text)
+    return {"": parts[0].strip(), **{h: body for h, _, body in zip(*[iter(parts[1:])] * 3)}}
+
+
+def named(body):
+    """The names of a section of items, in order: those of its lines that are not indented."""
+    lines = [line for line in body.splitlines() if line and not line[0].isspace()]
+    return [name.strip() for line in lines for name in line.split(" : ")[0].split(",")]
+
+
+def takes_named_arguments(thing):
+    """Whether a thing is called with arguments that the package names."""
+    if not inspect.isclass(thing):
+        return inspect.isfunction(thing)
+    if issubclass(thing, Enum) or getattr(thing, "_is_protocol", False):
+        return False
+    # else it takes what its base takes, as exceptions do
+    return inspect.isfunction(thing.__init__) or issubclass(thing, tuple)
+
+
+def parameters(thing):
+    """The names that a docstring must explain, as they are written there."""
+    if not takes_named_arguments(thing):
+        return []
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return [
+        stars.get(each.kind, "") + each.name
+        for each in inspect.signature(thing).parameters.values()
+        if is_public(each.name) and each.name not in ("self", "cls")
+    ]
+
+
+def answers(thing):
+    """Whether a function returns or yields anything."""
+    if not inspect.isfunction(thing):
+        return False
+    return inspect.signature(thing).return_annotation not in (None, "None", "NoReturn")
+
+
+def is_exception(name, thing):
+    """Whether a module, or Python, knows an exception of this name."""
+    module = sys.modules[thing.__module__]
+    found = getattr(module, name, getattr(builtins, name, getattr(cg, name, None)))
+    return inspect.isclass(found) and issubclass(found, BaseException)
+
+
+def faults(thing):
+    """What a docstring lacks or has wrong."""
+    text = inspect.cleandoc(thing.__doc__ or "")
+    if dataclasses.is_dataclass(thing) and text.startswith(f"{thing.__name__}("):
+        text = ""  # made by dataclass
+    said = sections(text)
+    summary = said[""].partition("\n\n")[0]
+    if not summary:
+        return ["no summary"]
+    found = [] if summary[-1] in ".!?:" else ["summary ends without a full stop"]
+    found += [f"{each[0]!r} in prose" for each in IN_PROSE.finditer(said[""])]
+    headings = [each for each in said if each]
+    if headings != [each for each in SECTIONS if each in headings]:
+        found.append(f"sections {', '.join(headings)}")
+    return found + faults_of_parameters(thing, said) + faults_of_raises(thing, said)
+
+
+def faults_of_parameters(thing, said):
+    wanted = parameters(thing)
+    fields = inspect.isclass(thing) and "Parameters" not in said
+    heading = "Attributes" if fields else "Parameters"
+    has = named(said.get(heading, ""))
+    found = []
+    if has != wanted and (
+        wanted or not fields
+    ):  # a class may tell attributes that it does not take
+        found.append(f"{heading} are {', '.join(has)}, and not {', '.join(wanted)}")
+    if wanted and answers(thing) and not {"Returns", "Yields"} & set(said):
+        found.append("no Returns")
+    return found
+
+
+def faults_of_raises(thing, said):
+    function = getattr(thing, "fget", None) or getattr(thing, "func", thing)
+    return [
+        f"Raises {name}, which is no exception"
+        for name in named(said.get("Raises", ""))
+        if not is_exception(name, function)
+    ]
+
+
+# ---- tests ----
+
+
+def test_public_docstrings_agree_with_their_signatures():
+    wrong = {name: found for name, thing in public().items() if (found := faults(thing))}
+    lines = [f"{name}: {'; '.join(found)}" for name, found in wrong.items()]
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
+
+
+def test_public_things_are_found_where_they_are_shown():
+    assert {
+        "studies.compare.compare",
+        "analysis.queueing.mmc",  # of a module that is shown
+        "rental.policies.classic.edf",  # by its name in POLICIES
+        "rental.record.Run.summary",  # a method of what a function answers with
+        "studies.study.Study.values",  # inherited
+    } <= set(public())
+
+
+PARAMETERS = "\n\nParameters\n----------\n"
+RETURNS = "\n\nReturns\n-------\nint\n    Their sum."
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("The sum." + PARAMETERS + "a : int\n    One.\n*more\n    Others." + RETURNS, None),
+        ("The sum." + PARAMETERS + "a, *more : int\n    All." + RETURNS, None),
+        ("", "no summary"),
+        ("The sum" + PARAMETERS + "a, *more\n    All." + RETURNS, "without a full stop"),
+        ("The sum." + PARAMETERS + "a\n    One." + RETURNS, "Parameters are a, and not a, *more"),
+        ("The sum." + PARAMETERS + "*more, a\n    All." + RETURNS, "Parameters are *more, a"),
+        ("The sum." + PARAMETERS + "a, *more\n    All.", "no Returns"),
+        ("The sum." + RETURNS + PARAMETERS + "a, *more\n    All.", "sections Returns, Parameters"),
+        ("The sum. Raises InputError for none." + RETURNS, "'Raises InputError' in prose"),
+        ("The sum." + RETURNS + "\n\nRaises\n------\nNoError\n    Never.", "NoError, which is no"),
+        ("The sum.\n\nWarnings\n--------\nNone.", "sections Warnings"),
+    ],
+)
+def test_a_docstring_that_disagrees_is_told(text, fault):
+    def total(a: int, *more: int) -> int:
+        return a + sum(more)
+
+    total.__doc__ = text
+    found = "; ".join(faults(total))
+    assert not found if fault is None else fault in found

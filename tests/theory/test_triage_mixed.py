@@ -11,7 +11,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.triage import law_of
+from cgrsp_simpy.rental.policies.scarcity import law_of
 
 
 def scarce(gpu, multiplier):

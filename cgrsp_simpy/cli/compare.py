@@ -12,7 +12,8 @@ from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.studies.gaps import with_gaps
-from cgrsp_simpy.studies.suite import TEST, TRAIN, judge, scenario
+from cgrsp_simpy.studies.judge import judge
+from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
 
 SUITES = {"train": TRAIN, "test": TEST}
 OF_SUITE = (

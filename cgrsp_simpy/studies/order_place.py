@@ -155,7 +155,10 @@ class Grid:
         """
         count = len(self.study.seeds)
         rows = [
-            [order, *(interval(mean(self.values(order, each, figure)), count) for each in self.places)]
+            [
+                order,
+                *(interval(mean(self.values(order, each, figure)), count) for each in self.places),
+            ]
             for order in self.orders
         ]
         return "\n".join(aligned([[figure, *self.places], *rows]))

@@ -132,7 +132,9 @@ def bands_to_come(market: Market, now_s: float) -> list[tuple[float, float]]:
     for start_h in market.change_hours:
         left_h = (start_h - hour) % 24
         # a second later: the start itself is rounded
-        found.append((now_s + (left_h if left_h > ROUNDING else 24) * 3600 + 1, start_h))
+        found.append(
+            (now_s + (left_h if left_h > ROUNDING else 24) * 3600 + 1, start_h)
+        )
     return [(start_h, after_s) for after_s, start_h in sorted(found)]
 
 

@@ -289,7 +289,7 @@ def band_of(rules: Rules, known: Known, time_s: float) -> Band:
 
 
 def pace_s(known: Known, laws: Laws) -> float:
-    """Mean time between two completions of a busy fleet; free types: of the best one."""
+    """Mean time between completions of a busy fleet; free types: of the best one."""
     held_s = {gpu: laws[gpu.name].held_s for gpu in known.types}
     if known.free_types:
         return min(held_s.values()) / len(known.fleet)
@@ -448,8 +448,8 @@ class Decision:
 
     @cached_property
     def calm(self) -> bool:
-        """Whether late jobs may go first: the lines of all jobs are feasible, and none is
-        due after the next scarce hours begin.
+        """Whether late jobs may go first: there is time for the lines of all jobs, and
+        none is due after the next scarce hours begin.
         """
         if not (self.rules.late_first and self.feasible):
             return False
@@ -459,8 +459,8 @@ class Decision:
         return all(self._line(own, each_s)[1] for own in self.left.classes)
 
     def _line(self, own: JobClass, line_s: float) -> tuple[float, bool]:
-        """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4, ...
-        of them, and whether there is time for their lines.
+        """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4,
+        ... of them, and whether there is time for their lines.
 
         line_s: how long all jobs take that the class shares the slots with.
         """
@@ -516,7 +516,7 @@ class Decision:
         return Prospect(offer, law, left_s, passing, left.tight >= few, for_all)
 
     def _best(self, own: JobClass, served: Sequence[Prospect]) -> Prospect:
-        """The slot on which a class costs least, by its first job that is not doomed."""
+        """The slot on which a class costs least, by its first job not doomed."""
         if len(served) == 1:
             return served[0]
         deadlines_s, level = own.deadlines_s, own.complexity - 1
@@ -561,7 +561,7 @@ class Decision:
         chosen: SlotView,
         offers: Sequence[SlotView],
     ) -> tuple[SlotView, ...]:
-        """The chosen slot, and for a job of several GPUs others of least delay, if idle.
+        """The chosen slot, and for a job of several GPUs others of least delay.
 
         Parameters
         ----------
@@ -624,7 +624,9 @@ class Decision:
             if not served:
                 continue
             best = self._best(own, served)
-            for rank, key, job in fronts(own, self._tiers(own, best, contested), self.left):
+            for rank, key, job in fronts(
+                own, self._tiers(own, best, contested), self.left
+            ):
                 pairs.append((rank, key, job.deadline_s, job.id, job, best.slot))
         return pairs
 
@@ -669,7 +671,11 @@ class Decision:
         by_deadline = rules.scarce_edf and (best.passing or self.feasible)
         key = 0.0 if by_deadline else e
         if not tight:
-            return (ready_s, 3, key), (ready_s + self.band.safe_s, 2, key), (inf, 1, key)
+            return (
+                (ready_s, 3, key),
+                (ready_s + self.band.safe_s, 2, key),
+                (inf, 1, key),
+            )
         later_s = inf
         if rules.recovery:
             later_s = ready_s + best.left_s + rules.urgent_s

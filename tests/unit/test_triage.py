@@ -340,9 +340,9 @@ def test_a_type_whose_low_stock_may_make_a_job_late_is_worth_less_than_a_slow_on
 def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
     clock = cg.Clock(((0, 0.5),))
     for longest_s, parameters, scarce in (
-        (600, "", False),
-        (601, "", True),
-        (600, "harmless=0.1", True),
+        (360, "", False),
+        (361, "", True),
+        (361, "harmless=0.2", False),
         (100, "harmless=0", True),
     ):
         market = cg.Market(clock, ((0, 10), (30, 120), (100, longest_s)))

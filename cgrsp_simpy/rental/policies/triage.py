@@ -90,7 +90,7 @@ FEASIBLE = 0.75  # share of a line for which there must be time
 def triage(
     urgent_s: float = 300.0,
     gate: float = 0.3,
-    harmless: float = 1 / 6,
+    harmless: float = 0.1,
     price_miss_usd: float = 1.0,
     price_late_usd_per_min: float = 0.01,
     price_wait_usd_per_min: float = 0.001,
@@ -547,8 +547,7 @@ class Decision:
         mean_s = gpu.mean_execution_s[level]
         if not rules.score:
             return mean_s + law.delay_s
-        slot_usd_per_s = self.left.number * self._second_usd
-        usd = (mean_s + law.delay_s) * slot_usd_per_s
+        usd = (mean_s + law.delay_s) * self.left.number * self._second_usd
         usd += mean_s * gpu.price_usd_per_h / 3600
         if left_s - mean_s < law.longest_s:
             chance, late_s = late(self.known.market, law, left_s - mean_s)

@@ -1,6 +1,7 @@
 """Triage on the test half of the suite: scenarios on which nothing was chosen."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,26 @@ from cgrsp_simpy.studies.suite import TEST, scenario
 FRESH = range(9000, 9200)
 
 
+README = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+
+
 @pytest.mark.long
 def test_on_the_test_scenarios_triage_costs_least():
     study = judge([scenario(seed) for seed in TEST], list(cg.POLICIES), range(4), 2)
-    regret = {policy: study.regret(policy).mean for policy in study.policies}
-    assert regret["triage"] == min(regret.values())
-    assert len(study.behind("triage")) <= BEHIND
+    regret = {policy: study.regret(policy) for policy in study.policies}
+    assert (
+        regret["triage"].high
+        < 0
+        < min(own.low for policy, own in regret.items() if policy != "triage")
+    )
+    cents = {row["policy"]: 100 * row["usd_per_job"] for row in study.table()}
+    behind, more = study.behind("triage"), regret["triage"]
+    assert (
+        f"Triage costs {cents['triage']:.1f} US cents a job, EDF {cents['edf']:.1f} and CADR"
+        f" {cents['cadr']:.1f}; the best of the others, chosen scenario by scenario,"
+        f" {-100 * more.mean:.1f} ± {100 * more.half_width:.1f} more than triage."
+        f" In {len(behind)} of the 100 it surely misses over a point more" in README
+    )
 
 
 # ---- markets on which the first edition lost, each beside the best of the thesis ----
@@ -91,7 +106,7 @@ def test_where_the_first_edition_lost_triage_costs_no_more_than_the_best_of_four
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("day", "wait_min", "miss_pct", "late_min"),
-    [("hectic", 135.0, 3.4, 1.3), ("surge", 90.0, 1.3, 0.75)],
+    [("hectic", 135.1, 3.4, 1.3), ("surge", 90.0, 1.3, 0.75)],
 )
 def test_the_days_of_the_thesis_are_no_worse_than_in_the_first_edition(
     day, wait_min, miss_pct, late_min

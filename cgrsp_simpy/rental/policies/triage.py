@@ -151,7 +151,22 @@ def triage(
 
     Notes
     -----
-    What each rule is worth: ABLATION
+    What each rule is worth: cost a job in US cents at the default prices, rent
+    included, on the training scenarios of `studies.suite`, four seeds each; and in how
+    many of the 100 more than a point more is missed than under the best of the others:
+
+    ================ ===== ==     ================ ===== ==
+    all rules        41.66 11     closing=false    42.31 11
+    urgent_s=0       43.04 22     scarce_edf=false 42.63 12
+    gate=0           41.77 11     line=false       43.15 14
+    harmless=0       41.68 11     foresight=false  41.77 12
+    margin=false     42.57 19     late_first=false 42.42 11
+    recovery=false   41.69 11     score=false      41.50 10
+    ================ ===== ==     ================ ===== ==
+
+    The score saves nothing on the suite. It saves rent where prices lie far apart: with
+    free types at .30 and 10 USD/h, the latter four times faster, 8.4 USD on the surge
+    day against 36.4 without it, at equal misses.
     """
     return Triage(Rules(**locals()))
 

@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Any
 from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.stepping import Due, Step
+from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.model import Metric, Model
-from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status
-from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.record import JobRecord, Run
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.view import Policy, SlotView, View
 from cgrsp_simpy.rental.workload import HourlyWorkload, JobList, LoggedWorkload, PoissonWorkload
 from cgrsp_simpy.studies.compare import Comparison, compare
@@ -40,16 +42,20 @@ from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 if TYPE_CHECKING:
-    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, waiting
+    from cgrsp_simpy import cluster, dag, exercises, hgsp, plots, spot, waiting
     from cgrsp_simpy.rental.bounds import lower_bound
     from cgrsp_simpy.rental.clairvoyant import optimum
+    from cgrsp_simpy.rental.fit import fit_stock
+    from cgrsp_simpy.rental.measured import measured, on_market
     from cgrsp_simpy.studies.advise import advise
 
 __version__ = version("cgrsp_simpy")
 
 __all__ = [
     "CLOCKS",
+    "GPUS_2025",
     "POLICIES",
+    "PREEMPTIVE",
     "THESIS_GPUS",
     "THESIS_MIX",
     "ArrivalRates",
@@ -75,13 +81,17 @@ __all__ = [
     "PoissonWorkload",
     "Policy",
     "PolicyError",
+    "Preemption",
     "Run",
     "Scenario",
     "Service",
     "SlotView",
     "Status",
     "Step",
+    "StockSeries",
+    "Suspend",
     "Sweep",
+    "Terms",
     "View",
     "Wake",
     "WorkerError",
@@ -92,16 +102,21 @@ __all__ = [
     "dag",
     "day",
     "exercises",
+    "fit_stock",
     "hgsp",
     "lower_bound",
     "make_policy",
+    "measured",
     "month",
+    "on_market",
     "optimum",
     "plots",
     "queueing",
+    "read_market",
     "round_robin",
     "rules",
     "simulate",
+    "spot",
     "statistics",
     "step_through",
     "sweep",
@@ -109,10 +124,21 @@ __all__ = [
     "waiting",
 ]
 
-MODULES = ("cluster", "dag", "exercises", "hgsp", "plots", "waiting")  # loaded when first used
+MODULES = (  # loaded when first used
+    "cluster",
+    "dag",
+    "exercises",
+    "hgsp",
+    "plots",
+    "spot",
+    "waiting",
+)
 LATER = {  # names whose modules take SciPy's solvers
     "advise": "cgrsp_simpy.studies.advise",
+    "fit_stock": "cgrsp_simpy.rental.fit",
     "lower_bound": "cgrsp_simpy.rental.bounds",
+    "measured": "cgrsp_simpy.rental.measured",
+    "on_market": "cgrsp_simpy.rental.measured",
     "optimum": "cgrsp_simpy.rental.clairvoyant",
 }
 
@@ -121,9 +147,11 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> Any:
-    if name in MODULES:
-        return import_module(f"cgrsp_simpy.{name}")
-    if name in LATER:
-        return getattr(import_module(LATER[name]), name)
-    raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name in MODULES:
+            return import_module(f"cgrsp_simpy.{name}")
+        if name in LATER:
+            return getattr(import_module(LATER[name]), name)
+        raise AttributeError(f"module 'cgrsp_simpy' has no attribute {name!r}")

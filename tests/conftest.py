@@ -1,11 +1,13 @@
-"""One thread of linear algebra a test process; property tests with the same examples each time, or
-with fresh ones.
+"""One thread of linear algebra a test process; the three tiers of tests; property tests with the
+same examples each time, or with fresh ones.
 
-Tests run on all cores at once, and threads of each would wait for each other. Property tests try
-the same examples in every run; with `-m long`, or `-m "long and hypothesis"` for nothing else, they
-try fresh ones, and tell how to repeat one that fails.
+Tests run on all cores at once, and threads of each would wait for each other. Every test is in one
+tier: quick, `slow` or `long`. Property tests are in all three: the quick tier tries a quarter of
+their examples, the same in every run; `-m slow` all of them, again the same; with `-m long`, or
+`-m "long and hypothesis"` for nothing else, they are fresh, and tell how to repeat one that fails.
 """
 
+import json
 import os
 
 import pytest
@@ -20,20 +22,60 @@ UNTIMED = settings(
 )
 settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
+SETTINGS = "_hypothesis_internal_use_settings"  # where Hypothesis's own plugin finds them
+QUICK_SHARE = 4  # one in so many examples
 
 
-def wants_fresh(config):
-    return config.option.markexpr.startswith("long")
+@pytest.fixture
+def file(tmp_path):
+    """Makes a file of a text, of bytes, or of a JSON value."""
+
+    def make(content, name="log"):
+        path = tmp_path / name
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return make
+
+
+@pytest.fixture
+def printed(capsys):
+    """Run a command that must succeed and say nothing on stderr; what it prints."""
+    from cgrsp_simpy.cli import main  # NumPy, after the settings above
+
+    def run(line):
+        assert main(line.split()) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out
+
+    return run
+
+
+def tier(config):
+    """The tier that is asked for; none where tests are chosen in another way."""
+    chosen = config.option.markexpr
+    names = {"not slow and not long": "quick", "slow": "slow", "long": "long"}
+    return next((name for words, name in names.items() if chosen.startswith(words)), None)
 
 
 def pytest_configure(config):
-    settings.load_profile("fresh" if wants_fresh(config) else "repeatable")
+    settings.load_profile("fresh" if tier(config) == "long" else "repeatable")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """With the long tests come the property tests."""
-    for item in items if wants_fresh(config) else []:
-        if hasattr(getattr(item, "obj", None), "hypothesis"):
-            item.add_marker("long")
+    """Each test in one tier; with the slow and with the long tests come the property tests."""
+    for item in items:
+        if item.get_closest_marker("slow") and item.get_closest_marker("long"):
+            raise pytest.UsageError(f"{item.nodeid} is both slow and long")
+    properties = [item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]
+    if tier(config) == "quick":
+        for test in {item.obj for item in properties}:
+            own = getattr(test, SETTINGS)
+            setattr(test, SETTINGS, settings(own, max_examples=-(-own.max_examples // QUICK_SHARE)))
+    if tier(config) in ("slow", "long"):
+        for item in properties:
+            item.add_marker(tier(config))
             item.add_marker("hypothesis")  # Hypothesis's own comes after the selection

@@ -1,4 +1,5 @@
-"""Queueing formulas: the Erlang family, and queues whose customers have patience.
+"""Queueing formulas: the Erlang family, queues whose customers have patience, and one server
+with preemption.
 
 Pure functions of rates and servers.
 
@@ -15,9 +16,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.model.checks import check_number, require
+from cgrsp_simpy.model.checks import check_number, check_shares, require
 
-__all__ = ["Patience", "Queue", "erlang_b", "erlang_c", "mg1", "mgc", "mmc", "mmc_patience"]
+__all__ = [
+    "Patience",
+    "Queue",
+    "erlang_b",
+    "erlang_c",
+    "mg1",
+    "mg1_preemptive",
+    "mg1_ps",
+    "mg1_srpt",
+    "mgc",
+    "mmc",
+    "mmc_patience",
+]
 
 Servers = int | npt.ArrayLike
 Array = npt.NDArray[np.float64]
@@ -267,6 +280,133 @@ def mmc_patience(
     wait = arrival_rate / total * (moment + b * end / capacity)
     served = np.minimum(1.0, load * (1 - left) / numbers)
     return Patience(arrival_rate * j / total, wait, served, left)
+
+
+def mg1_preemptive(
+    arrival_rates: npt.ArrayLike, mean_s: npt.ArrayLike, square_s2: npt.ArrayLike
+) -> Array:
+    """Mean response times in M/G/1 with preemptive-resume priorities, by class.
+
+    With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1))
+    + sum over i <= k of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
+
+    Parameters
+    ----------
+    arrival_rates, mean_s, square_s2 : array_like of shape (classes,)
+        Of each class, the first before all others: its arrival rate, and mean and second moment
+        of its service time.
+
+    Returns
+    -------
+    ndarray of shape (classes,)
+        From arrival to departure; infinite where there is no steady state.
+
+    Raises
+    ------
+    InputError
+        For arrays of different lengths, or a value that is not allowed.
+
+    References
+    ----------
+    L. Kleinrock, Queueing Systems, volume 2, 1976, Section 3.4.
+    """
+    rates, means, squares = _columns(
+        arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
+    )
+    loads = np.cumsum(rates * means)
+    before, residual = loads - rates * means, np.cumsum(rates * squares) / 2
+    return _where_stable(loads, means / _spare(before) + residual / _spare(before) / _spare(loads))
+
+
+def mg1_srpt(arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike) -> Array:
+    """Mean response times in M/G/1 where the job of shortest remaining time runs, by service time;
+    equal jobs first come, first served.
+
+    With F(x) the share of jobs up to x, l(x) the load of those and m(x) the mean of their squares
+    times F(x): T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
+    + integral from 0 to x of dt / (1 - l(t)).
+
+    Parameters
+    ----------
+    arrival_rate : float
+        Jobs per second, > 0.
+    times_s, shares : array_like of shape (times,)
+        The service times that there are, rising, in seconds, and the share of jobs of each.
+
+    Returns
+    -------
+    ndarray of shape (times,)
+        From arrival to departure, in seconds; infinite where there is no steady state.
+
+    Raises
+    ------
+    InputError
+        For arrays of different lengths, or a value that is not allowed.
+
+    References
+    ----------
+    L. E. Schrage and L. W. Miller, The queue M/G/1 with the shortest remaining processing time
+    discipline, Operations Research 14 (1966), 670-684.
+    """
+    check_number("arrival_rate", arrival_rate, above=0)
+    times, parts = _columns(times_s=times_s, shares=shares)
+    require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
+    check_shares("shares", parts.tolist())
+    loads = arrival_rate * np.cumsum(times * parts)
+    before = loads - arrival_rate * times * parts
+    longer = 1.0 - np.cumsum(parts)
+    work = arrival_rate * (np.cumsum(times**2 * parts) + times**2 * longer) / 2
+    service = np.cumsum(np.diff(times, prepend=0.0) / _spare(before))
+    return _where_stable(loads, work / _spare(loads) / _spare(before) + service)
+
+
+def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Array:
+    """Mean response times in M/G/1 where all jobs share the server, by service time:
+    T(x) = x / (1 - rho), whatever the law of the service times.
+
+    Parameters
+    ----------
+    arrival_rate, mean_s : float
+        Jobs per second, and the mean service time in seconds, both > 0.
+    times_s : array_like
+        Service times, seconds.
+
+    Returns
+    -------
+    ndarray of the shape of `times_s`
+        From arrival to departure, in seconds; infinite where there is no steady state.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    L. Kleinrock, Queueing Systems, volume 2, 1976, Section 4.4.
+    """
+    check_number("arrival_rate", arrival_rate, above=0)
+    check_number("mean_s", mean_s, above=0)
+    load = np.asarray(arrival_rate * mean_s, np.float64)
+    return _where_stable(load, np.asarray(times_s, np.float64) / _spare(load))
+
+
+def _spare(load: Array) -> Array:
+    """1 - load, or 1 where there is no steady state."""
+    return np.where(load < 1, 1 - load, 1.0)
+
+
+def _where_stable(load: Array, found: Array) -> Array:
+    return np.where(load < 1, found, np.inf)
+
+
+def _columns(**columns: npt.ArrayLike) -> list[Array]:
+    """Arrays of the same length, of numbers >= 0."""
+    arrays = [np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()]
+    for (name, column), array in zip(columns.items(), arrays):
+        good = array.shape == arrays[0].shape and bool(np.all(np.isfinite(array) & (array >= 0)))
+        require(good, name, column, f"as many numbers >= 0 as {next(iter(columns))}")
+    return arrays
 
 
 def _integrals(d: Array, b: float, scale: Array) -> tuple[Array, Array]:

@@ -4,6 +4,11 @@ needs to give them.
 NaN stands for a value that is missing, such as a figure of a run that failed. It is left out,
 `n` counts what was used, and no function makes a number of it. Where order matters, in a series,
 it is refused.
+
+With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences, Holm's
+adjustment and the counts are the same to the bit. Means, Student's t and its p, effect sizes and
+the normal law of Wilcoxon's test are the same to 1e-12 of themselves. Half widths are to 1e-10: the
+quantiles of Student's t in SciPy 1.13 have no more digits. Bootstrap intervals are SciPy's own.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NoReturn, cast
@@ -26,9 +27,12 @@ from cgrsp_simpy.cli import (
     dag,
     hgsp,
     lectures,
+    llm,
+    market,
     month,
     policies,
     run,
+    spot,
     sweep,
     thesis,
     verify,
@@ -39,7 +43,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
 
-__all__ = ["main"]
+__all__ = ["main", "make_parser"]
 
 VERBS = {
     "compare": compare,
@@ -48,13 +52,16 @@ VERBS = {
     "run": run,
     "bound": bound,
     "advise": advise,
+    "market": market,
     "verify": verify,
     "policies": policies,
     "thesis": thesis,
     "waiting": waiting,
     "hgsp": hgsp,
+    "llm": llm,
     "cluster": cluster,
     "dag": dag,
+    "spot": spot,
     "lectures": lectures,
 }
 
@@ -67,8 +74,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status."""
+def make_parser() -> Parser:
+    """The parser of every command."""
     parser = Parser(prog="cgrsp", description="Simulate scheduling on rented cloud GPUs.")
     parser.add_argument("--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -76,7 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help_line = summary(module.__doc__)
         verb = verbs.add_parser(name, help=help_line.replace("%", "%%"), description=help_line)
         module.add_arguments(verb)
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    parser, words = make_parser(), sys.argv[1:] if arguments is None else arguments
+    for word in words:
+        if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
+            parser.error(f"argument {word[:-3]}: expected one argument")
+    given = parser.parse_args(words)
     given.parse, given.verbs = parser.parse_args, VERBS
     _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
@@ -84,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _carried_out(given)
 
 
-class _Terminated(BaseException):
-    """A signal asks the command to end. number: of the signal."""
+class _Terminated(KeyboardInterrupt):
+    """A signal asks the command to end, as Ctrl-C does. number: of the signal."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -107,7 +123,12 @@ def _end_in_order() -> None:
 
 def _carried_out(given: argparse.Namespace) -> int:
     try:
-        text, status = cast(Answer, VERBS[given.verb].carry_out(given))
+        with warnings.catch_warnings():
+            # NumPy's, where a number of ours overflows: what follows of it is no result
+            warnings.filterwarnings(
+                "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
+            )
+            text, status = cast(Answer, VERBS[given.verb].carry_out(given))
         print(text, flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
@@ -115,18 +136,18 @@ def _carried_out(given: argparse.Namespace) -> int:
         return _failed(
             f"cgrsp {given.verb}: not enough memory{f': {error}' if str(error) else ''}", 2
         )
-    except (OverflowError, RecursionError) as error:
-        return _failed(f"cgrsp {given.verb}: a number is too large for this: {error}", 2)
+    except (OverflowError, RecursionError, RuntimeWarning) as error:
+        return _failed(f"cgrsp {given.verb}: a number is out of range for this: {error}", 2)
     except BrokenPipeError:
         # the reader has left: nothing more to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        return _failed(f"cgrsp {given.verb}: interrupted", 130)
     except _Terminated as end:
         return _failed(
             f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}", 128 + end.number
         )
+    except KeyboardInterrupt:
+        return _failed(f"cgrsp {given.verb}: interrupted", 130)
     return status
 
 

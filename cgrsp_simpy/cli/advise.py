@@ -12,6 +12,7 @@ from typing import Any
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli.options import (
     Answer,
+    add_options,
     add_scenario,
     add_study,
     check_work,
@@ -33,24 +34,12 @@ POLICIES = "fifo,spt,edf,rh,cadr,triage"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    parser.add_argument(
-        "--policies",
-        default=POLICIES,
-        metavar="P,P",
-        help="the first is the one in use (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--try-slots", metavar="N,N", help="numbers of slots to try (default: one less to two more)"
-    )
-    parser.add_argument(
-        "--bound-seeds",
-        type=int,
-        default=3,
-        metavar="N",
-        help="seeds with a lower bound (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--report", metavar="DIR", help="write advice.md, advice.html and advice.csv into DIR"
+    add_options(
+        parser,
+        ("--policies P,P", str, "the first is the one in use (default: %(default)s)", POLICIES),
+        ("--try-slots N,N", str, "numbers of slots to try (default: one less to two more)"),
+        ("--bound-seeds N", int, "seeds with a lower bound (default: %(default)s)", 3),
+        ("--report DIR", str, "write advice.md, advice.html and advice.csv into DIR"),
     )
     add_study(parser, number=20)
 

@@ -9,7 +9,19 @@ from collections.abc import Sequence
 from functools import partial
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.cli.options import Answer, add_scenario, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    FIRST_SEED,
+    WORKERS,
+    Answer,
+    add_format,
+    add_options,
+    add_scenario,
+    add_yes,
+    check_work,
+    scenario_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
@@ -17,6 +29,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import interval, plain_mean
 
+BOUNDED_PER_S = 100  # jobs, roughly
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -29,33 +42,16 @@ SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
-    parser.add_argument(
-        "--objective",
-        default="mix",
-        metavar="NAME",
-        help=f"{', '.join(OBJECTIVES)} (default: %(default)s)",
+    add_yes(parser)
+    add_options(
+        parser,
+        ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "mix"),
+        ("--seeds N", int, "number of seeds (default: %(default)s)", 10),
+        FIRST_SEED,
+        ("--bin MIN", float, "minutes between price knots (default: %(default)s)", 10),
+        WORKERS,
     )
-    parser.add_argument(
-        "--seeds", type=int, default=10, metavar="N", help="number of seeds (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--first-seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="the first seed (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--bin",
-        type=float,
-        default=10,
-        metavar="MIN",
-        help="minutes between price knots (default: %(default)s)",
-    )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    parser.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s"
-    )
+    add_format(parser)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -63,6 +59,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_one_of("objective", given.objective, OBJECTIVES)
     check_number("--bin", given.bin, above=0)
     seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
+    check_work(given, scenario.work * len(seeds), per_s=BOUNDED_PER_S, done="bounded")
     work = partial(_bound, scenario, given.objective, given.bin * 60)
     found = dict(as_they_come(work, {seed: seed for seed in seeds}, workers))
     bounds = [found[seed] for seed in seeds]
@@ -106,13 +103,8 @@ def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bou
         f"{name}: no policy has less than {told} {UNITS.get(objective, MIX)}, in the mean"
         " over the draws"
     )
-    return "\n".join(
-        [
-            heading,
-            *([_too_few(value)] if value.low < 0 else []),
-            *aligned([["seed", *SHOWN], *rows]),
-        ]
-    )
+    note = [_too_few(value)] if value.low < 0 else []
+    return "\n".join([heading, *note, *aligned([["seed", *SHOWN], *rows])])
 
 
 def _too_few(value: Mean) -> str:

@@ -13,11 +13,14 @@ from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.options import (
     READING,
     Answer,
+    add_options,
     add_reading,
     add_study,
     check_work,
+    flag,
     reading_of,
     seeds_of,
+    those_given,
     workers_of,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
@@ -57,58 +60,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ),
         },
     )
-    actions.choices["run"].add_argument(
-        "--swf", metavar="FILE", help="write the schedule, in the Standard Workload Format"
-    )
-    printed = actions.add_parser(
-        "table",
-        help="Table II published beside reproduced, over offered loads, and the paper's claims",
-    )
+    swf = "write the schedule, in the Standard Workload Format"
+    add_options(actions.choices["run"], ("--swf FILE", str, swf))
+    told = "Table II published beside reproduced, over offered loads, and the paper's claims"
+    printed = actions.add_parser("table", help=told)
     add_study(printed, number=10)
-    printed.add_argument(
-        "--loads",
-        default=",".join(f"{load:g}" for load in table.LOADS),
-        metavar="R,R",
-        help="%(default)s",
-    )
+    loads = ",".join(f"{load:g}" for load in table.LOADS)
+    add_options(printed, ("--loads R,R", str, "%(default)s", loads))
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("jobs: of the paper's mix, or of a log")
-    group.add_argument(
-        "--load", type=float, metavar="R", help="offered load of the mix (default: 0.9)"
-    )
-    group.add_argument(
-        "--jobs", type=int, metavar="N", help="of the mix (default: 1000), or the first of a log"
-    )
-    group.add_argument(
-        "--overestimate",
-        type=float,
-        metavar="F",
-        help="users say up to 1 + F times the duration (default: 0)",
-    )
-    group.add_argument("--trace", metavar="FILE", help="a log of jobs")
-    group.add_argument(
-        "--skip-wide",
-        action="store_true",
-        help="leave out jobs wider than the cluster instead of refusing them",
+    add_options(
+        group,
+        ("--load R", float, "offered load of the mix (default: 0.9)"),
+        ("--jobs N", int, "of the mix (default: 1000), or the first of a log"),
+        ("--overestimate F", float, "users say up to 1 + F times the duration (default: 0)"),
+        ("--trace FILE", str, "a log of jobs"),
+        ("--skip-wide", bool, "leave out jobs wider than the cluster instead of refusing them"),
     )
     add_reading(group)
     nodes = (
         "nodes x GPUs, several kinds as 4x8,2x4 (default: as the header of an SWF log tells,"
         " else 8x8)"
     )
-    group.add_argument("--nodes", metavar="NxG", help=nodes)
-    group.add_argument(
-        "--placement",
-        default="best",
-        metavar="NAME",
-        help=f"{', '.join(PLACEMENTS)} (default: %(default)s)",
-    )
-    group.add_argument(
-        "--kill-at-limit",
-        action="store_true",
-        help="end a job that has run for its estimate, as Slurm does",
+    add_options(
+        group,
+        ("--nodes NxG", str, nodes),
+        ("--placement NAME", str, f"{', '.join(PLACEMENTS)} (default: %(default)s)", "best"),
+        ("--kill-at-limit", bool, "end a job that has run for its estimate, as Slurm does"),
     )
 
 
@@ -129,30 +109,20 @@ def _warn_of_left_out(setting: Setting) -> None:
     """Say which schedulers are not compared because they look at what a log does not tell."""
     lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
     if lacks:
-        told = ", ".join(
-            f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items()
-        )
-        log.warning(
-            "%s does not tell what these schedulers look at; they are left out: %s",
-            setting.offered,
-            told,
-        )
+        needs = [f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items()]
+        said = "%s does not tell what these schedulers look at; they are left out: %s"
+        log.warning(said, setting.offered, ", ".join(needs))
 
 
 def _more(outcome: Outcome, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Waits by class, and what overruns mean; the schedule is written where that is asked for."""
     if given.swf is not None:
         write_whole(Path(given.swf), schedule_text(outcome).encode())
-    classes, lines = by_class(outcome), list[str]()
-    if outcome.jobs.underestimated and not outcome.killed.any():
-        lines.append(
-            f"{outcome.jobs.underestimated} jobs run longer than their estimates: {OVERRUN}"
-        )
-    lines += [
-        "",
-        *aligned([list(classes[0]), *(list(map(_told, row.values())) for row in classes)]),
-    ]
-    return "\n".join(lines), {"classes": classes}
+    classes, lines, longer = by_class(outcome), list[str](), outcome.jobs.underestimated
+    if longer and not outcome.killed.any():
+        lines.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
+    cells = [list(map(_told, row.values())) for row in classes]
+    return "\n".join([*lines, "", *aligned([list(classes[0]), *cells])]), {"classes": classes}
 
 
 MODULE = Module(Setting, _add_source, _setting, figures="cgrsp_simpy.cluster.figures", more=_more)
@@ -177,34 +147,22 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     cluster = PAPER_CLUSTER if given.nodes is None else _cluster(given.nodes)
     if given.trace is None:
         for name in (*READING, "skip_wide"):
-            require(
-                not getattr(given, name),
-                f"--{name.replace('_', '-')}",
-                getattr(given, name),
-                "given with --trace",
-            )
-        own = {"load": given.load, "jobs": given.jobs}
-        mix = Mix() if given.overestimate is None else Mix(overestimate=given.overestimate)
-        return Offered(
-            mix, **{name: value for name, value in own.items() if value is not None}
-        ), cluster
+            value = getattr(given, name)
+            require(not value, flag(name), value, "given with --trace")
+        mix = Mix(**those_given(given, {"overestimate": "overestimate"}))
+        return Offered(mix, **those_given(given, {"load": "load", "jobs": "jobs"})), cluster
     for name in ("load", "overestimate"):
-        require(
-            getattr(given, name) is None, f"--{name}", getattr(given, name), "given without --trace"
-        )
+        value = getattr(given, name)
+        require(value is None, f"--{name}", value, "given without --trace")
     found = read_log(given.trace, given.trace_format, **reading_of(given))
     if given.nodes is None and (told := cluster_of(found)):
-        log.info(
-            "%s: its header tells %d processors on %d nodes, which are taken for GPUs",
-            given.trace,
-            told.gpus,
-            len(told.sizes),
-        )
+        said = "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
+        log.info(said, given.trace, told.gpus, len(told.sizes))
         cluster = told
     jobs = jobs_of(found, cluster, skip_wide=given.skip_wide)
-    return jobs if given.jobs is None else jobs.chosen(
-        range(min(given.jobs, jobs.jobs)), jobs.name
-    ), cluster
+    if given.jobs is not None:
+        jobs = jobs.chosen(range(min(given.jobs, jobs.jobs)), jobs.name)
+    return jobs, cluster
 
 
 def _table(given: argparse.Namespace) -> Answer:
@@ -222,20 +180,11 @@ def _table(given: argparse.Namespace) -> Answer:
     }
     if given.format == "json":
         return Answer(json_text({"rows": rows, "claims": tested, "verdicts": verdicts}))
-    heading = [
-        "scheduler",
-        "load",
-        "",
-        *(name for figure in table.FIGURES for name in (figure, "printed")),
-    ]
+    columns = [name for figure in table.FIGURES for name in (figure, "printed")]
+    heading = ["scheduler", "load", "", *columns]
     lines = aligned([heading, *([*map(_told, _shown(row))] for row in rows)])
-    lines += [
-        "",
-        "*: the load whose utilisation is closest to the printed one",
-        "",
-        *table.implied(),
-        "",
-    ]
+    lines += ["", "*: the load whose utilisation is closest to the printed one", ""]
+    lines += [*table.implied(), ""]
     for figure, both in verdicts.items():
         lines.append(
             f"dynamic beats static on {figure}: {both['mean']} (means); {both['best']} (worst"
@@ -256,9 +205,8 @@ def _loads(text: str) -> list[float]:
         loads = [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"--loads(={text!r}) must be numbers > 0, such as 0.6,0.9") from None
-    require(
-        len(set(loads)) == len(loads) and min(loads) > 0, "--loads", text, "numbers > 0 that differ"
-    )
+    fit = len(set(loads)) == len(loads) and min(loads) > 0
+    require(fit, "--loads", text, "numbers > 0 that differ")
     return loads
 
 

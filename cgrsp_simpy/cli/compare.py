@@ -7,7 +7,15 @@ from __future__ import annotations
 import argparse
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, answer, check_work, policies_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_options,
+    answer,
+    check_work,
+    policies_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.rental.policies import POLICIES
@@ -25,11 +33,8 @@ OF_SUITE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_compare(parser, RENTAL)
-    parser.add_argument(
-        "--gap",
-        action="store_true",
-        help="how far each policy is above the lower bound; tens of seconds a seed",
-    )
+    told = "how far each policy is above the lower bound; tens of seconds a seed"
+    add_options(parser, ("--gap", bool, told))
     parser.add_argument(
         "--suite",
         metavar="NAME",
@@ -45,9 +50,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
     if given.suite is not None:
         return _judged(given)
-    return (
-        pattern.compared(given, RENTAL, with_gaps) if given.gap else pattern.compared(given, RENTAL)
-    )
+    return pattern.compared(given, RENTAL, *([with_gaps] if given.gap else []))
 
 
 def _judged(given: argparse.Namespace) -> Answer:

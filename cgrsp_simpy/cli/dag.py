@@ -8,7 +8,14 @@ import argparse
 from typing import Any
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, policies_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_format,
+    add_options,
+    flag,
+    policies_of,
+    those_given,
+)
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.platform import Platform, Servers
@@ -30,13 +37,10 @@ GRAPHS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    one = actions.add_parser(
-        "solve",
-        help="one graph by one or several schedulers: makespans, or where and when each node runs",
-    )
-    pairs = actions.add_parser(
-        "correlate", help="distance of plans (SPD) and gap of finish times (FTG) of random plans"
-    )
+    told = "one graph by one or several schedulers: makespans, or where and when each node runs"
+    one = actions.add_parser("solve", help=told)
+    told = "distance of plans (SPD) and gap of finish times (FTG) of random plans"
+    pairs = actions.add_parser("correlate", help=told)
     add_actions(
         actions,
         MODULE,
@@ -69,19 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{names} (default: %(default)s)",
     )
     for action in (one, pairs):
-        action.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-        action.add_argument(
-            "--format",
-            choices=("table", "csv", "json"),
-            default="table",
-            help="default: %(default)s",
-        )
-    pairs.add_argument("--pairs", type=int, default=1000, metavar="N", help="default: %(default)s")
-    pairs.add_argument(
-        "--concentration",
-        type=float,
-        metavar="A",
-        help="uneven plans, by a Dirichlet law (default: even ones)",
+        add_options(action, ("--seed N", int, "default: %(default)s", 0))
+        add_format(action)
+    add_options(
+        pairs,
+        ("--pairs N", int, "default: %(default)s", 1000),
+        ("--concentration A", float, "uneven plans, by a Dirichlet law (default: even ones)"),
     )
 
 
@@ -99,31 +96,17 @@ _SERVERS = {
 def _add_setting(parser: argparse.ArgumentParser) -> None:
     own = Servers()
     group = parser.add_argument_group("what is placed, and on what")
-    group.add_argument(
-        "--graph", default="er:n=300,degree=3", metavar="G", help=f"{GRAPHS} (default: %(default)s)"
-    )
-    group.add_argument(
-        "--platform",
-        metavar="FILE",
-        help="GPUs and links, in TOML or CSV, in place of the servers below",
-    )
-    group.add_argument("--gpus", type=int, metavar="N", help=f"default: {own.gpus}")
-    group.add_argument(
-        "--per-server", type=int, metavar="N", help=f"GPUs (default: {own.per_server})"
-    )
     speeds = ",".join(f"{speed:g}" for speed in own.tflops)
-    group.add_argument("--tflops", metavar="C,C", help=f"speeds, dealt in turn (default: {speeds})")
-    group.add_argument(
-        "--memory", type=float, metavar="GB", help=f"of a GPU (default: {own.memory_gb:g})"
-    )
-    group.add_argument(
-        "--intra",
-        type=float,
-        metavar="B",
-        help=f"GB/s in a server (default: {own.intra_gb_per_s:g})",
-    )
-    group.add_argument(
-        "--inter", type=float, metavar="B", help=f"GB/s between (default: {own.inter_gb_per_s:g})"
+    add_options(
+        group,
+        ("--graph G", str, f"{GRAPHS} (default: %(default)s)", "er:n=300,degree=3"),
+        ("--platform FILE", str, "GPUs and links, in TOML or CSV, in place of the servers below"),
+        ("--gpus N", int, f"default: {own.gpus}"),
+        ("--per-server N", int, f"GPUs (default: {own.per_server})"),
+        ("--tflops C,C", str, f"speeds, dealt in turn (default: {speeds})"),
+        ("--memory GB", float, f"of a GPU (default: {own.memory_gb:g})"),
+        ("--intra B", float, f"GB/s in a server (default: {own.intra_gb_per_s:g})"),
+        ("--inter B", float, f"GB/s between (default: {own.inter_gb_per_s:g})"),
     )
     group.add_argument(
         "--state",
@@ -141,12 +124,10 @@ def _add_setting(parser: argparse.ArgumentParser) -> None:
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
     _add_setting(parser)
-    parser.add_argument("--budget", type=float, metavar="S", help="seconds of each search")
-    parser.add_argument(
-        "--evaluations",
-        type=int,
-        metavar="N",
-        help="plans that each search evaluates (default: 1000)",
+    add_options(
+        parser,
+        ("--budget S", float, "seconds of each search"),
+        ("--evaluations N", int, "plans that each search evaluates (default: 1000)"),
     )
 
 
@@ -161,26 +142,19 @@ def _setting(given: argparse.Namespace, **more: Any) -> Setting:
 
 
 def _platform(given: argparse.Namespace) -> Servers | Platform:
-    own = {
-        name: getattr(given, option)
-        for option, name in _SERVERS.items()
-        if getattr(given, option) is not None
-    }
+    own = those_given(given, _SERVERS)
     if given.platform is not None:
         for option, name in _SERVERS.items():
             if name in own:
-                raise InputError(
-                    f"--{option.replace('_', '-')} goes without --platform: the file tells of all"
-                    " GPUs and links"
-                )
+                why = "the file tells of all GPUs and links"
+                raise InputError(f"{flag(option)} goes without --platform: {why}")
         return read_platform(given.platform)
     if given.tflops is not None:
         try:
             own["tflops"] = tuple(float(part) for part in given.tflops.split(","))
         except ValueError:
-            raise InputError(
-                f"--tflops(={given.tflops!r}) must be numbers > 0, such as 19.5,66.9"
-            ) from None
+            allowed = "numbers > 0, such as 19.5,66.9"
+            raise InputError(f"--tflops(={given.tflops!r}) must be {allowed}") from None
     return Servers(**own)
 
 
@@ -189,13 +163,9 @@ def _scenario(given: argparse.Namespace) -> Setting:
     if limits == {"evaluations": None, "seconds": None}:
         return _setting(given)
     budget = Budget(**limits)
-    texts = (
-        [given.policy]
-        if given.action == "run"
-        else COMPARED
-        if given.policies is None
-        else policies_of(given.policies)
-    )
+    texts = [given.policy] if given.action == "run" else COMPARED
+    if given.action != "run" and given.policies is not None:
+        texts = policies_of(given.policies)
     if not any(text.partition(":")[0] in SEARCHES for text in texts):
         option = "--budget" if given.evaluations is None else "--evaluations"
         raise InputError(f"{option} goes with a search: {', '.join(SEARCHES)}")
@@ -203,7 +173,12 @@ def _scenario(given: argparse.Namespace) -> Setting:
 
 
 MODULE = Module(
-    Setting, _add_scenario, _scenario, figures="cgrsp_simpy.dag.figures", beside=ranks_told
+    Setting,
+    _add_scenario,
+    _scenario,
+    figures="cgrsp_simpy.dag.figures",
+    beside=ranks_told,
+    options={name: option for option, name in _SERVERS.items()},
 )
 
 
@@ -211,9 +186,8 @@ def _solve(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     names = policies_of(given.policies)
     if given.format == "csv":
-        require(
-            len(names) == 1, "--scheduler", given.policies, "one, with --format csv: a row a node"
-        )
+        allowed = "one, with --format csv: a row a node"
+        require(len(names) == 1, "--scheduler", given.policies, allowed)
     setting = _scenario(given)
     made = {name: setting.make_policy(name) for name in names}
     problem = setting.draw(given.seed)
@@ -248,10 +222,8 @@ def _correlate(given: argparse.Namespace) -> Answer:
             json_text({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told})
         )
     lines = [
-        (
-            f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
-            " 95 % interval; published"
-        )
+        f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
+        " 95 % interval; published"
     ]
     printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
     for name, value in told.items():

@@ -8,7 +8,7 @@ import argparse
 import ast
 from pathlib import Path
 
-from cgrsp_simpy.cli.options import Answer, summary
+from cgrsp_simpy.cli.options import Answer, add_options, summary
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.files import write_whole
 
@@ -26,11 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of the lecture to read or to copy (default: list them)",
     )
-    parser.add_argument(
-        "--copy",
-        metavar="DIR",
-        help="copy script, output and figure into DIR, the answers into DIR/answers",
-    )
+    told = "copy script, output and figure into DIR, the answers into DIR/answers"
+    add_options(parser, ("--copy DIR", str, told))
 
 
 def carry_out(given: argparse.Namespace) -> Answer:

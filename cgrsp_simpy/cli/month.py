@@ -7,6 +7,7 @@ from functools import partial
 
 from cgrsp_simpy.cli.options import (
     Answer,
+    add_options,
     add_policies,
     add_study,
     answer,
@@ -23,21 +24,11 @@ from cgrsp_simpy.studies.month import THESIS_MIX, month
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     mix = ",".join(f"{kind}={share:g}" for kind, share in THESIS_MIX.items())
-    parser.add_argument(
-        "--mix",
-        default=mix,
-        metavar="DAY=P,...",
-        help="day types and their probabilities (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--days", type=int, default=30, metavar="N", help="days of a month (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--slots",
-        type=int,
-        default=5,
-        metavar="N",
-        help="GPU slots, types in turn (default: %(default)s)",
+    add_options(
+        parser,
+        ("--mix DAY=P,...", str, "day types and their probabilities (default: %(default)s)", mix),
+        ("--days N", int, "days of a month (default: %(default)s)", 30),
+        ("--slots N", int, "GPU slots, types in turn (default: %(default)s)", 5),
     )
     add_policies(parser)
     add_study(parser, "--replications", 10)
@@ -45,24 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The months in the format asked for."""
-    policies = policies_of(given.policies)
-    check_work(
-        given,
-        max(jobs for _, jobs in DAYS.values()) * given.days * given.replications * len(policies),
-    )
-    return answer(
-        month(
-            _mix(given.mix),
-            policies,
-            given.days,
-            given.replications,
-            given.first_seed,
-            partial(day, slots=given.slots),
-            workers_of(given),
-            out=given.out,
-        ),
-        given,
-    )
+    policies, most = policies_of(given.policies), max(jobs for _, jobs in DAYS.values())
+    check_work(given, most * given.days * given.replications * len(policies))
+    numbers = (given.days, given.replications, given.first_seed)
+    of_day, workers = partial(day, slots=given.slots), workers_of(given)
+    return answer(month(_mix(given.mix), policies, *numbers, of_day, workers, out=given.out), given)
 
 
 def _mix(text: str) -> dict[str, float]:

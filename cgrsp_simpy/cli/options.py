@@ -13,37 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.logs import FORMATS
-from cgrsp_simpy.model.checks import InputError, check_whole
+from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
+from cgrsp_simpy.rental.terms import BILLED_FROM, Terms
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.studies.executors import MOST_WORKERS
 from cgrsp_simpy.studies.study import Tidy, failures_told
 
-__all__ = [
-    "READING",
-    "Answer",
-    "add_by",
-    "add_gallery",
-    "add_policies",
-    "add_reading",
-    "add_scenario",
-    "add_study",
-    "answer",
-    "by_answer",
-    "check_work",
-    "gallery_of",
-    "policies_of",
-    "reading_of",
-    "scenario_of",
-    "seeds_of",
-    "summary",
-    "workers_of",
-]
-
 log = logging.getLogger(__name__)
-MOST_JOBS = 100_000_000  # about an hour
 JOBS_PER_S = 30_000  # of one process, roughly: policies and modules differ
+BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
+MOST_S, MOST_BYTES = 3600, 8e9  # without --yes
 
 
 class Answer(NamedTuple):
@@ -58,88 +41,126 @@ def summary(docstring: str | None) -> str:
     return " ".join((docstring or "").split("\n\n")[0].split())
 
 
+def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> None:
+    """Add options.
+
+    rows: of each the name with its metavar, as in "--seed N", the type, the help, and the default
+    if there is one; a flag has the type bool and no metavar.
+    """
+    for usage, kind, told, *default in rows:
+        name, _, metavar = usage.partition(" ")
+        if kind is bool:
+            parser.add_argument(name, action="store_true", help=told)
+        else:
+            own = {"default": default[0]} if default else {}
+            parser.add_argument(name, type=kind, metavar=metavar, help=told, **own)
+
+
+def add_also(parser: argparse.ArgumentParser, names: Mapping[str, str], told: str = "") -> None:
+    """Add a module's own words for options that are there. names: own word -> option."""
+    again = argparse.SUPPRESS
+    for name, option in names.items():
+        own = told or f"as {flag(option)}"
+        parser.add_argument(name, dest=option, type=int, default=again, metavar="N", help=own)
+
+
+def add_format(parser: argparse.ArgumentParser, told: str = "default: %(default)s") -> None:
+    """Add the option that says in which form the answer is given."""
+    parser.add_argument("--format", choices=("table", "csv", "json"), default="table", help=told)
+
+
 def add_policies(parser: argparse.ArgumentParser) -> None:
     """Add the option that names policies."""
-    parser.add_argument(
-        "--policies",
-        default="fifo,spt,edf,rh,cadr",
-        metavar="P,P,...",
-        help=(
-            "names with parameters (rh, rh:reserve=2,gate=0.9) or functions"
-            " (my_rules.py:youngest_first); default: %(default)s"
-        ),
+    told = (
+        "names with parameters (rh, rh:reserve=2,gate=0.9) or functions"
+        " (my_rules.py:youngest_first); default: %(default)s"
     )
+    add_options(parser, ("--policies P,P,...", str, told, "fifo,spt,edf,rh,cadr"))
+
+
+FIRST_SEED = ("--first-seed N", int, "the first seed (default: %(default)s)", 0)
+WORKERS = ("--workers N", int, "processes (default: this one)")
 
 
 def add_study(parser: argparse.ArgumentParser, what: str = "--seeds", number: int = 30) -> None:
     """Add the options of a study: how many replications, where, and how it answers."""
-    parser.add_argument(
-        what,
-        type=int,
-        default=number,
-        metavar="N",
-        help="number of replications (default: %(default)s)",
+    resumed = "keep results in DIR as they come; the same command resumes there"
+    add_options(
+        parser,
+        (f"{what} N", int, "number of replications (default: %(default)s)", number),
+        FIRST_SEED,
+        WORKERS,
+        ("--out DIR", str, resumed),
     )
-    parser.add_argument(
-        "--first-seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="the first seed (default: %(default)s)",
-    )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        help="keep results in DIR as they come; the same command resumes there",
-    )
-    parser.add_argument(
-        "--format", choices=("table", "csv", "json"), default="table", help="default: %(default)s"
-    )
-    parser.add_argument(
-        "--yes",
-        action="store_true",
-        help=f"start even if more than {MOST_JOBS:,} jobs are to be simulated",
-    )
+    add_format(parser)
+    add_yes(parser)
 
 
-def check_work(given: argparse.Namespace, jobs: int) -> None:
-    """Raise InputError for work of many hours that has not been asked for twice.
+def add_yes(parser: argparse._ActionsContainer) -> None:
+    """Add the option that lifts the limit of `check_work`."""
+    long = f"start even if it takes more than an hour or {MOST_BYTES / 1e9:g} GB"
+    add_options(parser, ("--yes", bool, long))
 
-    jobs: that are to be simulated.
+
+def check_work(
+    given: argparse.Namespace,
+    jobs: int,
+    kept: int = 0,
+    per_s: float = JOBS_PER_S,
+    done: str = "simulated",
+) -> None:
+    """Tell of work of more than a minute before it starts, and raise InputError for much more
+    that has not been asked for twice.
+
+    jobs: that are to be simulated, of which `kept` are held in memory at a time. per_s: so many of
+    them a second, roughly. done: what is done to them.
     """
-    if jobs > MOST_JOBS and not given.yes:
-        hours = jobs / JOBS_PER_S / (workers_of(given) or 1) / 3600
-        raise InputError(
-            f"{jobs:,} jobs are to be simulated, {hours:,.1f} hours or so; --yes starts"
-            " it all the same"
-        )
+    seconds = jobs / per_s / (workers_of(given) or 1 if hasattr(given, "workers") else 1)
+    held = BYTES_A_JOB * kept
+    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+    memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
+    told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
+    if (jobs / per_s > MOST_S or held > MOST_BYTES) and not given.yes:
+        raise InputError(f"{told}; --yes starts it all the same")
+    if seconds > 60:
+        log.info("%s", told)
 
 
 def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
     """Add the options of an action that draws a set of figures."""
-    parser.add_argument("--only", metavar="ID,ID", help="some of the figures (default: all)")
-    parser.add_argument("--out", default=folder, metavar="DIR", help="default: %(default)s")
-    parser.add_argument(
-        "--style", choices=("print", "lecture"), default="print", help="default: %(default)s"
+    add_options(
+        parser,
+        ("--only ID,ID", str, "some of the figures (default: all)"),
+        ("--out DIR", str, "default: %(default)s", folder),
     )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    add_style(parser)
+
+
+def add_style(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every action that draws: the style, and the number of processes."""
+    styles = ("print", "lecture")
+    parser.add_argument("--style", choices=styles, default="print", help="default: %(default)s")
+    add_options(parser, ("--workers N", int, "processes (default: one a core)"))
 
 
 def gallery_of(
     given: argparse.Namespace, every: Iterable[str]
 ) -> tuple[tuple[str, ...], int | None]:
     """The figures asked for, of all that there are, and the executor."""
+    ids = every if given.only is None else given.only.split(",")
+    return tuple(ids), executor_of(given)
+
+
+def executor_of(given: argparse.Namespace) -> int | None:
+    """The number of processes, one a core unless told; None for this one alone."""
     workers = workers_of(given) or os.cpu_count() or 1
-    return tuple(
-        every if given.only is None else given.only.split(",")
-    ), workers if workers > 1 else None
+    return workers if workers > 1 else None
 
 
 def workers_of(given: argparse.Namespace) -> int | None:
     """The number of processes, if one was given."""
     if given.workers is not None:
-        check_whole("--workers", given.workers, least=1)
+        check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
     return given.workers  # type: ignore[no-any-return]
 
 
@@ -178,25 +199,18 @@ def answer(study: Tidy, given: argparse.Namespace) -> Answer:
 READING = ("trace_format", "window", "strict", "columns")
 
 
-def add_reading(parser: argparse._ActionsContainer) -> None:
-    """Add the options that tell how a log is read."""
-    parser.add_argument(
-        "--trace-format",
-        metavar="NAME",
-        help=f"{', '.join(FORMATS)} (default: by the file's name, else csv)",
-    )
-    parser.add_argument(
-        "--window",
-        metavar="FROM:TO",
-        help="part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22",
-    )
-    parser.add_argument(
-        "--columns",
-        metavar="A=B,A=B",
-        help="its columns by our names, e.g. submit=created,service=seconds",
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="refuse a log with bad rows or out of order"
+def add_reading(
+    parser: argparse._ActionsContainer, default: str = "by the file's name, else csv"
+) -> None:
+    """Add the options that tell how a log is read. default: its format unless told."""
+    window = "part of the log, up to but without TO, e.g. 2024-11-20:2024-11-22"
+    columns = "its columns by our names, e.g. submit=created,service=seconds"
+    add_options(
+        parser,
+        ("--trace-format NAME", str, f"{', '.join(FORMATS)} (default: {default})"),
+        ("--window FROM:TO", str, window),
+        ("--columns A=B,A=B", str, columns),
+        ("--strict", bool, "refuse a log with bad rows or out of order"),
     )
 
 
@@ -206,48 +220,35 @@ def reading_of(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def _columns(text: str | None) -> dict[str, str]:
+    return pairs_of("--columns", text, "submit=created,service=seconds")
+
+
+def pairs_of(option: str, text: str | None, such_as: str) -> dict[str, str]:
+    """What an option's text of the form A=B,A=B tells; nothing where it is not given."""
     parts = [part.partition("=") for part in text.split(",")] if text is not None else []
-    if not all(name and column for name, _, column in parts) or len(
-        {name for name, _, _ in parts}
-    ) < len(parts):
-        raise InputError(
-            f"--columns(={text!r}) must be names with columns of the file, such as"
-            " submit=created,service=seconds"
-        )
-    return {name.strip(): column.strip() for name, _, column in parts}
+    whole = all(name and other for name, _, other in parts)
+    if not whole or len({name for name, _, _ in parts}) < len(parts):
+        what = "names with columns of the file" if option == "--columns" else "pairs of names"
+        raise InputError(f"{option}(={text!r}) must be {what}, such as {such_as}")
+    return {name.strip(): other.strip() for name, _, other in parts}
 
 
 def add_by(parser: argparse.ArgumentParser) -> None:
     """Add the option that asks for figures by the values of a column of a log."""
-    parser.add_argument(
-        "--by", metavar="COLUMN", help="figures by the values of a column of the log, such as user"
-    )
+    told = "figures by the values of a column of the log, such as user"
+    add_options(parser, ("--by COLUMN", str, told))
 
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
     if given.format == "json":
-        return Answer(
-            json_text(
-                {
-                    "by": given.by,
-                    "rows": [{name: row[name] for name in list(row)[1:]} for row in rows],
-                }
-            )
-        )
+        own = [{name: row[name] for name in list(row)[1:]} for row in rows]
+        return Answer(json_text({"by": given.by, "rows": own}))
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
-    cells = [[_shown(value) for value in list(row.values())[2:]] for row in rows]
-    return Answer(
-        "\n".join(
-            aligned(
-                [
-                    [given.by, *list(rows[0])[2:]],
-                    *([row["value"], *own] for row, own in zip(rows, cells)),
-                ]
-            )
-        )
-    )
+    lines = [[given.by, *list(rows[0])[2:]]]
+    lines += [[row["value"], *map(_shown, list(row.values())[2:])] for row in rows]
+    return Answer("\n".join(aligned(lines)))
 
 
 def _shown(value: Any) -> str:
@@ -259,41 +260,86 @@ def add_scenario(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "scenario: a file, a day of the thesis, or a log of real jobs"
     )
-    group.add_argument("scenario", nargs="?", metavar="FILE.toml", help="a scenario file")
-    group.add_argument("--day", metavar="NAME", help=f"{', '.join(DAYS)} (default: hectic)")
-    group.add_argument("--trace", metavar="FILE", help="a log of jobs")
+    file = "a scenario file, as Scenario.to_toml writes"
+    group.add_argument("scenario", nargs="?", metavar="FILE.toml", help=file)
+    add_options(
+        group,
+        ("--day NAME", str, f"{', '.join(DAYS)} (default: hectic)"),
+        ("--trace FILE", str, "a log of jobs"),
+    )
     add_reading(group)
-    group.add_argument(
-        "--slots", type=int, metavar="N", help="GPU slots, types in turn (default: 5)"
+    tight = (
+        "share of 1-hour deadlines (default: 0.2); other classes of deadlines, arrivals by"
+        " the hour, stock by type and hour, and weights stand in a scenario file"
     )
-    group.add_argument(
-        "--tight-fraction", type=float, metavar="F", help="share of 1-hour deadlines (default: 0.2)"
+    hours = f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)"
+    add_options(
+        group,
+        ("--slots N", int, "GPU slots, types in turn (default: 5)"),
+        ("--tight-fraction F", float, tight),
+        ("--jobs-per-day N", int, "number of jobs in place of the day's"),
+        ("--rate R", float, "arrivals per second in place of the day's"),
+        ("--free-types", bool, "let the policy choose the type of an idle slot"),
+        ("--clock NAME", str, hours),
     )
-    group.add_argument(
-        "--jobs-per-day", type=int, metavar="N", help="number of jobs in place of the day's"
+    add_options(
+        group,
+        ("--persistence S", float, "mean seconds for which stock persists (default: a draw a job)"),
+        ("--sight HOW", str, "what is seen of it: none, now or poll:SECONDS (default: none)"),
+        ("--gpus NAME", str, f"types that can be rented: {' or '.join(CATALOGUES)}"),
     )
-    group.add_argument(
-        "--rate", type=float, metavar="R", help="arrivals per second in place of the day's"
+    snapshots = (
+        "the stock and the prices of a market: laws (cgrsp market fit --out) or snapshots,"
+        " which are replayed; may be given again"
     )
-    group.add_argument(
-        "--free-types", action="store_true", help="let the policy choose the type of an idle slot"
-    )
-    group.add_argument(
-        "--clock",
-        metavar="NAME",
-        help=f"{' or '.join(CLOCKS)}: hours of scarce stock (default: calibrated)",
-    )
+    group.add_argument("--market", action="append", metavar="FILE", help=snapshots)
+    types = "the scenario's types by the market's, e.g. RTX 3090=H100_80GB SXM5"
+    group.add_argument("--market-types", metavar="A=B,A=B", help=types)
+    _add_terms(parser.add_argument_group("terms of renting, unless told those of the thesis"))
 
 
-# Option -> what it belongs to.
-_ONLY_DAY = {"jobs_per_day": "--jobs-per-day", "rate": "--rate"}
-_ONLY_TRACE = {name: f"--{name.replace('_', '-')}" for name in READING}
-_NOT_FILE = {
-    "slots": "--slots",
-    "tight_fraction": "--tight-fraction",
-    "free_types": "--free-types",
-    "clock": "--clock",
+def _add_terms(group: argparse._ActionsContainer) -> None:
+    """Add the options that tell what renting means."""
+    for name, (kind, metavar, told) in _TERMS.items():
+        add_options(group, (f"{flag(name)} {metavar}".strip(), kind, told))
+
+
+# Field of Terms -> kind, metavar and help of its option.
+_TERMS: dict[str, tuple[type, str, str]] = {
+    "retry_s": (float, "S", "Low stock is a refusal; the job asks again after so many seconds"),
+    "warm_s": (float, "S", "seconds for which an instance is kept after its job"),
+    "billed_from": (str, "WHAT", f"{' or '.join(BILLED_FROM)} (default: execution)"),
+    "minimum_s": (float, "S", "least seconds billed for an instance"),
+    "increment_s": (float, "S", "billed seconds are rounded up to whole increments"),
+    "preemption_per_h": (float, "R", "rate per hour at which an instance is taken back (spot)"),
+    "checkpoint_s": (float, "S", "seconds of execution between checkpoints (default: none)"),
+    "checkpoint_cost_s": (float, "S", "seconds that writing one takes"),
+    "restart_s": (float, "S", "seconds that a stopped job takes before it goes on"),
+    "suspension": (bool, "", "let policies suspend running jobs (edf-p and srpt do)"),
+    "budget_usd_per_day": (float, "USD", "when it is spent, nothing is dispatched till midnight"),
 }
+
+
+# Field of Terms -> those of which one gives it an effect.
+_NEEDS = {
+    "checkpoint_s": ("preemption_per_h",),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "suspension"),
+}
+
+_ONLY_DAY = ("jobs_per_day", "rate")
+_NOT_FILE = ("slots", "tight_fraction", "free_types", "clock", "gpus", *_TERMS)
+
+
+def flag(option: str) -> str:
+    """An option as it is given on the command line."""
+    return f"--{option.replace('_', '-')}"
+
+
+def those_given(given: argparse.Namespace, names: Mapping[str, str]) -> dict[str, Any]:
+    """The values of the options that are given. names: option -> the name of its value."""
+    values = {name: getattr(given, option) for option, name in names.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def scenario_of(given: argparse.Namespace) -> Scenario:
@@ -303,29 +349,66 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         raise InputError("give one of a scenario file, --day and --trace, not several")
     source = sources[0] if sources else "day"
     if source != "trace":
-        _refuse(given, _ONLY_TRACE, "--trace")
+        _refuse(given, READING, "--trace")
     if source != "day":
         _refuse(given, _ONLY_DAY, "--day")
     if source == "scenario":
         _refuse(given, _NOT_FILE, "--day or --trace; change the file instead")
         scenario = Scenario.from_toml(given.scenario)
     else:
-        own = {name: getattr(given, name) for name in _NOT_FILE if getattr(given, name) is not None}
+        fields = {name: name for name in _NOT_FILE if name not in _TERMS}
+        own = those_given(given, fields)
+        if (terms := terms_of(given)) is not None:
+            own["terms"] = terms
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
             scenario = day(
                 given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
             )
+    scenario = _on_market(given, scenario)
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
 
 
-def _refuse(given: argparse.Namespace, options: dict[str, str], owner: str) -> None:
-    for name, option in options.items():
-        if getattr(given, name) not in (None, False):
-            raise InputError(f"{option} goes with {owner}")
+def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+    """The scenario with the stock that the options name."""
+    own = {"persistence_s": given.persistence, "sight": given.sight}
+    own = {name: value for name, value in own.items() if value is not None}
+    types = pairs_of("--market-types", given.market_types, "RTX 3090=H100_80GB SXM5")
+    if given.market is None:
+        require(not types, "--market-types", given.market_types, "left out without --market")
+        return scenario.varied(**own) if own else scenario
+    # SciPy's solvers, for these options alone
+    from cgrsp_simpy.rental.measured import measured, on_market
+
+    told = "left out beside --market, which tells its own"
+    require(given.persistence is None, "--persistence", given.persistence, told)
+    found = on_market(scenario, measured(*given.market), types or None, given.sight or "none")
+    span_s = scenario.jobs / scenario.workload.rate_per_s
+    for each in found.market.series:
+        if each.length_s < span_s:
+            told = "%s: the series of %.1f h is shorter than the run, and begins anew"
+            log.info(told, each.gpu, each.length_s / 3600)
+    return found
+
+
+def terms_of(given: argparse.Namespace) -> Terms | None:
+    """The terms of renting that the options name; None if they name none."""
+    own = those_given(given, {name: name for name in _TERMS})
+    own = {name: value for name, value in own.items() if value is not False}
+    varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
+    for name, owners in _NEEDS.items():
+        if name in own and not any(own.get(each) or each in varied for each in owners):
+            raise InputError(f"{flag(name)} goes with {' or '.join(map(flag, owners))}")
+    return Terms(**own) if own else None
+
+
+def _refuse(given: argparse.Namespace, options: Iterable[str], owner: str) -> None:
+    for option in options:
+        if getattr(given, option) not in (None, False):
+            raise InputError(f"{flag(option)} goes with {owner}")
 
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
@@ -338,3 +421,24 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
         f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
         f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
     )
+
+
+def refuse_idle(
+    given: argparse.Namespace,
+    owned: Mapping[str, Sequence[str]],
+    there: Sequence[str],
+    beside: str,
+    dashes: str = "",
+) -> None:
+    """Raise InputError for an option none of whose owners is there."""
+    for option, owners in owned.items():
+        if _is_given(given, option) and not set(there) & set(owners):
+            goes_with = " or ".join(f"{dashes}{name}" for name in owners)
+            raise InputError(
+                f"{flag(option)} has no effect beside {beside}; it goes with {goes_with}"
+            )
+
+
+def _is_given(given: argparse.Namespace, option: str) -> bool:
+    value = getattr(given, option, None)
+    return value is not None and value is not False  # 0 is a value

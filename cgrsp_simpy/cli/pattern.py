@@ -5,20 +5,23 @@ draw the figures.
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli.options import (
     Answer,
     add_by,
+    add_format,
     add_gallery,
+    add_options,
     add_study,
+    add_yes,
     answer,
     by_answer,
     check_work,
+    flag,
     gallery_of,
     policies_of,
     seeds_of,
@@ -27,25 +30,11 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import csv_text, json_text
-from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.studies.replicate import check_policies, label, simulate
-from cgrsp_simpy.studies.sweep import sweep
-
-__all__ = [
-    "Module",
-    "add_actions",
-    "add_compare",
-    "add_run",
-    "add_sweep",
-    "carry_out",
-    "check_free",
-    "compared",
-    "grid_of",
-    "policies_given",
-    "run",
-    "swept",
-]
+from cgrsp_simpy.studies.compare import Comparison, by_column, compare
+from cgrsp_simpy.studies.replicate import check_policies, label
+from cgrsp_simpy.studies.sweep import scenarios_of, sweep
 
 
 class Module(NamedTuple):
@@ -54,7 +43,8 @@ class Module(NamedTuple):
     model: the class of its scenarios. add_scenario, scenario_of: the options that name one, and
     what they name. seeds: number of replications unless told. figures: the module that draws them.
     more: text and values, for JSON, that stand below the figures of a run. beside: text below
-    a comparison's table. drawn: what a run is given of the draws of its seed.
+    a comparison's table. drawn: what a run is given of the draws of its seed. options: parameter
+    of the scenario -> the option that gives it, where that is called otherwise.
     """
 
     model: type[Model[Any]]
@@ -65,20 +55,17 @@ class Module(NamedTuple):
     more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
     beside: Callable[[Comparison], str] = lambda _: ""
     drawn: Callable[[Any, argparse.Namespace], Any] = lambda *_: None
+    options: Mapping[str, str] = MappingProxyType({})
 
 
 def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     """Add the options of a run."""
     module.add_scenario(parser)
     _add_policies(parser, module, "--policy", module.model.compared[0])
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    parser.add_argument(
-        "--format",
-        choices=("table", "csv", "json"),
-        default="table",
-        help="figures; csv: a row a job",
-    )
+    add_options(parser, ("--seed N", int, "default: %(default)s", 0))
+    add_format(parser, "figures; csv: a row a job")
     add_by(parser)
+    add_yes(parser)
     add_watching(parser)
 
 
@@ -88,14 +75,11 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     _add_policies(parser, module, "--policies", None)
     add_study(parser, number=module.seeds)
     add_by(parser)
-    parser.add_argument(
-        "--precision",
-        metavar="R",
-        help=(
-            "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
-            f" {module.model.precise}, or {module.model.precise}=0.1,..."
-        ),
+    told = (
+        "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
+        f" {module.model.precise}, or {module.model.precise}=0.1,..."
     )
+    add_options(parser, ("--precision R", str, told))
 
 
 def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
@@ -160,6 +144,7 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     check_watching(given)
     scenario = module.scenario_of(given)
     policy = scenario.make_policy(given.policy)
+    check_work(given, scenario.work, kept=scenario.jobs)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
@@ -168,7 +153,7 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     draw(given, found)
     text, values = module.more(found, given)
     if given.by is not None:
-        return by_answer(by_column(found, given.by), given)
+        return by_answer(found.by(given.by), given)
     if given.format == "csv":
         return Answer(csv_text(found.rows()).rstrip("\n"))
     figures = found.summary()
@@ -177,21 +162,8 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
         return Answer(json_text({**named, "summary": figures, **values}))
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     width = max(16, *map(len, figures))
-    lines = [f"{name:{width}} {told(value):>10}" for name, value in figures.items()]
+    lines = [f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()]
     return Answer("\n".join([title, *lines, *([text] if text else [])]))
-
-
-def by_column(run: Any, column: str) -> list[dict[str, Any]]:
-    """The figures of a run by the values of a log's column."""
-    require(hasattr(run, "by"), "--by", column, "left out: these jobs have no columns of a log")
-    return run.by(column)  # type: ignore[no-any-return]
-
-
-def told(value: Any) -> str:
-    """A figure as text: what is not known is a dash."""
-    if value is None or value != value:
-        return "-"
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
 
 
 def compared(
@@ -200,11 +172,8 @@ def compared(
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
 ) -> Answer:
     """Compare policies. more: what is added to the study."""
-    workers, precision, scenario = (
-        workers_of(given),
-        _precision(given.precision, module),
-        module.scenario_of(given),
-    )
+    workers, precision = workers_of(given), _precision(given.precision, module)
+    scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     check_work(given, scenario.work * len(policies) * len(seeds))
@@ -212,7 +181,8 @@ def compared(
         for name in ("out", "precision", "workers"):
             value = getattr(given, name)
             require(value is None, f"--{name}", value, "left out beside --by")
-        return by_answer(_compared_by(scenario, policies, seeds, given.by), given)
+        named = check_policies(policies, scenario)
+        return by_answer(by_column(scenario, named, seeds, given.by), given)
     study = compare(scenario, policies, seeds, workers, out=given.out, precision=precision)
     study = more(study, workers)
     found = answer(study, given)
@@ -220,33 +190,10 @@ def compared(
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def _compared_by(
-    scenario: Model[Any], policies: Sequence[str], seeds: Sequence[int], column: str
-) -> list[dict[str, Any]]:
-    """A row a value of a log's column and policy: the means over the seeds of what became of the
-    jobs of that value.
-    """
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for policy in check_policies(policies, scenario):
-        for seed in seeds:
-            for row in by_column(simulate(scenario, policy, seed), column):
-                found.setdefault((row["value"], policy), []).append(row)
-    return [
-        {"by": column, "value": value, "policy": policy, **_means(rows)}
-        for (value, policy), rows in sorted(found.items())
-    ]
-
-
-def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    names = [name for name in rows[0] if name not in ("by", "value")]
-    return {name: mean([row[name] for row in rows]).mean for name in names}
-
-
 def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
     """The policies that the options name, or those of the scenario."""
-    return (
-        list(scenario.default_policies()) if given.policies is None else policies_of(given.policies)
-    )
+    own = given.policies
+    return list(scenario.default_policies()) if own is None else policies_of(own)
 
 
 def _precision(text: str | None, module: Module) -> dict[str, float] | None:
@@ -262,10 +209,8 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
         try:
             wanted[figure] = float(width)
         except ValueError:
-            allowed = (
-                "a number > 0, or figures and numbers, such as"
-                f" {module.model.tested[1 % len(module.model.tested)]}=0.1"
-            )
+            named = module.model.tested[1 % len(module.model.tested)]
+            allowed = f"a number > 0, or figures and numbers, such as {named}=0.1"
             raise InputError(f"--precision(={text!r}) must be {allowed}") from None
     return wanted
 
@@ -274,18 +219,19 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     """Sweep parameters."""
     grid, workers, scenario = grid_of(given.grid), workers_of(given), module.scenario_of(given)
     for name in grid:
-        check_free(given, name, name)
-    seeds = seeds_of(given) if scenario.is_random else range(1)
-    policies, points = policies_given(given, scenario), math.prod(map(len, grid.values()))
-    check_work(given, scenario.work * len(policies) * len(seeds) * points)
+        check_free(given, module.options.get(name, name), name)
+    policies = policies_given(given, scenario)
+    places = scenarios_of(grid, policies, scenario)
+    seeds = seeds_of(given) if any(place.is_random for place in places) else range(1)
+    check_work(given, sum(place.work for place in places) * len(policies) * len(seeds))
     return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
 
 
 def check_free(given: argparse.Namespace, option: str, name: str) -> None:
     """Raise InputError for an option without effect, since the grid has its parameter."""
     value = getattr(given, option, None)
-    told = f"--{option.replace('_', '-')}"
-    require(value == given.default_of(option), told, value, f"left out where the grid has {name}")
+    allowed = f"left out where the grid has {name}"
+    require(value == given.default_of(option), flag(option), value, allowed)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:
@@ -316,8 +262,5 @@ def _value(text: str) -> Any:
 def _figures(given: argparse.Namespace, module: Module) -> Answer:
     drawn = import_module(module.figures)  # with matplotlib, for this action alone
     ids, executor = gallery_of(given, drawn.FIGURES)
-    return Answer(
-        "\n".join(
-            map(str, drawn.draw_figures(given.out, ids, style=given.style, executor=executor))
-        )
-    )
+    paths = drawn.draw_figures(given.out, ids, style=given.style, executor=executor)
+    return Answer("\n".join(map(str, paths)))

@@ -6,7 +6,7 @@ import argparse
 import inspect
 
 from cgrsp_simpy.cli.options import Answer, summary
-from cgrsp_simpy.rental.policies import POLICIES, SECTIONS
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, SECTIONS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """One line a policy."""
     lines = []
-    for name, factory in POLICIES.items():
+    for name, factory in (POLICIES | PREEMPTIVE).items():
         defaults = inspect.signature(factory).parameters.values()
         # as one gives them: true, false
         parameters = " ".join(f"{item.name}={item.default}".lower() for item in defaults)

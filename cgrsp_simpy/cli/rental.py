@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 
-from tqdm import tqdm
-
 from cgrsp_simpy.cli.options import add_scenario, scenario_of
 from cgrsp_simpy.cli.pattern import Module
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
 
@@ -17,15 +16,14 @@ __all__ = ["RENTAL"]
 
 def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[tuple[Job, Draws]]:
     """The jobs as they come, with a bar where nothing is listed."""
-    return tqdm(
+    jobs: Iterable[tuple[Job, Draws]] = progress(
         scenario.workload.generate(given.seed, scenario.service),
         total=scenario.jobs,
         unit="job",
-        delay=1,
         # None: off when stderr is not a terminal
         disable=True if given.events or given.step else None,
-        leave=False,
     )
+    return jobs
 
 
 RENTAL = Module(Scenario, add_scenario, scenario_of, seeds=30, drawn=_drawn)

@@ -8,7 +8,15 @@ import argparse
 import math
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, answer, check_work, scenario_of, seeds_of, workers_of
+from cgrsp_simpy.cli.options import (
+    Answer,
+    answer,
+    check_work,
+    scenario_of,
+    seeds_of,
+    terms_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.workload import DAYS
@@ -18,6 +26,9 @@ OF_DAYS = {  # parameter of a day -> its option
     **{name: name for name in ("slots", "tight_fraction", "free_types", "clock")},
     "jobs": "jobs_per_day",
     "rate_per_s": "rate",
+    "persistence_s": "persistence",
+    "sight": "sight",
+    "gpus": "gpus",
 }
 
 
@@ -32,10 +43,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """
     files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
     require(len(files) <= 1, "scenario files", files, "one")
-    given.grid, given.scenario = (
-        [text for text in given.grid if text not in files],
-        files[0] if files else None,
-    )
+    given.grid = [text for text in given.grid if text not in files]
+    given.scenario = files[0] if files else None
     require(len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,...")
     grid = pattern.grid_of(given.grid)
     for name, option in OF_DAYS.items():
@@ -45,6 +54,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return pattern.swept(given, RENTAL)
     named = [option for option in ("scenario", "day", "trace") if getattr(given, option)]
     require(not named, "name=... in the grid", named, "given without a file, --day or --trace")
+    without = "left out where the grid has the name of a day"
+    require(given.market is None, "--market", given.market, without)
     policies, seeds = pattern.policies_given(given, scenario_of(given)), seeds_of(given)
     most = (
         max(jobs for _, jobs in DAYS.values()) if given.jobs_per_day is None else given.jobs_per_day
@@ -56,6 +67,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         for name, option in OF_DAYS.items()
         if getattr(given, option) not in (None, False)
     }
+    if (terms := terms_of(given)) is not None:
+        own["terms"] = terms
     return answer(
         sweep({**own, **grid}, policies, seeds, executor=workers_of(given), out=given.out),
         given,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 
-from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.cli.options import Answer, add_options, add_style, executor_of
 from cgrsp_simpy.model.checks import check_one_of, check_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis.experiments import COUNTED
@@ -16,6 +15,7 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 log = logging.getLogger(__name__)
 
 LONG = 300  # seeds with which the tables are all but free of our own noise
+MOST_SEEDS = 10_000  # hours
 LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
 
 
@@ -33,19 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     )
     for action, usual in ((tables, "as printed"), (table, "as printed"), (check, "100")):
-        action.add_argument(
-            "--seeds", type=int, metavar="N", help=f"replications of every table (default: {usual})"
-        )
-        action.add_argument(
-            "--long", action="store_true", help=f"{LONG} replications of every table"
-        )
-        action.add_argument(
-            "--workers", type=int, metavar="N", help="processes (default: one a core)"
-        )
-        action.add_argument(
-            "--out",
-            metavar="DIR",
-            help="keep results and report in DIR; the same command resumes there",
+        add_options(
+            action,
+            ("--seeds N", int, f"replications of every table (default: {usual})"),
+            ("--long", bool, f"{LONG} replications of every table"),
+            ("--workers N", int, "processes (default: one a core)"),
+            ("--out DIR", str, "keep results and report in DIR; the same command resumes there"),
         )
     figures = actions.add_parser(
         "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
@@ -57,41 +50,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a number of the thesis, or slots, thresholds, reservations, stock, queue, cells",
     )
     for action in (figures, figure):
-        action.add_argument(
-            "--out", default="figures", metavar="DIR", help="where to draw (default: %(default)s)"
-        )
+        add_options(action, ("--out DIR", str, "where to draw (default: %(default)s)", "figures"))
         action.add_argument(
             "--from",
             dest="runs",
             metavar="DIR",
             help="the runs of cgrsp thesis tables --out DIR (default: run them)",
         )
-        action.add_argument(
-            "--style", choices=("print", "lecture"), default="print", help="default: %(default)s"
-        )
-        action.add_argument(
-            "--workers", type=int, metavar="N", help="processes (default: one a core)"
-        )
+        add_style(action)
+    forms = ("markdown", "html", "csv")
     for action in (tables, table):
         action.add_argument(
-            "--format",
-            choices=("markdown", "html", "csv"),
-            default="markdown",
-            help="default: %(default)s",
+            "--format", choices=forms, default="markdown", help="default: %(default)s"
         )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The report in the format asked for, its check, or the names of the files that were drawn."""
-    if given.workers is not None:
-        check_whole("--workers", given.workers, least=1)
-    workers = given.workers or os.cpu_count() or 1
-    executor = workers if workers > 1 else None
+    executor = executor_of(given)
     if given.action in ("figures", "figure"):
         return _figures(given, executor)
     seeds = LONG if given.long and given.seeds is None else given.seeds
     if seeds is not None:
-        check_whole("--seeds", seeds, least=2)  # a verdict needs an interval, and that two seeds
+        check_whole(
+            "--seeds", seeds, least=2, most=MOST_SEEDS
+        )  # a verdict needs an interval, and that two seeds
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]

@@ -16,7 +16,16 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, add_reading, gallery_of, workers_of
+from cgrsp_simpy.cli.options import (
+    WORKERS,
+    Answer,
+    add_options,
+    add_reading,
+    add_yes,
+    check_work,
+    gallery_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
 from cgrsp_simpy.cli.waiting_options import (
     TRIALS,
@@ -68,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("compare", "sweep"):
         add_trials(actions.choices[name])
     figures = actions.choices["figures"]
-    figures.add_argument("--trace", metavar="FILE", help="a log for Figures 15 to 22")
+    add_options(figures, ("--trace FILE", str, "a log for Figures 15 to 22"))
     add_reading(figures)
     _add_own(actions)
 
@@ -79,13 +88,11 @@ def _add_own(actions: Any) -> None:
         "analyze",
         help="one policy by formula; without --servers at its cheapest number of machines",
     )
-    best = actions.add_parser(
-        "optimize",
-        help=(
-            "the best number of machines, or none (ajw: at least one): by formula, or on a log"
-            " by simulation"
-        ),
+    told = (
+        "the best number of machines, or none (ajw: at least one): by formula, or on a log"
+        " by simulation"
     )
+    best = actions.add_parser("optimize", help=told)
     run = actions.add_parser("simulate", help="one policy by simulation")
     for action in (one, run):
         action.add_argument("--policy", required=True, metavar="P", help=", ".join(POLICIES))
@@ -93,30 +100,22 @@ def _add_own(actions: Any) -> None:
     best.add_argument(
         "--policies", "--policy", default=names, metavar="P,P", help="default: %(default)s"
     )
-    best.add_argument(
-        "--by",
-        default="price",
-        metavar="WHAT",
-        help=f"{', '.join(OBJECTIVES)} (default: %(default)s)",
-    )
+    objectives = f"{', '.join(OBJECTIVES)} (default: %(default)s)"
+    add_options(best, ("--by WHAT", str, objectives, "price"))
     for action in (one, best):
         add_model(action)
-    one.add_argument("--servers", type=int, metavar="N", help="fixed machines")
+    add_options(one, ("--servers N", int, "fixed machines"))
     add_trace(best)
     add_case(run)
-    run.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the first trial (default: 0)"
+    add_options(
+        run,
+        ("--seed N", int, "of the first trial (default: 0)", 0),
+        ("--trials N", int, f"replications (default: {TRIALS}; of a log 1)"),
+        ("--recursion", bool, "without events: the same figures, sooner"),
+        WORKERS,
+        ("--keep FILE", str, "write a row a job into FILE (CSV)", "none"),
     )
-    run.add_argument(
-        "--trials", type=int, metavar="N", help=f"replications (default: {TRIALS}; of a log 1)"
-    )
-    run.add_argument(
-        "--recursion", action="store_true", help="without events: the same figures, sooner"
-    )
-    run.add_argument("--workers", type=int, metavar="N", help="processes (default: this one)")
-    run.add_argument(
-        "--keep", default="none", metavar="FILE", help="write a row a job into FILE (CSV)"
-    )
+    add_yes(run)
     for action in (one, best, run):
         add_duration(action)
 
@@ -150,7 +149,14 @@ def _case(given: argparse.Namespace) -> Case:
     return case
 
 
-MODULE = Module(Case, add_case, _case, seeds=TRIALS, figures="cgrsp_simpy.waiting.figures")
+MODULE = Module(
+    Case,
+    add_case,
+    _case,
+    seeds=TRIALS,
+    figures="cgrsp_simpy.waiting.figures",
+    options={"machines": "servers"},
+)
 
 
 def _steady(case: Case, policies: list[str]) -> list[str]:
@@ -228,12 +234,8 @@ def _optimize(given: argparse.Namespace) -> Answer:
     policies, own = policies_told(given.policies, given), formula_of(given)
     if given.trace is None:
         check_without_trace(given)
-        require(
-            given.order == "fcfs",
-            "--order",
-            given.order,
-            "fcfs without --trace: of another order there is no formula",
-        )
+        allowed = "fcfs without --trace: of another order there is no formula"
+        require(given.order == "fcfs", "--order", given.order, allowed)
         rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
     else:
         case = case_of(given, source_of(given), 1)
@@ -264,9 +266,8 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
     if given.format == "json":
         return Answer(json_text({"policies": shown}))
     if given.format == "csv":
-        return Answer(
-            csv_text([{"policy": name, **row} for name, row in shown.items()]).rstrip("\n")
-        )
+        own = [{"policy": name, **row} for name, row in shown.items()]
+        return Answer(csv_text(own).rstrip("\n"))
     names = list(next(iter(shown.values())))
     lines = [[name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()]
     return Answer("\n".join(aligned([["policy", *names], *lines])))
@@ -277,7 +278,9 @@ def _simulate(given: argparse.Namespace) -> Answer:
     case = replace(simulated(given), policy=policy)
     if case.unsteady:
         raise InputError(case.unsteady)
-    outcomes = _trials(given, case)
+    trials = _number_of_trials(given)
+    check_work(given, case.work * trials, kept=0 if given.keep == "none" else case.work * trials)
+    outcomes = _trials(given, case, trials)
     shown = _shown(given, of_trials(outcomes))
     if given.keep != "none":
         rows = [{"seed": each.seed, **row} for each in outcomes for row in each.rows()]
@@ -296,12 +299,15 @@ def _simulate(given: argparse.Namespace) -> Answer:
     return Answer("\n".join(f"{name:18} {_told(value)}" for name, value in shown.items()))
 
 
-def _trials(given: argparse.Namespace, case: Case) -> list[Outcome]:
+def _number_of_trials(given: argparse.Namespace) -> int:
+    if given.trials is None:
+        return TRIALS if given.trace is None else 1
+    check_whole("--trials", given.trials, least=1)
+    return int(given.trials)
+
+
+def _trials(given: argparse.Namespace, case: Case, trials: int) -> list[Outcome]:
     """The outcomes by seed, in SimPy unless --recursion is given."""
-    trials = TRIALS if given.trace is None else 1
-    if given.trials is not None:
-        check_whole("--trials", given.trials, least=1)
-        trials = given.trials
     keep, one = given.keep != "none", follow if given.recursion else simulate
     seeds = {seed: seed for seed in range(given.seed, given.seed + trials)}
     done = dict(as_they_come(partial(one, case, keep=keep), seeds, workers_of(given)))
@@ -312,13 +318,8 @@ def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Me
     servers = float(given.servers)
     every = {**found, "servers": Mean(servers, servers, servers, 1)}
     if given.duration is not None:
-        hour = found["cost_per_h"]
-        every["cost"] = Mean(
-            hour.mean * given.duration,
-            hour.low * given.duration,
-            hour.high * given.duration,
-            hour.n,
-        )
+        hour, hours = found["cost_per_h"], given.duration
+        every["cost"] = Mean(hour.mean * hours, hour.low * hours, hour.high * hours, hour.n)
     return {name: every[name] for name in SHOWN if name in every}
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.cli.options import READING, add_reading, policies_of, reading_of
+from cgrsp_simpy.cli.options import (
+    READING,
+    add_also,
+    add_format,
+    add_options,
+    add_reading,
+    check_work,
+    flag,
+    policies_of,
+    reading_of,
+)
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
@@ -34,108 +44,64 @@ MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options of the queueing model: load, limits of the policies, prices."""
-    for option, metavar, default, what in (
-        ("--rate", "R", RATE, "jobs per second"),
-        ("--service", "S", SERVICE, "mean running time, s"),
-        ("--wait", "B", BASELINE_WAIT_S, "longest wait, s; as policy:wait_s=B"),
-        ("--short", "T", BASELINE_SHORT_S, "jobs below T s do not wait; as policy:short_s=T"),
-    ):
-        help = f"{what} (default: {default:g})"
-        parser.add_argument(option, type=float, metavar=metavar, help=help)
-    for option, default, what in (
-        ("--fixed-price", PAPER_PRICES.fixed, "an hour (default: %(default)g)"),
-        ("--on-demand-price", PAPER_PRICES.on_demand, "an hour (default: %(default)g)"),
-        ("--over", 0.0, "share of jobs that overrate their wait (sww, compound)"),
-        ("--under", 0.0, "share of jobs that underrate it"),
-    ):
-        parser.add_argument(option, type=float, default=default, metavar="F", help=what)
+    short, price = "jobs below T s do not wait", "an hour (default: %(default)g)"
+    add_options(
+        parser,
+        ("--rate R", float, f"jobs per second (default: {RATE:g})"),
+        ("--service S", float, f"mean running time, s (default: {SERVICE:g})"),
+        ("--wait B", float, f"longest wait, s; as policy:wait_s=B (default: {BASELINE_WAIT_S:g})"),
+        ("--short T", float, f"{short}; as policy:short_s=T (default: {BASELINE_SHORT_S:g})"),
+        ("--fixed-price F", float, price, PAPER_PRICES.fixed),
+        ("--on-demand-price F", float, price, PAPER_PRICES.on_demand),
+        ("--over F", float, "share of jobs that overrate their wait (sww, compound)", 0.0),
+        ("--under F", float, "share of jobs that underrate it", 0.0),
+    )
 
 
 def add_duration(parser: argparse.ArgumentParser) -> None:
     """Add the options of the module's own verbs: over how many hours, and in which form."""
-    parser.add_argument(
-        "--duration",
-        type=float,
-        metavar="H",
-        help="hours; adds the cost over them, in the prices' money",
-    )
-    forms = ("table", "csv", "json")
-    parser.add_argument("--format", choices=forms, default="table", help="default: %(default)s")
+    told = "hours; adds the cost over them, in the prices' money"
+    add_options(parser, ("--duration H", float, told))
+    add_format(parser)
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
     """Add the options that put a log, and its machines, in the place of generated jobs."""
     group = parser.add_argument_group("a log of batch jobs in place of --rate and --service")
-    group.add_argument("--trace", metavar="FILE", help="a log of jobs, plain or gzipped")
+    add_options(group, ("--trace FILE", str, "a log of jobs, plain or gzipped"))
     add_reading(group)
-    group.add_argument(
-        "--machine-cores",
-        type=int,
-        metavar="N",
-        help=f"of a fixed machine (default: {MACHINE_CORES})",
-    )
-    group.add_argument(
-        "--machine-memory",
-        type=float,
-        metavar="GB",
-        help="of a fixed machine (default: 4 GB a core)",
-    )
-    group.add_argument(
-        "--prices",
-        metavar="FILE",
-        help="sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)",
-    )
-    group.add_argument(
-        "--whole",
-        action="store_true",
-        help="each job takes a machine as a whole, whatever it needs",
-    )
-    group.add_argument(
-        "--order",
-        default="fcfs",
-        metavar="NAME",
-        help="fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)",
+    sizes = "sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
+    orders = "fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)"
+    add_options(
+        group,
+        ("--machine-cores N", int, f"of a fixed machine (default: {MACHINE_CORES})"),
+        ("--machine-memory GB", float, "of a fixed machine (default: 4 GB a core)"),
+        ("--prices FILE", str, sizes),
+        ("--whole", bool, "each job takes a machine as a whole, whatever it needs"),
+        ("--order NAME", str, orders, "fcfs"),
     )
 
 
 def add_case(parser: argparse.ArgumentParser) -> None:
     """Add the options that name a case to be simulated."""
     add_model(parser)
-    parser.add_argument("--servers", type=int, metavar="N", help="fixed machines")
+    add_options(parser, ("--servers N", int, "fixed machines"))
     add_trace(parser)
-    group = parser.add_argument_group("simulation")
-    group.add_argument(
-        "--jobs", type=int, metavar="N", help=f"generated jobs (default: {JOBS}; of `run` {FEW})"
-    )
-    group.add_argument(
-        "--run-over",
-        type=float,
-        default=0.0,
-        metavar="F",
-        help="share of short jobs taken for long",
-    )
-    group.add_argument(
-        "--run-under",
-        type=float,
-        default=0.0,
-        metavar="F",
-        help="share of long jobs taken for short",
-    )
-    group.add_argument(
-        "--work-conserving",
-        action="store_true",
-        help="who need not wait takes an idle fixed machine all the same",
+    conserving = "who need not wait takes an idle fixed machine all the same"
+    add_options(
+        parser.add_argument_group("simulation"),
+        ("--jobs N", int, f"generated jobs (default: {JOBS}; of `run` {FEW})"),
+        ("--run-over F", float, "share of short jobs taken for long", 0.0),
+        ("--run-under F", float, "share of long jobs taken for short", 0.0),
+        ("--work-conserving", bool, conserving),
     )
 
 
 def add_trials(parser: argparse.ArgumentParser) -> None:
     """Add the module's own words for a study's options."""
-    again, seeds = argparse.SUPPRESS, "the same as --seeds and --first-seed"
-    parser.add_argument("--trials", dest="seeds", type=int, default=again, metavar="N", help=seeds)
-    parser.add_argument(
-        "--seed", dest="first_seed", type=int, default=again, metavar="N", help=seeds
-    )
-    parser.add_argument("--recursion", action="store_true", help="refuse a case that needs events")
+    told = "the same as --seeds and --first-seed"
+    add_also(parser, {"--trials": "seeds", "--seed": "first_seed"}, told)
+    add_options(parser, ("--recursion", bool, "refuse a case that needs events"))
 
 
 def policies_told(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
@@ -209,12 +175,7 @@ def check_without_trace(given: argparse.Namespace) -> None:
     """The options that are for a log alone are left out."""
     for option in (*READING, "prices", "whole", "machine_cores", "machine_memory"):
         value = getattr(given, option)
-        require(
-            value is None or value is False,
-            f"--{option.replace('_', '-')}",
-            value,
-            "given with --trace",
-        )
+        require(value is None or value is False, flag(option), value, "given with --trace")
 
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
@@ -249,6 +210,7 @@ def simulated(given: argparse.Namespace) -> Case:
         raise InputError("--servers, the number of fixed machines, is missing")
     source = source_of(given)
     if given.action == "run" and given.trace is None:
+        check_work(given, source.jobs, kept=source.jobs)
         source = listed(source, given.seed)
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
     case = case_of(given, source, given_servers)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.stepping import Paused, steps
 from cgrsp_simpy.model.checks import require
@@ -30,23 +31,16 @@ Outcome = TypeVar("Outcome")
 def add_watching(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     listing = parser.add_mutually_exclusive_group()
-    listing.add_argument(
-        "--events", action="store_true", help="list every event before the figures"
+    stepped = "the same with queue, places and future event list, waiting for Enter after each"
+    add_options(
+        listing,
+        ("--events", bool, "list every event before the figures"),
+        ("--step", bool, stepped),
     )
-    listing.add_argument(
-        "--step",
-        action="store_true",
-        help="the same with queue, places and future event list, waiting for Enter after each",
-    )
-    parser.add_argument(
-        "--gantt",
-        metavar="FILE",
-        help=f"draw who ran where and when into FILE ({', '.join(PICTURES)})",
-    )
-    parser.add_argument(
-        "--animate",
-        metavar="FILE",
-        help=f"set queue and places in motion in FILE ({', '.join(FILMS)})",
+    add_options(
+        parser,
+        ("--gantt FILE", str, f"draw who ran where and when into FILE ({', '.join(PICTURES)})"),
+        ("--animate FILE", str, f"set queue and places in motion in FILE ({', '.join(FILMS)})"),
     )
 
 
@@ -55,12 +49,8 @@ def check_watching(given: argparse.Namespace) -> None:
     for option, suffixes in (("gantt", tuple(PICTURES)), ("animate", FILMS)):
         file = getattr(given, option)
         if file is not None:
-            require(
-                _suffix(file) in suffixes,
-                f"--{option}",
-                file,
-                f"a file that ends in {', '.join(suffixes)}",
-            )
+            allowed = f"a file that ends in {', '.join(suffixes)}"
+            require(_suffix(file) in suffixes, f"--{option}", file, allowed)
 
 
 def watch(

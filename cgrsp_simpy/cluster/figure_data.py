@@ -19,33 +19,10 @@ from cgrsp_simpy.cluster.schedulers import SCHEDULERS
 from cgrsp_simpy.cluster.simulation import Outcome
 from cgrsp_simpy.cluster.study import Offered, Setting
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
-
-__all__ = [
-    "AGED",
-    "COURSE",
-    "FORMS",
-    "GANTT",
-    "GANTT_H",
-    "LOAD",
-    "METRICS",
-    "UNITS",
-    "WAITS",
-    "WIDTHS",
-    "Row",
-    "Rows",
-    "Runs",
-    "aging",
-    "claims",
-    "course",
-    "gantt",
-    "half",
-    "metrics",
-    "table_two",
-    "waits",
-]
 
 Row = dict[str, Any]
 LOAD = 0.9  # of the figures that show one load
@@ -83,7 +60,9 @@ UNITS = {
 class Runs:
     """Runs that figures share, each made once. seeds: how many, from 0. jobs: of each run."""
 
-    def __init__(self, seeds: int, jobs: int, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self, seeds: int = 10, jobs: int = 1000, executor: Executor | int | None = None
+    ) -> None:
         check_whole("seeds", seeds, least=1)
         check_whole("jobs", jobs, least=2)
         self.seeds, self.jobs, self.executor = seeds, jobs, executor
@@ -116,11 +95,6 @@ class Runs:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 def _outcome(scheduler: str, jobs: int, seed: int) -> Outcome:

@@ -4,66 +4,20 @@ as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-
 from cgrsp_simpy.cluster import figure_data as data
 from cgrsp_simpy.cluster import findings, panels
-from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs, half
+from cgrsp_simpy.cluster.figure_data import LOAD, METRICS, UNITS, Row, Runs
 from cgrsp_simpy.cluster.table import implied
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.model.table import half
+from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
+from cgrsp_simpy.plots.parts import decimals
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    seeds: int = 10,
-    jobs: int = 1000,
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Made where it is not there.
-    ids : sequence of str
-        Names of FIGURES.
-    style : str
-        "print" or "lecture".
-    executor : Executor or int, optional
-        As of `cg.compare`.
-    seeds : int
-        How many, from 0.
-    jobs : int
-        Of each run.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        For an unknown figure or style, a number that is not allowed, or a file that cannot be
-        written.
-    """
-    ids = tuple(FIGURES) if ids is None else ids
-    runs, intro = Runs(seeds, jobs, executor), _intro(seeds, jobs)
-    return write_gallery(
-        folder, pictures(seeds, jobs), ids, runs, style, intro, "cgrsp cluster figures"
-    )
-
-
-def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
-    """How each figure is drawn, of so many seeds and jobs a run."""
+def pictures(runs: Runs) -> dict[str, Picture]:
+    """How each figure is drawn."""
+    seeds, jobs = runs.seeds, runs.jobs
     every = f"{jobs} jobs on 8 nodes of 8 GPUs, {seeds} seeds"
     one = f"offered load {LOAD:g}, {jobs} jobs on 8 nodes of 8 GPUs, one seed"
     return {
@@ -95,11 +49,9 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.course,
             panels.course,
             findings.course,
-            (
-                f"{one}, means over 4 h.\n"
-                "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
-                " job cannot use"
-            ),
+            f"{one}, means over 4 h.\n"
+            "Grey line: last arrival. Fragmentation: free GPUs that the widest waiting"
+            " job cannot use",
             (6.3, 4.4),
         ),
         "gantt": Picture(
@@ -108,11 +60,9 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
             data.gantt,
             panels.gantt,
             findings.gantt,
-            (
-                f"{one}.\n"
-                "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
-                " the job has:"
-            ),
+            f"{one}.\n"
+            "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
+            " the job has:",
             (6.3, 5.0),
         ),
         "aging": Picture(
@@ -152,13 +102,13 @@ def pictures(seeds: int, jobs: int) -> dict[str, Picture]:
     }
 
 
-def _intro(seeds: int, jobs: int) -> list[str]:
+def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of GPU clusters, drawn from this package's runs",
         "After “Reducing Fragmentation and Starvation in GPU Clusters through Dynamic"
-        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {jobs} jobs a run,"
-        f" {seeds} seeds. The paper prints neither how its jobs arrive nor the law of durations"
-        " within its classes; both are ours, and what is published belongs to other jobs."
+        f" Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8 GPUs, {runs.jobs} jobs a"
+        f" run, {runs.seeds} seeds. The paper prints neither how its jobs arrive nor the law of"
+        " durations within its classes; both are ours, and what is published belongs to other jobs."
         " Nor does it say over what time throughput and utilisation are measured; here it is from"
         " the first submission to the last, while jobs arrive. What stands after ± is half of"
         " a 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's static schedulers,"
@@ -171,13 +121,8 @@ def _intro(seeds: int, jobs: int) -> list[str]:
 def _metrics(rows: list[Row]) -> str:
     """Every scheduler's figures in Markdown."""
     head = (
-        "scheduler",
-        "jobs/h",
-        "utilisation, %",
-        "starved",
-        "mean wait, s",
-        "variance of waits, min²",
-        "fragmentation, %",
+        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of waits, min²"
+        " | fragmentation, %"
     )
     lines = [
         [row["scheduler"], *(f"{_told(row[name])} ± {_told(row[half(name)])}" for name in METRICS)]
@@ -188,11 +133,7 @@ def _metrics(rows: list[Row]) -> str:
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown, and what follows from what is printed."""
-    head = [
-        "scheduler",
-        "load",
-        *(cell for label, *_ in UNITS.values() for cell in (label, "published")),
-    ]
+    head = " | ".join(["scheduler | load", *(f"{each[0]} | published" for each in UNITS.values())])
     lines = []
     for row in rows:
         if row["closest"] or (row["published_utilisation_pct"] is None and row["load"] == LOAD):
@@ -206,20 +147,14 @@ def _table_two(rows: list[Row]) -> str:
         "Of each scheduler the load at which its utilisation is closest to the published one;"
         f" where none is published, {LOAD:g}. The published variance has no unit."
     )
-    return "\n\n".join(
-        [markdown(head, 1, lines), told, "\n".join(f"- {line}" for line in implied())]
-    )
+    points = "\n".join(f"- {line}" for line in implied())
+    return "\n\n".join([markdown(head, 1, lines), told, points])
 
 
 def _told(value: float) -> str:
-    return (
-        f"{value:,.0f}"
-        if abs(value) >= 100
-        else f"{value:.1f}"
-        if abs(value) >= 10
-        else f"{value:.2f}"
-    )
+    return f"{value:,.{decimals(value)}f}"
 
 
-FIGURES = pictures(10, 1000)
+draw_figures = Gallery("cluster", Runs, pictures, _intro).draw
+FIGURES = pictures(Runs())
 """The figures by id."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgrsp_simpy.cluster.figure_data import COURSE, GANTT, GANTT_H, HPS, WIDTHS, Row, half
+from cgrsp_simpy.cluster.figure_data import COURSE, GANTT, GANTT_H, HPS, WIDTHS, Row
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, verdict
+from cgrsp_simpy.model.table import half
 
 __all__ = ["aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
 

@@ -212,16 +212,9 @@ def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
     Raises InputError for a column that the log does not have.
     """
     gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
-    return [
-        {
-            "by": tag,
-            "value": value,
-            "jobs": int(chosen.sum()),
-            "gpu_hours": float(gpu_h[chosen].sum()),
-            **_waits(outcome, chosen),
-        }
-        for value, chosen in outcome.jobs.tags.groups(tag).items()
-    ]
+    return outcome.jobs.tags.report(
+        tag, lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
+    )
 
 
 def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -348,11 +341,14 @@ def course(outcome: Outcome) -> dict[str, Floats]:
 def _changes(
     places: Sequence[Place], started: Ints, finished: Ints, times: int
 ) -> list[list[tuple[Place, int]]]:
-    """Places that are taken (-1) and given back (1), at each time; those given back first."""
+    """Places that are taken (-1) and given back (1), at each time; those given back first. A job
+    so short that the clock does not tell its end from its start holds nothing.
+    """
     change: list[list[tuple[Place, int]]] = [[] for _ in range(times)]
-    for place, finish in zip(places, finished.tolist()):
+    held = [each for each in zip(places, started.tolist(), finished.tolist()) if each[1] < each[2]]
+    for place, _, finish in held:
         change[finish].append((place, 1))
-    for place, start in zip(places, started.tolist()):
+    for place, start, _ in held:
         change[start].append((place, -1))
     return change
 

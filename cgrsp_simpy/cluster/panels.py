@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import nan
 from typing import Any, cast
 
@@ -27,26 +28,14 @@ from cgrsp_simpy.cluster.figure_data import (
     WAITS,
     WIDTHS,
     Row,
-    half,
 )
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import dots, hollow, told
+from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, hollow, legend_outside, told
 from cgrsp_simpy.plots.style import LOOKS
-
-__all__ = [
-    "HOLDS",
-    "WIDTH_COLOURS",
-    "aging",
-    "claims",
-    "course",
-    "gantt",
-    "metrics",
-    "table_two",
-    "waits",
-]
 
 WIDTH_COLOURS = [
     to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(WIDTHS)))
@@ -59,26 +48,9 @@ HOLDS = {
 LOAD_TICKS = (0.4, 0.8, 1.2)
 AGING_LINES: dict[str, Any] = dict(zip(FORMS, ("-", (0, (4, 1.5)))))
 AGED_COLOURS = dict(zip(AGED, ("#009E73", "#C04A00", "#0B4F9C")))
-FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 
-def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, columns: int = 4) -> None:
-    """A legend above all panels, with a note as its title."""
-    place: dict[str, Any] = {
-        "loc": "outside upper left",
-        "ncols": columns,
-        "frameon": False,
-        "handlelength": 2.6,
-        "columnspacing": 1.4,
-    }
-    canvas.legend(
-        handles=list(handles),
-        title=note,
-        alignment="left",
-        fontsize="small",
-        title_fontsize="small",
-        **place,
-    )
+_legend = partial(legend_outside, handlelength=2.6)
 
 
 def _own(rows: Sequence[Row], name: str) -> list[Row]:
@@ -111,13 +83,7 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
     for place, (name, value, spread) in enumerate(zip(names, values, np.nan_to_num(halves))):
         ax.plot([value], [place], "o", color=LOOKS[name].colour)
         marks.intervals(ax, [value], [place], x_half=[spread], colour=LOOKS[name].colour)
-        aside: dict[str, Any] = {
-            "xytext": (7, 0),
-            "textcoords": "offset points",
-            "va": "center",
-            "fontsize": "small",
-        }
-        ax.annotate(told(value), (value + spread, place), **aside)
+        beside_point(ax, told(value), (value + spread, place), (7, 0), va="center")
     if len(known := values[values > 0]):
         ax.set(xscale="log", xlim=(known.min() / 5, known.max() * 8))
         ax.xaxis.set_major_formatter("{x:g}")
@@ -133,44 +99,24 @@ def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax, name in zip(axes.flat, WAITS):
         for row in _own(rows, name):
             _box(ax, list(WIDTHS).index(row["gpus"]), row, LOOKS[name].colour)
-        ax.axvline(
-            STARVED_S / 60,
-            color=HOLDS["no"][0],
-            linestyle="--",
-            linewidth=0.8 * rcParams["lines.linewidth"],
-            zorder=0,
-        )
+        thin = 0.8 * rcParams["lines.linewidth"]
+        ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=thin, zorder=0)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
         ax.grid(axis="x", color="0.9", zorder=0)
-    axes[0, 0].set(
-        yticks=range(len(WIDTHS)),
-        yticklabels=list(WIDTHS),
-        ylim=(len(WIDTHS) - 0.5, -0.5),
-        xlim=(-0.3, 4e4),
-    )
+    axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
+    axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
     canvas.supylabel("GPUs of the job", fontsize="medium")
     grey, thick = "0.45", rcParams["lines.linewidth"]
+    median: dict[str, Any] = {"marker": "|", "linestyle": "none", "mew": 1.6 * thick}
     handles: list[Line2D | Patch] = [
         Patch(color=grey, label="middle half"),
         Line2D([], [], color=grey, label="5 to 95 %"),
+        Line2D([], [], color="black", label="median", **median),
+        Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
-    handles.append(
-        Line2D(
-            [],
-            [],
-            color="black",
-            marker="|",
-            linestyle="none",
-            markeredgewidth=1.6 * thick,
-            label="median",
-        )
-    )
-    handles.append(
-        Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on")
-    )
     _legend(canvas, handles, note)
 
 
@@ -178,14 +124,8 @@ def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
     low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
     ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
     ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    ax.vlines(
-        middle,
-        place - 0.36,
-        place + 0.36,
-        color="black",
-        linewidth=1.6 * rcParams["lines.linewidth"],
-        zorder=3,
-    )
+    thick = 1.6 * rcParams["lines.linewidth"]
+    ax.vlines(middle, place - 0.36, place + 0.36, color="black", linewidth=thick, zorder=3)
 
 
 def course(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -199,16 +139,10 @@ def course(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax, (column, label) in zip(axes, labels.items()):
         for name in COURSE:
             own, look = _own(rows, name), LOOKS[name]
-            edges_h, values = (
-                [own[0]["from_h"], *(row["to_h"] for row in own)],
-                [row[column] for row in own],
-            )
-            style: dict[str, Any] = {
-                "color": look.colour,
-                "linestyle": look.line,
-                "drawstyle": "steps-post",
-            }
-            ax.plot(edges_h, [*values, values[-1]], label=name, **style)
+            edges_h = [own[0]["from_h"], *(row["to_h"] for row in own)]
+            values = [row[column] for row in own]
+            style: dict[str, Any] = {"color": look.colour, "linestyle": look.line}
+            ax.step(edges_h, [*values, values[-1]], where="post", label=name, **style)
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         ax.set_ylabel(label)
         ax.set_ylim(0, 103 if column.endswith("pct") else None)
@@ -222,31 +156,21 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
     idle is white.
     """
     edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
+    span_h = (rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H)
     axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
     for ax, name in zip(axes, GANTT):
         for row in _own(rows, name):
-            corner, size = (
-                (row["start_h"], row["gpu"]),
-                (row["finish_h"] - row["start_h"], row["gpus"]),
-            )
+            corner, length_h = (row["start_h"], row["gpu"]), row["finish_h"] - row["start_h"]
             colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
-            ax.add_patch(
-                Rectangle(corner, *size, facecolor=colour, edgecolor="white", linewidth=0.3)
-            )
-        ax.hlines(
-            edges[1:-1],
-            rows[0]["begin_h"],
-            rows[0]["begin_h"] + GANTT_H,
-            color="black",
-            linewidth=0.5,
-        )
+            block: dict[str, Any] = {"fc": colour, "ec": "white", "lw": 0.3}
+            ax.add_patch(Rectangle(corner, length_h, row["gpus"], **block))
+        ax.hlines(edges[1:-1], *span_h, color="black", linewidth=0.5)
         ax.set_title(name, loc="left", fontsize="medium")
         ax.xaxis.set_major_locator(MultipleLocator(6))
         ax.tick_params(axis="y", length=0)
-    axes[0].set(xlim=(rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H), ylim=(edges[-1], 0))
-    axes[0].set_yticks(
-        (edges[:-1] + edges[1:]) / 2, [f"node {node}" for node in range(1, len(edges))]
-    )
+    axes[0].set(xlim=span_h, ylim=(edges[-1], 0))
+    nodes = [f"node {node}" for node in range(1, len(edges))]
+    axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, nodes)
     axes[len(axes) // 2].set_xlabel("time (h)")
     handles = [Patch(facecolor=colour, label=name) for name, colour in zip(WIDTHS, WIDTH_COLOURS)]
     _legend(canvas, handles, note, len(WIDTHS))
@@ -326,10 +250,8 @@ def claims(canvas: Canvas, rows: list[Row], note: str) -> None:
             _differences(ax, [row for row in rows if row["figure"] == figure], kind)
         label, _, unit = UNITS[figure][0].partition(" (")
         column[0].set_title(f"{label}\n({unit}", loc="left", fontsize="small")
-    for ax, label in zip(
-        axes[:, 0], ("mean dynamic −\nmean static", "worst dynamic −\nbest static")
-    ):
-        ax.set_ylabel(label)
+    axes[0, 0].set_ylabel("mean dynamic −\nmean static")
+    axes[1, 0].set_ylabel("worst dynamic −\nbest static")
     canvas.supxlabel("offered load", fontsize="medium")
     handles = [
         Line2D([], [], linestyle="none", color=colour, marker=mark, label=text)

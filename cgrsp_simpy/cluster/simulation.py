@@ -22,6 +22,7 @@ from cgrsp_simpy.engine.claims import Pool
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import CLAIM, VISIT, Timeline
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ __all__ = ["Outcome", "Simulation"]
 Process = Generator[simpy.Event, Any, None]
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome(ShownRun):
     """What became of jobs; columns of shape (jobs,) in their order.
 
     Attributes
@@ -59,6 +60,12 @@ class Outcome:
     finish_s: Floats = field(repr=False)
     places: tuple[Place, ...] = field(repr=False)
     killed: npt.NDArray[np.bool_] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The jobs, the cluster and the scheduler."""
+        nodes = len(self.cluster.sizes)
+        return f"{self.jobs.name}, {self.cluster.gpus} GPUs on {nodes} nodes: {self.scheduler}"
 
     @property
     def wait_s(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
@@ -250,12 +250,8 @@ class Setting(Model[Outcome]):
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
-        own = {name: value for name, value in parameters.items() if name in ("load", "jobs", "mix")}
-        changed = self
-        if own and isinstance(self.source, Offered):
-            changed = replace(self, source=replace(self.source, **own))
-            parameters = {name: value for name, value in parameters.items() if name not in own}
-        return super(Setting, changed).varied(**parameters)
+        names = ("load", "jobs", "mix") if isinstance(self.source, Offered) else ()
+        return self._varied(parameters, "source", self.source, names)
 
 
 def simulate(

@@ -14,7 +14,7 @@ from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import makespans
 from cgrsp_simpy.dag.search import random_units
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["Correlation", "correlate", "finish_time_gap_s", "node_loads_s", "plan_distance_s"]
@@ -110,6 +110,7 @@ def correlate(
     check_whole("pairs", pairs, least=4)
     if concentration is not None:
         check_number("concentration", concentration, above=0)
+        require(1e-6 <= concentration <= 1e6, "concentration", concentration, "from 1e-6 to 1e6")
     generator, spd_s, ftg_s = stream(seed, "plan pairs"), np.empty(pairs), np.empty(pairs)
     for first in range(0, pairs, TOGETHER):
         now = slice(first, min(first + TOGETHER, pairs))

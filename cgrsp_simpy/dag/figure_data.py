@@ -29,26 +29,6 @@ from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
 
-__all__ = [
-    "ABLATED",
-    "CONCENTRATIONS",
-    "COURSES",
-    "ORDERED",
-    "SENSITIVITY",
-    "Row",
-    "Rows",
-    "Runs",
-    "ablation",
-    "coefficients",
-    "convergence",
-    "gantt",
-    "order",
-    "placement",
-    "ranks",
-    "scatter",
-    "sensitivity",
-]
-
 Row = dict[str, Any]
 DRAWN = ("round-robin", "heft")  # whose plans of a training step are drawn
 COURSES = 5  # graphs whose searches are shown on their way
@@ -91,11 +71,16 @@ class Runs:
     """
 
     def __init__(
-        self, graphs: int, nodes: int, evaluations: int, executor: Executor | int | None = None
+        self,
+        graphs: int = 20,
+        nodes: int = 300,
+        evaluations: int = 1000,
+        executor: Executor | int | None = None,
     ) -> None:
         check_whole("graphs", graphs, least=2)
         check_whole("nodes", nodes, least=24)  # a third of them must allow a degree of 3
-        self.graphs, self.executor = graphs, executor
+        self.graphs, self.nodes, self.evaluations = graphs, nodes, evaluations
+        self.executor = executor
         self.budget = Budget(evaluations=evaluations)
         self.setting = Setting(f"er:n={nodes}", budget=self.budget)
         self.small = Setting(
@@ -150,21 +135,10 @@ def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
     ]
     for (before, after), arrival_s in zip(graph.edges.tolist(), schedule.arrivals_s().tolist()):
         if gpu[before] != gpu[after]:
-            names, places = (
-                f"{graph.names[before]} to {graph.names[after]}",
-                {"gpu": gpu[before], "to_gpu": gpu[after]},
-            )
-            left_s = float(schedule.finish_s[before])
-            rows.append(
-                {
-                    "scheduler": name,
-                    "what": "transfer",
-                    "name": names,
-                    **places,
-                    "start_s": left_s,
-                    "end_s": arrival_s,
-                }
-            )
+            ends = f"{graph.names[before]} to {graph.names[after]}"
+            places = {"gpu": gpu[before], "to_gpu": gpu[after]}
+            times_s = {"start_s": float(schedule.finish_s[before]), "end_s": arrival_s}
+            rows.append({"scheduler": name, "what": "transfer", "name": ends, **places, **times_s})
     return rows
 
 

@@ -4,46 +4,18 @@ as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
 from functools import partial
-from pathlib import Path
 
 from cgrsp_simpy.dag import figure_data as data
 from cgrsp_simpy.dag import findings, panels
 from cgrsp_simpy.dag.figure_data import Row, Runs
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
 __all__ = ["FIGURES", "draw_figures"]
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    graphs: int = 20,
-    nodes: int = 300,
-    evaluations: int = 1000,
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    style: "print" or "lecture". executor: as of `as_they_come`. graphs: how many, of seeds from 0;
-    nodes: of each. evaluations: of plans, by each search.
-
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that
-    cannot be written.
-    """
-    ids = tuple(FIGURES) if ids is None else ids
-    runs, intro = Runs(graphs, nodes, evaluations, executor), _intro(graphs, nodes, evaluations)
-    return write_gallery(
-        folder, _pictures(graphs, nodes, evaluations), ids, runs, style, intro, "cgrsp dag figures"
-    )
-
-
-def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
+def _pictures(runs: Runs) -> dict[str, Picture]:
+    graphs, nodes, evaluations = runs.graphs, runs.nodes, runs.evaluations
     own = f"{graphs} Erdős–Rényi graphs of {nodes} nodes, mean degree 3, on 10 GPUs"
     searched = f"{own};\n{evaluations:,} plans evaluated by each search"
     small = (
@@ -66,10 +38,8 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.placement,
             panels.placement,
             findings.placement,
-            (
-                "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds;"
-                " edges lead to the right"
-            ),
+            "18 nodes, mean degree 1.5, on 2 servers of 2 GPUs of three speeds;"
+            " edges lead to the right",
             (6.3, 3.2),
         ),
         "convergence": Picture(
@@ -78,10 +48,8 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
             data.convergence,
             panels.convergence,
             findings.convergence,
-            (
-                f"{own}; {min(graphs, data.COURSES)} of them here.\n"
-                "Lines: medians; areas: the middle half"
-            ),
+            f"{own}; {min(graphs, data.COURSES)} of them here.\n"
+            "Lines: medians; areas: the middle half",
             (6.3, 3.6),
         ),
         "order": Picture(
@@ -144,13 +112,13 @@ def _pictures(graphs: int, nodes: int, evaluations: int) -> dict[str, Picture]:
     }
 
 
-def _intro(graphs: int, nodes: int, evaluations: int) -> list[str]:
+def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of DAGs, drawn from this package's graphs and runs",
         "After “Efficient Scheduling for GPU-Based Neural Network Training via Hybrid"
-        f" Reinforcement Learning and Metaheuristic Optimization”: {graphs} Erdős–Rényi"
-        f" graphs of {nodes} nodes with the paper's law of times, on 10 GPUs of three speeds;"
-        f" every search evaluates {evaluations:,} plans. The paper's 10 whales move 300 times,"
+        f" Reinforcement Learning and Metaheuristic Optimization”: {runs.graphs} Erdős–Rényi"
+        f" graphs of {runs.nodes} nodes with the paper's law of times, on 10 GPUs of three speeds;"
+        f" every search evaluates {runs.evaluations:,} plans. The paper's 10 whales move 300 times,"
         " and for each of these 3,000 plans its agent learns for 1,000 episodes, three million"
         " in all, too long for here: WORL-RTGS and DDQN learn for one a plan. So no figure"
         " here repeats the paper's budget. Random search at equal evaluations is the control;"
@@ -163,19 +131,14 @@ def _intro(graphs: int, nodes: int, evaluations: int) -> list[str]:
 
 def _ablation(rows: list[Row]) -> str:
     """Makespans in Markdown."""
-    head = ("variant", "scheduler", "mean makespan, s", "standard deviation, s", "increase, %")
-    lines = [
-        [
-            row["variant"],
-            row["scheduler"],
-            f"{row['makespan_s']:.2f}",
-            f"{row['sd_s']:.2f}",
-            f"{row['increase_pct']:.1f}",
-        ]
-        for row in rows
-    ]
+    head = "variant | scheduler | mean makespan, s | standard deviation, s | increase, %"
+    lines = []
+    for row in rows:
+        times_s = [f"{row[name]:.2f}" for name in ("makespan_s", "sd_s")]
+        lines.append([row["variant"], row["scheduler"], *times_s, f"{row['increase_pct']:.1f}"])
     return markdown(head, 2, lines)
 
 
-FIGURES = _pictures(20, 300, 1000)
+draw_figures = Gallery("dag", Runs, _pictures, _intro).draw
+FIGURES = _pictures(Runs())
 """The figures by id."""

@@ -10,18 +10,6 @@ from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, ORDERED, SENSITIVITY, Row
 from cgrsp_simpy.dag.heft import ORDERS
 
-__all__ = [
-    "ablation",
-    "coefficients",
-    "convergence",
-    "gantt",
-    "order",
-    "placement",
-    "ranks",
-    "scatter",
-    "sensitivity",
-]
-
 
 def gantt(rows: list[Row]) -> str:
     """Makespans of the plans drawn, and how much moves."""
@@ -154,12 +142,10 @@ def ranks(rows: list[Row]) -> str:
     best, difference = ordered[0], rows[0]["critical_difference"]
     near = [row["scheduler"] for row in ordered[1:] if row["rank"] - best["rank"] <= difference]
     also = (
-        f" not shown to differ from it: {', '.join(near)}."
-        if near
-        else " every other differs from it."
+        f"not shown to differ from it: {', '.join(near)}" if near else "every other differs from it"
     )
     return (
-        f"{best['scheduler']} has the best mean rank, {best['rank']:.2f};{also} Annealing"
+        f"{best['scheduler']} has the best mean rank, {best['rank']:.2f}; {also}. Annealing"
         " begins with HEFT's plan, and all of its plans run in its order; the other searches"
         f" know neither. {_control(rows)} The paper's critical differences, 3.374 and 4.033,"
         " lack a division by the square root of 2: 2.38 and 2.85 are right."
@@ -192,12 +178,8 @@ def ablation(rows: list[Row]) -> str:
     for row in rows:
         if row["scheduler"] != "worl-rtgs":
             own = f"{row['increase_pct']:+.1f} ± {row['half_width_pct']:.1f} %"
-            known = row["published_low_pct"] != ""
-            printed = (
-                f", published {row['published_low_pct']:+g} to {row['published_high_pct']:+g} %"
-                if known
-                else ""
-            )
+            low, high = row["published_low_pct"], row["published_high_pct"]
+            printed = "" if low == "" else f", published {low:+g} to {high:+g} %"
             told.append(f"{row['variant']} ({row['scheduler']}) {own}{printed}")
     return (
         f"The makespan changes by: {'; '.join(told)}. Here all run their plans in the graph's"

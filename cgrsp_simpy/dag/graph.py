@@ -72,6 +72,7 @@ class Graph:
             len(names) == self.nodes, "number of names", len(names), f"{self.nodes}, one a node"
         )
         object.__setattr__(self, "names", tuple(names))
+        self.tags.check(self.nodes)
         edges = np.array(self.edges)
         require(edges.shape in ((0,), (len(edges), 2)), "shape of edges", edges.shape, "(edges, 2)")
         self._check_numbers()

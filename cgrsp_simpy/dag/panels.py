@@ -19,48 +19,20 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
 from cgrsp_simpy.dag.heft import ORDERS
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import dots, told
+from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, legend_outside, told
 from cgrsp_simpy.plots.style import LOOKS
-
-__all__ = [
-    "ablation",
-    "coefficients",
-    "convergence",
-    "gantt",
-    "order",
-    "placement",
-    "ranks",
-    "scatter",
-    "sensitivity",
-]
 
 ORDER_NAMES = {"heft": "HEFT's placement", "annealing": "annealing,\nrandom start"}
 # of the nodes of a training step
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6", "other": "#a1d99b"}
 GPUS = [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0.95, 0.25, 4))]
+# edges on one GPU, and between two
+WITHIN: dict[str, Any] = {"color": "0.4", "linestyle": "-"}
+TRANSFER: dict[str, Any] = {"color": "#D55E00", "linestyle": (0, (3, 2))}
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
 DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
 # Least, greatest and mean coefficient: worl-rtgs.txt Section 4.2.
 PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
-FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
-
-
-def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, columns: int = 4) -> None:
-    """A legend above all panels, with a note as its title."""
-    place: dict[str, Any] = {
-        "loc": "outside upper left",
-        "ncols": columns,
-        "frameon": False,
-        "columnspacing": 1.4,
-    }
-    canvas.legend(
-        handles=list(handles),
-        title=note,
-        alignment="left",
-        fontsize="small",
-        title_fontsize="small",
-        **place,
-    )
 
 
 def _kind(name: str) -> str:
@@ -78,24 +50,12 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
         own = [row for row in rows if row["scheduler"] == name]
         for row in own:
             if row["what"] == "node":
-                length_s = row["end_s"] - row["start_s"]
-                ax.barh(
-                    row["gpu"],
-                    length_s,
-                    0.62,
-                    row["start_s"],
-                    color=KINDS[_kind(row["name"])],
-                    edgecolor="white",
-                    linewidth=0.4,
-                )
+                length_s, colour = row["end_s"] - row["start_s"], KINDS[_kind(row["name"])]
+                box: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.4}
+                ax.barh(row["gpu"], length_s, 0.62, row["start_s"], **box)
             else:
-                ax.plot(
-                    [row["start_s"], row["end_s"]],
-                    [row["gpu"], row["to_gpu"]],
-                    color="0.35",
-                    linewidth=0.5,
-                    zorder=3,
-                )
+                times_s, ends = [row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]]
+                ax.plot(times_s, ends, color="0.35", linewidth=0.5, zorder=3)
         end_s = max(row["end_s"] for row in own)
         used = {row["gpu"] for row in own}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
@@ -111,7 +71,9 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
     handles: list[Line2D | Patch] = [
         Patch(color=colour, label=kind) for kind, colour in KINDS.items() if kind in there
     ]
-    _legend(canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note)
+    legend_outside(
+        canvas, [*handles, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")], note
+    )
 
 
 def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -121,36 +83,22 @@ def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
     for row in rows:
         if row["what"] == "edge":
             one, other = nodes[row["name"]], nodes[row["to"]]
-            same = one["gpu"] == other["gpu"]
-            style: dict[str, Any] = (
-                {"color": "0.4", "linestyle": "-"}
-                if same
-                else {"color": "#D55E00", "linestyle": (0, (3, 2))}
-            )
-            ax.plot(
-                [one["x"], other["x"]], [one["y"], other["y"]], linewidth=0.9, zorder=1, **style
-            )
+            style = WITHIN if one["gpu"] == other["gpu"] else TRANSFER
+            x, y = [one["x"], other["x"]], [one["y"], other["y"]]
+            ax.plot(x, y, linewidth=0.9, zorder=1, **style)
     for row in nodes.values():
-        place, colour, size = (
-            (row["x"], row["y"]),
-            GPUS[row["gpu"]],
-            3.4 * rcParams["lines.markersize"],
-        )
+        place, colour = (row["x"], row["y"]), GPUS[row["gpu"]]
+        size = 3.4 * rcParams["lines.markersize"]
         ax.plot(*place, "o", color=colour, markeredgecolor="0.3", markersize=size)
-        ax.annotate(
-            row["name"], place, ha="center", va="center", fontsize="small", color=_on(colour)
-        )
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+        ax.annotate(row["name"], place, color=_on(colour), **middle)
     ax.axis("off")
     ax.margins(0.08)
     used = sorted({row["gpu"] for row in nodes.values()})
     handles: list[Line2D | Patch] = [Patch(color=GPUS[gpu], label=f"GPU {gpu}") for gpu in used]
-    handles += [Line2D([], [], color="0.4", label="on one GPU")]
-    _legend(
-        canvas,
-        [*handles, Line2D([], [], color="#D55E00", linestyle=(0, (3, 2)), label="transfer")],
-        note,
-        6,
-    )
+    handles += [Line2D([], [], label="on one GPU", **WITHIN)]
+    handles += [Line2D([], [], label="transfer", **TRANSFER)]
+    legend_outside(canvas, handles, note, 6)
 
 
 def _on(colour: str) -> str:
@@ -171,14 +119,12 @@ def convergence(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.plot(at, middle, color=look.colour, linestyle=look.line, marker=look.marker, markevery=6)
         ax.fill_between(at, low, high, color=look.colour, alpha=0.15, linewidth=0)
     ax.axhline(1.0, **FAINT)
-    ax.annotate(
-        "HEFT", (1, 1.0), xytext=(2, 2), textcoords="offset points", fontsize="small", color="0.35"
-    )
+    beside_point(ax, "HEFT", (1, 1.0), (2, 2), color="0.35")
     ax.set(xscale="log", yscale="log", xlabel="plans evaluated", ylabel="best makespan over HEFT's")
     ax.yaxis.set_major_locator(LogLocator(2))
     ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_formatter(NullFormatter())
-    _legend(canvas, [_line(name) for name in names], note, 6)
+    legend_outside(canvas, [_line(name) for name in names], note, 6)
 
 
 def _line(name: str) -> Line2D:
@@ -194,21 +140,15 @@ def sensitivity(canvas: Canvas, rows: list[Row], note: str) -> None:
         values = list(dict.fromkeys(row["value"] for row in own))
         boxes = [[row["relative"] for row in own if row["value"] == value] for value in values]
         style: dict[str, Any] = {
+            "boxprops": {"facecolor": "#cfe3d8", "linewidth": 0.7},
             "medianprops": {"color": "black"},
             "flierprops": {"markersize": 2.5},
-            "patch_artist": True,
         }
-        ax.boxplot(
-            boxes,
-            tick_labels=values,
-            widths=0.6,
-            boxprops={"facecolor": "#cfe3d8", "linewidth": 0.7},
-            **style,
-        )
+        ax.boxplot(boxes, tick_labels=values, widths=0.6, patch_artist=True, **style)
         ax.set_xlabel(parameter)
         ax.set_title(f"Friedman p {_p(own[0]['p'])}", loc="right", fontsize="small", color="0.3")
     canvas.supylabel("makespan over the mean on the same graph", fontsize="medium")
-    _legend(canvas, [], note)
+    legend_outside(canvas, [], note)
 
 
 def _p(value: float) -> str:
@@ -229,37 +169,24 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
         end = low - 0.3 if left else high + 0.3
         colour = LOOKS[row["scheduler"]].colour
         ax.plot([row["rank"], row["rank"], end], [0, height, height], color=colour, linewidth=0.9)
-        text = (
-            f"{row['scheduler']}  {row['rank']:.2f}"
-            if left
-            else f"{row['rank']:.2f}  {row['scheduler']}"
-        )
+        both = (row["scheduler"], f"{row['rank']:.2f}")
+        text = "  ".join(both if left else both[::-1])
         ax.text(end, height, f" {text} ", ha="right" if left else "left", va="center")
     bars = cliques(np.array([row["rank"] for row in rows]), difference)
     for number, (begin, end) in enumerate(bars):
         height = -0.25 - 0.16 * number
-        ax.plot(
-            [begin - 0.05, end + 0.05],
-            [height, height],
-            color="black",
-            linewidth=2.2,
-            solid_capstyle="butt",
-        )
+        bar: dict[str, Any] = {"color": "black", "linewidth": 2.2, "solid_capstyle": "butt"}
+        ax.plot([begin - 0.05, end + 0.05], [height, height], **bar)
     ax.plot([low, low + difference], [1.1, 1.1], color="black", marker="|")
-    ax.text(
-        low + difference / 2,
-        1.25,
-        f"critical difference {difference:.2f}",
-        ha="center",
-        fontsize="small",
-    )
+    text = f"critical difference {difference:.2f}"
+    ax.text(low + difference / 2, 1.25, text, ha="center", fontsize="small")
     ax.plot([low, high], [0, 0], color="black", linewidth=0.8)
     for rank in range(1, len(rows) + 1):
         ax.plot([rank, rank], [0, 0.14], color="black", linewidth=0.8)
         ax.text(rank, 0.22, str(rank), ha="center", fontsize="small")
     ax.set(xlim=(low - 3.4, high + 3.4), ylim=(-1.4 - 0.9 * half, 2.0))
     ax.axis("off")
-    _legend(canvas, [], note)
+    legend_outside(canvas, [], note)
 
 
 def order(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -269,31 +196,14 @@ def order(canvas: Canvas, rows: list[Row], note: str) -> None:
     ax = canvas.add_subplot()
     names = list(dict.fromkeys(row["scheduler"] for row in rows))
     for place, name in enumerate(names):
-        found = [
-            mean(
-                [
-                    row["over_heft"]
-                    for row in rows
-                    if (row["scheduler"], row["order"]) == (name, order)
-                ]
-            )
-            for order in ORDERS
-        ]
-        ax.plot(
-            [each.mean for each in found], [place, place], **{**FAINT, "color": LOOKS[name].colour}
-        )
-        for each, style in zip(found, (marks.hollow(LOOKS[name]), dots(LOOKS[name]))):
-            marks.intervals(
-                ax, [each.mean], [place], x_half=[each.half_width], colour=LOOKS[name].colour
-            )
+        look, own = LOOKS[name], [row for row in rows if row["scheduler"] == name]
+        found = [mean([row["over_heft"] for row in own if row["order"] == way]) for way in ORDERS]
+        ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": look.colour})
+        for each, style in zip(found, (marks.hollow(look), dots(look))):
+            spread = [each.half_width]
+            marks.intervals(ax, [each.mean], [place], x_half=spread, colour=look.colour)
             ax.plot([each.mean], [place], **{"linestyle": "none", **style})
-            aside: dict[str, Any] = {
-                "xytext": (0, 6),
-                "textcoords": "offset points",
-                "ha": "center",
-                "fontsize": "small",
-            }
-            ax.annotate(f"{each.mean:.2f}", (each.mean, place), **aside)
+            beside_point(ax, f"{each.mean:.2f}", (each.mean, place), (0, 6), ha="center")
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(names)), [ORDER_NAMES.get(name, name) for name in names])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(names) - 0.4, -0.8))
@@ -302,7 +212,7 @@ def order(canvas: Canvas, rows: list[Row], note: str) -> None:
         Line2D([], [], label="in HEFT's rank order"),
     ]
     handles[1].set(color="black", marker="D", linestyle="none")
-    _legend(canvas, handles, note)
+    legend_outside(canvas, handles, note)
 
 
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -314,56 +224,29 @@ def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
     for place, row in enumerate(without):
         low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
         if low != "":
-            ax.plot(
-                [low, high],
-                [place, place],
-                color="0.8",
-                linewidth=8,
-                solid_capstyle="butt",
-                zorder=1,
-            )
-        ax.plot([value], [place], linestyle="", **dots(LOOKS[row["scheduler"]]))
-        marks.intervals(
-            ax,
-            [value],
-            [place],
-            x_half=[row["half_width_pct"]],
-            colour=LOOKS[row["scheduler"]].colour,
-        )
-        aside: dict[str, Any] = {
-            "xytext": (0, 7),
-            "textcoords": "offset points",
-            "ha": "center",
-            "fontsize": "small",
-        }
-        ax.annotate(f"{value:+.1f}", (value, place), **aside)
+            band: dict[str, Any] = {"color": "0.8", "linewidth": 8, "solid_capstyle": "butt"}
+            ax.plot([low, high], [place, place], zorder=1, **band)
+        look, spread = LOOKS[row["scheduler"]], [row["half_width_pct"]]
+        ax.plot([value], [place], linestyle="", **dots(look))
+        marks.intervals(ax, [value], [place], x_half=spread, colour=look.colour)
+        beside_point(ax, f"{value:+.1f}", (value, place), (0, 7), ha="center")
     ax.axvline(0, **FAINT)
-    ax.set_yticks(
-        range(len(without)), [f"{row['variant']}\n({row['scheduler']})" for row in without]
-    )
+    names = [f"{row['variant']}\n({row['scheduler']})" for row in without]
+    ax.set_yticks(range(len(without)), names)
     ax.set(xlabel="change of the makespan of WORL-RTGS (%)", ylim=(len(without) - 0.4, -0.6))
-    _legend(canvas, [Patch(color="0.8", label="published, three sizes of graphs")], note)
+    legend_outside(canvas, [Patch(color="0.8", label="published, three sizes of graphs")], note)
 
 
 def scatter(canvas: Canvas, rows: list[Row], note: str) -> None:
     """A panel for even and for uneven plans: a point a pair, with both coefficients."""
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
         own = [row for row in rows if row["plans"] == kind]
-        ax.plot(
-            [row["spd_s"] for row in own],
-            [row["ftg_s"] for row in own],
-            ".",
-            color="#0B4F9C",
-            alpha=0.4,
-            markersize=3,
-        )
-        ax.set_title(
-            f"{kind} plans: Pearson {own[0]['pearson']:.2f}, Spearman {own[0]['spearman']:.2f}",
-            loc="left",
-            fontsize="small",
-        )
+        spd_s, ftg_s = ([row[column] for row in own] for column in ("spd_s", "ftg_s"))
+        ax.plot(spd_s, ftg_s, ".", color="#0B4F9C", alpha=0.4, markersize=3)
+        both = f"Pearson {own[0]['pearson']:.2f}, Spearman {own[0]['spearman']:.2f}"
+        ax.set_title(f"{kind} plans: {both}", loc="left", fontsize="small")
         ax.set(xlabel="SPD (s)", ylabel="FTG (s)", xlim=(0, None), ylim=(0, None))
-    _legend(canvas, [], note)
+    legend_outside(canvas, [], note)
 
 
 def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -388,20 +271,15 @@ def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
     handles += [
         Patch(color=colour, label=f"degree {degree}") for degree, colour in DEGREE_COLOURS.items()
     ]
-    _legend(canvas, [*handles, Patch(color="0.9", label="published range, and mean")], note, 6)
+    legend_outside(
+        canvas, [*handles, Patch(color="0.9", label="published range, and mean")], note, 6
+    )
 
 
 def _coefficients(ax: Axes, rows: Sequence[Row], name: str, gpus: Sequence[int]) -> None:
     for row in rows:
-        aside = (list(SIZE_MARKS).index(row["size"]) - 1) * 0.2 + (
-            0.05 if row["state"] == "busy" else -0.05
-        )
-        fill = DEGREE_COLOURS[row["degree"]]
-        ax.plot(
-            gpus.index(row["gpus"]) + aside,
-            row[name],
-            SIZE_MARKS[row["size"]],
-            color=fill,
-            markersize=4,
-        )
+        aside = (list(SIZE_MARKS).index(row["size"]) - 1) * 0.2
+        aside += 0.05 if row["state"] == "busy" else -0.05
+        at, mark, fill = gpus.index(row["gpus"]), SIZE_MARKS[row["size"]], row["degree"]
+        ax.plot(at + aside, row[name], mark, color=DEGREE_COLOURS[fill], markersize=4)
     ax.axhline(0, **FAINT)

@@ -117,6 +117,9 @@ class Platform:
         return replace(self, tflops=self.tflops * (1 - np.asarray(share)))
 
 
+MOST_GPUS = 10_000  # every pair of them is a link
+
+
 @dataclass(frozen=True)
 class Servers:
     """GPUs on servers of so many each, the last with what is left; no link has a latency.
@@ -150,7 +153,7 @@ class Servers:
     inter_gb_per_s: float = 25.0
 
     def __post_init__(self) -> None:
-        check_whole("gpus", self.gpus, least=1)
+        check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
         check_whole("per_server", self.per_server, least=1)
         check_number("memory_gb", self.memory_gb, above=0)
         check_number("intra_gb_per_s", self.intra_gb_per_s, least=0)

@@ -5,7 +5,6 @@ in TOML or CSV.
 from __future__ import annotations
 
 import csv
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.reading import csv_faults
-from cgrsp_simpy.model.toml import check_keys, entries, make
+from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
 __all__ = ["read_platform"]
 
@@ -95,10 +94,7 @@ def read_platform(path: str | Path) -> Platform:
 
 
 def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
-    try:
-        found = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not TOML ({error})") from None
+    found = read_toml(path)
     check_keys("the file", found, ("gpu", "link"))
     gpus, links = (
         [(f"[[{key}]] {n}", each) for n, each in enumerate(entries(found, key), 1)]

@@ -16,6 +16,7 @@ from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 __all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
@@ -213,8 +214,8 @@ class Plan:
                 )
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(ShownRun):
     """A plan carried out: a run of a graph.
 
     Parameters
@@ -243,6 +244,13 @@ class Schedule:
     seconds: float = 0.0
 
     @property
+    def title(self) -> str:
+        """The graph, the GPUs, how they run nodes, and the scheduler."""
+        problem = self.problem
+        where = f"{problem.graph.name} on {problem.platform.name}, {problem.reading}"
+        return f"{where}: {self.plan.scheduler}"
+
+    @property
     def makespan_s(self) -> float:
         """When the last node ends, seconds (FFT, Equation 17)."""
         return float(self.finish_s.max())
@@ -267,6 +275,39 @@ class Schedule:
             for row in zip(graph.names, *(column.tolist() for column in columns))
         ]
         return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the nodes of each value of a log's column: a row for each, in the order
+        of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of nodes. gpu_hours: that they ran.
+            wait_s: mean wait for a GPU, as in `timeline`, seconds. first_start_s, last_finish_s:
+            seconds.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
+        visits, ran_h = self.timeline.visits, (self.finish_s - self.start_s) / 3600
+        wait_s = visits["granted_s"] - visits["ready_s"]
+        return self.problem.graph.tags.report(
+            tag,
+            lambda chosen: {
+                "gpu_hours": float(ran_h[chosen].sum()),
+                "wait_s": float(wait_s[chosen].mean()),
+                "first_start_s": float(self.start_s[chosen].min()),
+                "last_finish_s": float(self.finish_s[chosen].max()),
+            },
+        )
 
     def arrivals_s(self) -> Floats:
         """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""

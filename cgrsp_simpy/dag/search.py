@@ -98,7 +98,9 @@ class Search:
 
     @property
     def spent(self) -> float:
-        """Share of the budget that is spent, 0 to 1."""
+        """Share of the budget that is spent, 0 to 1; nothing before the first plan."""
+        if not self.history:
+            return 0.0
         by_number = self.evaluations / (self.budget.evaluations or np.inf)
         return min(1.0, max(by_number, self.seconds / (self.budget.seconds or np.inf)))
 

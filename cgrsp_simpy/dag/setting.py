@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -234,12 +234,7 @@ class Setting(Model[Schedule]):
         of_servers = (
             [item.name for item in fields(Servers)] if isinstance(self.platform, Servers) else []
         )
-        for name in parameters:
-            check_one_of("parameter", name, [*(item.name for item in fields(self)), *of_servers])
-        own = {name: parameters.pop(name) for name in of_servers if name in parameters}
-        if own:
-            parameters["platform"] = replace(parameters.get("platform", self.platform), **own)
-        return replace(self, **parameters)
+        return self._varied(parameters, "platform", self.platform, of_servers)
 
 
 def _generated(text: str, seed: int) -> Graph:

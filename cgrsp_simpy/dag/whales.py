@@ -23,7 +23,7 @@ from cgrsp_simpy.dag.heft import run_order
 from cgrsp_simpy.dag.learning import TRAINING, Agent, Training, Turns
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Found, Search, of_parts, random_units
-from cgrsp_simpy.model.checks import check_number, check_whole
+from cgrsp_simpy.model.checks import check_fields, check_number, check_whole
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["by_number", "factors", "greedy", "hopes", "rtgs", "woa", "worl_rtgs"]
@@ -132,8 +132,7 @@ class Hunt:
     b: float = 1.0
 
     def __post_init__(self) -> None:
-        check_whole("whales", self.whales, least=1)
-        check_whole("iterations", self.iterations, least=1)
+        check_fields(self, check_whole, "whales", "iterations", least=1)
         check_number("b", self.b)
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Real
 from typing import Any
 
 import simpy
 
-from cgrsp_simpy.engine.claims import Place, State
+from cgrsp_simpy.engine.claims import Claim, Place, State
 from cgrsp_simpy.engine.events import job_id, policy_name
-from cgrsp_simpy.model.policy import PolicyError, Wake
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
 __all__ = ["Answers"]
 
@@ -32,7 +32,9 @@ class Answers:
         """The items of the policy's answer at this time."""
         try:
             answer = self.policy(self.state.view(self.env.now))
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit, too: the other runs go on
             raise self._raised(error) from error
         if type(answer) is list:  # most are
             return answer
@@ -45,7 +47,9 @@ class Answers:
                 yield from answer
             else:
                 yield answer
-        except (Exception, SystemExit) as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
             raise self._raised(error) from error
 
     def wake_s(self, wake: Wake) -> float:
@@ -55,6 +59,23 @@ class Answers:
             allowed = f"that must be a finite time after {now_s:g} s"
             raise self.wrong(f"asked to be woken at {at_s!r}; {allowed}")
         return float(at_s)
+
+    def suspended(self, item: Suspend, running: Mapping[Any, Claim] | None) -> Claim:
+        """The claim of a job to be suspended; raises PolicyError if it cannot be."""
+        if running is None:
+            raise self.wrong(f"answered {item!r}; this scenario allows no suspension")
+        job = item.job
+        try:
+            claim = running.get(job)
+        except TypeError:
+            claim = None
+        if claim is None:
+            raise self.wrong(f"suspended job {job_id(job)}, which does not run")
+        if claim.granted_s == self.env.now:
+            raise self.wrong(
+                f"suspended job {job_id(job)} in the instant of its dispatch"
+            )
+        return claim
 
     # ---- errors ----
 

@@ -12,7 +12,7 @@ from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claims import Claim
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.instant import Alarm, Bell, Patience
-from cgrsp_simpy.model.policy import PlaceError, Wake
+from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.engine import Engine
@@ -47,6 +47,10 @@ class Dispatcher:
             self._rung = True
             self._bell.ring()
 
+    def rest(self) -> None:
+        """Nobody waits: forget when the policy asked to be woken."""
+        self._alarm.stop()
+
     def after_decision(self, claim: Claim, give_up: Callable[[Patience], None]) -> None:
         """Let a claim's patience count once this instant's decision has
         not granted it.
@@ -60,7 +64,8 @@ class Dispatcher:
         while True:
             yield self._bell
             self._bell, self._rung = Bell(self.env), False  # first: a grant may ring it
-            self._decide(self.env.now)
+            if self.waiting:  # else all have been withdrawn
+                self._decide(self.env.now)
             for claim, give_up in self._impatient:
                 if not claim.triggered:
                     Patience(claim, give_up)
@@ -74,8 +79,12 @@ class Dispatcher:
         if self.engine.listener:
             self.engine.tell("decide", None, self.engine.state.summary())
         for item in self.answers.now():
-            if type(item) is Wake:
+            kind = type(item)
+            if kind is Wake:
                 wake_s = min(wake_s, self.answers.wake_s(item))
+            elif kind is Suspend:
+                claim = self.answers.suspended(item, self.engine.running)
+                self.engine.revoke(claim, item)
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
@@ -99,6 +108,8 @@ class Dispatcher:
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
         self._alarm.in_a_row = 0
+        if self.engine.running is not None:
+            self.engine.running[job] = claim
         claim.succeed(claim)
 
     def _fill(self, place: int, left: float, amount: float) -> None:

@@ -32,7 +32,8 @@ class Engine:
     answer is an iterable of pairs (job, places), in the model's words, and of Wakes.
     listener: is called with each Event. log: takes down each claim that is released,
     for `claims_table`. hears_all: whether the policy is asked even when nothing is
-    free. PolicyError is raised, as the simulation runs, for what cannot be carried out.
+    free. running: takes the claims that hold places, where the policy may suspend their
+    jobs. PolicyError is raised, as the simulation runs, for what cannot be carried out.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Engine:
         listener: Listener | None = None,
         log: list[Held] | None = None,
         hears_all: bool = False,
+        running: dict[Any, Claim] | None = None,
     ) -> None:
         self.env, self.places, self.state, self.waiting = (
             env,
@@ -55,7 +57,7 @@ class Engine:
         self.free = [place.size for place in places]  # what is promised to nobody
         self.open = len(places)  # number of places with something free
         self.holding: dict[Claim, None] = {}  # claims told of that hold places
-        self.policy = policy
+        self.policy, self.running = policy, running
         self.dispatcher = Dispatcher(self)
 
     def claim(self, job: Hashable, patience_s: float = math.inf) -> Claim:
@@ -78,6 +80,8 @@ class Engine:
             free[place] += amount
         now_s = self.env.now
         self.state.released(claim, now_s)
+        if self.running is not None:
+            self.running.pop(claim.job, None)
         if self.log is not None:
             times_s = claim.granted_s, claim.acquired_s, now_s
             self.log.append((job_id(claim.job), claim.parts, *times_s))
@@ -87,8 +91,18 @@ class Engine:
         claim._value = None
         self.dispatcher.ring()
 
+    def withdraw(self, job: Hashable) -> None:
+        """A job waits no longer; its claim will not be triggered."""
+        del self.waiting[job]
+        self.state.gave_up(job)
+        if not self.waiting:
+            self.dispatcher.rest()
+        self.dispatcher.ring()  # who was behind it may find room
+
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its process is interrupted, and releases them."""
+        if self.running is not None:
+            self.running.pop(claim.job, None)
         assert claim.process is not None, "a claim that no process has made"
         claim.process.interrupt(cause)
 
@@ -114,9 +128,6 @@ class Engine:
 
     def _give_up(self, end: Patience) -> None:
         """Patience has ended: a job that still waits leaves."""
-        claim = end.claim
-        if not claim.triggered:
-            del self.waiting[claim.job]
-            self.state.gave_up(claim.job)
-            claim.succeed(None)
-            self.dispatcher.ring()  # who was behind it may find room
+        if not end.claim.triggered:
+            end.claim.succeed(None)
+            self.withdraw(end.claim.job)

@@ -58,13 +58,14 @@ class Alarm:
         self._timeout.callbacks = [self._end]
 
     def stop(self) -> None:
-        """A decision is made: the alarm that was set is none."""
-        self._timeout = None
+        """A decision is made, or nobody waits: the alarm that was set is none."""
+        if self._timeout is not None:
+            self._timeout.callbacks, self._timeout = [], None
 
-    def _end(self, timeout: simpy.Event) -> None:
-        if timeout is self._timeout:
-            self.in_a_row += 1
-            self._ring()
+    def _end(self, _: simpy.Event) -> None:
+        self._timeout = None
+        self.in_a_row += 1
+        self._ring()
 
 
 def delay_until(now_s: float, at_s: float) -> float:

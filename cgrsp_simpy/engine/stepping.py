@@ -183,7 +183,7 @@ def _future(
     env: simpy.Environment, grants: Mapping[simpy.Event, Any]
 ) -> tuple[Due, ...]:
     """SimPy's queue, without the entries that set nothing off: the ends of processes,
-    requests granted at once, releases.
+    requests granted at once, releases, timeouts that nobody waits for any more.
     """
     entries = sorted(env._queue, key=lambda entry: entry[:3])
     return tuple(
@@ -202,4 +202,5 @@ def _due(
         return "gives up" if event.value is None else "dispatch", grants[event]
     if isinstance(event, Patience):
         return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
-    return event.value if isinstance(event, simpy.Timeout) else None
+    # nobody waits any longer for what has no callbacks
+    return event.value if isinstance(event, simpy.Timeout) and event.callbacks else None

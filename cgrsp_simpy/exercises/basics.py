@@ -34,14 +34,8 @@ def plain(workload: Workload, mean_s: tuple[float, ...], slots: int = 1) -> Scen
     """
     gpu = GpuType("GPU", 1.0, mean_s, 1.0)
     exact = Service(sigma=(0.0,) * len(mean_s))
-    return Scenario(
-        "exercise",
-        workload,
-        (gpu,) * slots,
-        (gpu,),
-        market=Market(delay_s=((0, 0),) * 3),
-        service=exact,
-    )
+    at_once = Market(delay_s=((0, 0),) * 3)
+    return Scenario("exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=exact)
 
 
 def mean_wait_s(run: Run) -> float:
@@ -62,11 +56,6 @@ def four_jobs(policy: str) -> Run:
         for i, (at_s, level) in enumerate(((FIRST_S, 4), (25.0, 1), (30.0, 3), (55.0, 2)))
     ]
     return simulate(plain(JobList(tuple(jobs)), (10.0, 20.0, 30.0, 40.0)), policy)
-
-
-def last_in_first_out(view: View) -> Iterable[Assignment]:
-    """A usual mistake."""
-    return zip(reversed(view.queue), view.idle)
 
 
 def response_s(run: Run) -> float:
@@ -170,12 +159,8 @@ def last_end_s(slots: int, delay_on_slot: bool = False) -> float:
     """
     free_s = [0.0] * slots
     for i, submit_s in enumerate(SUBMITS_S):
-        begin_s = (
-            max(free_s[i % slots], submit_s) + DELAY_S
-            if delay_on_slot
-            else max(free_s[i % slots], submit_s + DELAY_S)
-        )
-        free_s[i % slots] = begin_s + WORK_S
+        on_slot_s, before_s = (DELAY_S, 0.0) if delay_on_slot else (0.0, DELAY_S)
+        free_s[i % slots] = max(free_s[i % slots], submit_s + before_s) + on_slot_s + WORK_S
     return max(free_s)
 
 
@@ -213,25 +198,8 @@ def bunches(view: View) -> Iterable[Assignment | Wake]:
 # Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd, and a
 # second job after just 600 s.
 BUNCH_SUBMITS_S = (
-    0,
-    1000,
-    1500,
-    3000,
-    3300,
-    3540,
-    5000,
-    5005,
-    5010,
-    5015,
-    5020,
-    5025,
-    5030,
-    7000,
-    7600,
-    7650,
-    9000,
-    9100,
-    9200,
+    *(0, 1000, 1500, 3000, 3300, 3540, 5000, 5005, 5010, 5015, 5020, 5025, 5030),
+    *(7000, 7600, 7650, 9000, 9100, 9200),
 )
 BUNCH_JOBS = JobList(
     tuple(Job(i, float(at_s), at_s + 36000.0) for i, at_s in enumerate(BUNCH_SUBMITS_S))
@@ -252,13 +220,9 @@ def judge_bunches(policy: Any) -> str:
     if np.array_equal(found_s, dispatches_s("fifo")):
         return "this is FIFO: no job waits for a bunch"
     job = int(np.flatnonzero(found_s != right_s)[0])
-    submits = (
-        f"in a test with submissions at {', '.join(map(str, BUNCH_SUBMITS_S[: job + 1][-4:]))} s"
-    )
-    return (
-        f"{submits} the last of these is dispatched too"
-        f" {'early' if found_s[job] < right_s[job] else 'late'}"
-    )
+    submits = ", ".join(map(str, BUNCH_SUBMITS_S[: job + 1][-4:]))
+    when = "early" if found_s[job] < right_s[job] else "late"
+    return f"in a test with submissions at {submits} s the last of these is dispatched too {when}"
 
 
 def dispatches_s(policy: str | Policy) -> np.ndarray:
@@ -267,9 +231,8 @@ def dispatches_s(policy: str | Policy) -> np.ndarray:
 
 
 def _asleep_hint(error: PolicyError) -> str:
-    return (
-        "; who rings the bell when 600 s are over?" if "nothing else to come" in str(error) else ""
-    )
+    asleep = "nothing else to come" in str(error)
+    return "; who rings the bell when 600 s are over?" if asleep else ""
 
 
 IN_BUNCHES = Exercise(
@@ -340,9 +303,8 @@ def little(until: str, since: str = "submit_s") -> float:
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
-    return run.scenario.workload.rate_per_s * float(
-        (run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean()
-    )
+    wait_s = run.jobs["dispatch_s"] - run.jobs["submit_s"]
+    return run.scenario.workload.rate_per_s * float(wait_s.mean())
 
 
 LITTLE = Exercise(

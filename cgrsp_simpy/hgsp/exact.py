@@ -227,7 +227,8 @@ class _Model:
             rows += [number] * len(row)
             columns += list(row)
             values += list(row.values())
-        matrix = csr_array((values, (rows, columns)), shape=(len(self._rows), self._size))
+        at = np.array([rows, columns], dtype=np.int32)  # SciPy 1.13.0 hands HiGHS no wider ones
+        matrix = csr_array((values, (at[0], at[1])), shape=(len(self._rows), self._size))
         return LinearConstraint(
             matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]
         )

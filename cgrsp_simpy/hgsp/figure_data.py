@@ -19,30 +19,8 @@ from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.executors import as_they_come
-
-__all__ = [
-    "COMPARED",
-    "FIFTY",
-    "GANTT",
-    "HIGH",
-    "MEDIUM",
-    "MOVES",
-    "PUBLISHED",
-    "READINGS",
-    "UTILISED",
-    "Row",
-    "Rows",
-    "Runs",
-    "comparison",
-    "gantt",
-    "gantt_window",
-    "half",
-    "searches",
-    "table_one",
-    "table_two_rows",
-    "utilisation",
-]
 
 Row = dict[str, Any]
 COMPARED = ("fifo", "greedy", "sagreedy", "sagreedy-arrived", "wspt", "edd", "atc", "annealing")
@@ -85,7 +63,9 @@ class Runs:
     instances: of each load level, with seeds from 0. moves: of the annealing.
     """
 
-    def __init__(self, instances: int, moves: int, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self, instances: int = 10, moves: int = MOVES, executor: Executor | int | None = None
+    ) -> None:
         check_whole("instances", instances, least=1)
         check_whole("moves", moves, least=1)
         self.instances, self.moves, self.executor = instances, moves, executor
@@ -105,11 +85,6 @@ class Runs:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:

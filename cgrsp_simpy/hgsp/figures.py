@@ -4,45 +4,19 @@ the picture as PNG and SVG.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
-from pathlib import Path
-
 from cgrsp_simpy.hgsp import figure_data as data
 from cgrsp_simpy.hgsp import findings, panels
-from cgrsp_simpy.hgsp.figure_data import Row, Runs, half
+from cgrsp_simpy.hgsp.figure_data import Row, Runs
 from cgrsp_simpy.hgsp.panels import amount
-from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.model.table import half
+from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
 __all__ = ["FIGURES", "draw_figures", "pictures"]
 
 
-def draw_figures(
-    folder: str | Path,
-    ids: Sequence[str] | None = None,
-    *,
-    style: str = "print",
-    executor: Executor | int | None = None,
-    instances: int = 10,
-    moves: int = data.MOVES,
-) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
-
-    style: "print" or "lecture". executor: as of `as_they_come`. instances: generated ones a load
-    level, of seeds from 0. moves: of the annealing.
-
-    Raises InputError for an unknown figure or style, a number that is not allowed, or a file that
-    cannot be written.
-    """
-    ids = tuple(FIGURES) if ids is None else ids
-    runs, intro = Runs(instances, moves, executor), _intro(instances)
-    return write_gallery(folder, pictures(instances), ids, runs, style, intro, "cgrsp hgsp figures")
-
-
-def pictures(instances: int) -> dict[str, Picture]:
-    """How each figure is drawn, of so many instances a level."""
-    generated = f"{instances} generated instances a level, 95 % intervals"
+def pictures(runs: Runs) -> dict[str, Picture]:
+    """How each figure is drawn."""
+    generated = f"{runs.instances} generated instances a level, 95 % intervals"
     return {
         "gantt": Picture(
             "hgsp_gantt",
@@ -115,101 +89,62 @@ def pictures(instances: int) -> dict[str, Picture]:
     }
 
 
-def _intro(instances: int) -> list[str]:
+def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
         "After “Heterogeneous GPU Scheduling”. Its data sets are in its own repository, not here:"
-        f" tasks1 to tasks4 are generated, of the printed sizes and clusters, {instances} instances"
-        " each. A published value belongs to other instances; what can be compared is who is"
-        " better than whom, and by what share. What stands after ± is half of a 95 % interval."
-        " fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last two its"
-        " SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is ours."
-        " Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp figures"
-        " --out figures/hgsp`.",
+        " tasks1 to tasks4 are generated, of the printed sizes and clusters,"
+        f" {runs.instances} instances each. A published value belongs to other instances; what can"
+        " be compared is who is better than whom, and by what share. What stands after ± is half of"
+        " a 95 % interval. fifo, greedy, sagreedy and sagreedy-arrived are the paper's, the last"
+        " two its SAGreedy in two readings; wspt, edd and atc are dispatch rules, annealing is"
+        " ours. Each picture has the CSV of what is plotted beside it. All of them: `cgrsp hgsp"
+        " figures --out figures/hgsp`.",
     ]
 
 
 def _table_one(rows: list[Row]) -> str:
     """Table I in Markdown."""
     head = (
-        "level",
-        "scheduler",
-        "weighted tardiness, s",
-        "published*",
-        "missed, %",
-        "published*",
-        "utilisation, %",
-        "lower bound, s",
+        "level | scheduler | weighted tardiness, s | published* | missed, % | published*"
+        " | utilisation, % | lower bound, s"
     )
     lines = []
     for row in rows:
         tardiness, spread = row["weighted_tardiness"], row[half("weighted_tardiness")]
-        printed = (
-            amount(row["published_weighted_tardiness"])
-            if "published_weighted_tardiness" in row
-            else ""
-        )
+        printed = row.get("published_weighted_tardiness")
         cells = [
             row["level"],
             row["scheduler"],
             f"{amount(tardiness)} ± {amount(spread, tardiness)}",
-            printed,
         ]
-        cells += [
-            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
-            str(row.get("published_dmr_pct", "")),
-        ]
-        lines.append(
-            [
-                *cells,
-                f"{row['utilisation_pct']:.1f}",
-                amount(row["lower_bound"]) if row["lower_bound"] else "none known",
-            ]
-        )
+        cells += ["" if printed is None else amount(printed)]
+        cells += [f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}"]
+        cells += [str(row.get("published_dmr_pct", "")), f"{row['utilisation_pct']:.1f}"]
+        cells += [amount(row["lower_bound"]) if row["lower_bound"] else "none known"]
+        lines.append(cells)
     return markdown(head, 2, lines) + "\n\n\\* of other instances"
 
 
 def _table_two(rows: list[Row]) -> str:
     """Table II in Markdown."""
-    waits = {
-        "mean_wait_s": "mean wait, s",
-        "wait_p50_s": "p50",
-        "wait_p90_s": "p90",
-        "wait_p99_s": "p99",
-    }
+    waits = ("mean_wait_s", "wait_p50_s", "wait_p90_s", "wait_p99_s")
     head = (
-        "scheduler",
-        "mode",
-        "decisions",
-        "weighted response, s",
-        "printed*",
-        "mean response, s",
-        "printed*",
-        *waits.values(),
+        "scheduler | mode | decisions | weighted response, s | printed* | mean response, s"
+        " | printed* | mean wait, s | p50 | p90 | p99 | completed"
     )
     lines = []
     for row in rows:
-        printed = [
-            f"{row[f'printed_{name}']:.3f}" if row["step_s"] else ""
-            for name in ("weighted_response", "mean_response_s")
-        ]
-        cells = [
-            row["scheduler"],
-            row["mode"],
-            f"every {row['step_s']} s" if row["step_s"] else "at any time",
-        ]
-        cells += [
-            f"{row['weighted_response']:.3f}",
-            printed[0],
-            f"{row['mean_response_s']:.3f}",
-            printed[1],
-        ]
+        steps = f"every {row['step_s']} s" if row["step_s"] else "at any time"
+        cells = [row["scheduler"], row["mode"], steps]
+        for name in ("weighted_response", "mean_response_s"):
+            printed = f"{row[f'printed_{name}']:.3f}" if row["step_s"] else ""
+            cells += [f"{row[name]:.3f}", printed]
         lines.append([*cells, *(f"{row[name]:.3f}" for name in waits), str(row["completed"])])
-    return (
-        markdown((*head, "completed"), 3, lines)
-        + "\n\n\\* as waiting; it is the time from arrival to completion"
-    )
+    note = "\\* as waiting; it is the time from arrival to completion"
+    return f"{markdown(head, 3, lines)}\n\n{note}"
 
 
-FIGURES = pictures(10)
+draw_figures = Gallery("hgsp", Runs, pictures, _intro).draw
+FIGURES = pictures(Runs())
 """The figures by id."""

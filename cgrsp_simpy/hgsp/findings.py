@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cgrsp_simpy.hgsp.figure_data import HIGH, MEDIUM, READINGS, Row, half
+from cgrsp_simpy.hgsp.figure_data import HIGH, MEDIUM, READINGS, Row
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.llm import OWNED
+from cgrsp_simpy.model.table import half
 
 __all__ = ["comparison", "gantt", "searches", "table_one", "table_two", "utilisation"]
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
     check_number,
@@ -27,8 +27,8 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.reading import csv_faults, listed
-from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.model.toml import check_keys, entries, make
+from cgrsp_simpy.model.table import csv_text, from_cell
+from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
 __all__ = [
     "CLUSTERS",
@@ -45,6 +45,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+KNOWN = ("task", *COLUMNS, None)  # None: cells behind the last column
 GPU_COLUMNS = ("name", "memory_gb", "speed")
 
 
@@ -134,6 +135,8 @@ class Instance:
         From when on each GPU is there, seconds; from 0 on unless given.
     lines : tuple of int
         Of a file, the line of each task, for messages.
+    tags : Tags
+        Of tasks of a file, all its other columns, as texts.
 
     Raises
     ------
@@ -155,6 +158,7 @@ class Instance:
     task_names: tuple[str, ...] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
     lines: tuple[int, ...] = field(repr=False, default=())
+    tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs"))
@@ -179,6 +183,8 @@ class Instance:
             object.__setattr__(
                 self, own, tuple(getattr(self, own)[index] for index in order if getattr(self, own))
             )
+        self.tags.check(self.tasks)
+        object.__setattr__(self, "tags", self.tags.chosen(order))
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
@@ -283,8 +289,8 @@ class Instance:
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
-    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s, weight,
-    arrival_s.
+    """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
+    weight, arrival_s, and the tags.
 
     Parameters
     ----------
@@ -303,7 +309,8 @@ def write_instance(instance: Instance, path: str | Path) -> None:
         {"task": task, **dict(zip(COLUMNS, values))}
         for task, values in zip(instance.task_names, zip(*columns))
     ]
-    write_whole(Path(path), csv_text(rows).encode())
+    tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
+    write_whole(Path(path), csv_text(tagged).encode())
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
@@ -326,24 +333,20 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
         With the file's name, and the line where there is one.
     """
     path = Path(path)
-    if path.suffix == ".toml":
-        gpus = _gpus_of_toml(path)
-    else:
-        with csv_faults(path):
-            gpus = [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
+    with csv_faults(path):
+        gpus = (
+            _gpus_of_toml(path)
+            if path.suffix == ".toml"
+            else [_gpu(line, row) for line, row in _table(path, GPU_COLUMNS)]
+        )
     require(len(gpus) > 0, f"{path}: GPUs", 0, "at least one")
     return tuple(gpus)
 
 
 def _gpus_of_toml(path: Path) -> list[Gpu]:
-    try:
-        table = tomllib.loads(path.read_bytes().decode("utf-8"))
-        check_keys("the file", table, ("gpu",))
-        return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
-        raise InputError(f"{path}: {error}") from None
+    table = read_toml(path)
+    check_keys("the file", table, ("gpu",))
+    return [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
 
 
 def _gpu(line: int, row: dict[str, str]) -> Gpu:
@@ -355,8 +358,8 @@ def _gpu(line: int, row: dict[str, str]) -> Gpu:
 
 
 def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`; other columns are not looked
-    at.
+    """Read tasks from a CSV file with the columns of `write_instance`; all others are kept
+    as tags.
 
     The column task gives the tasks their names; in a file without it they are numbered from 1, in
     its order.
@@ -391,9 +394,10 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
             rows = _fitting(path, rows, max(gpu.memory_gb for gpu in gpus))
         columns = np.array([row.values for row in rows]).T if rows else np.empty((len(COLUMNS), 0))
         names, lines = tuple(row.name for row in rows), tuple(row.line for row in rows)
-        return Instance(
-            **dict(zip(COLUMNS, columns)), gpus=gpus, name=path.stem, task_names=names, lines=lines
-        )
+        others = list(rows[0].others) if rows else []
+        tags = Tags({name: [row.others[name] for row in rows] for name in others})
+        own = {"name": path.stem, "task_names": names, "lines": lines, "tags": tags}
+        return Instance(**dict(zip(COLUMNS, columns)), gpus=gpus, **own)  # type: ignore[arg-type]
 
 
 def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
@@ -411,18 +415,20 @@ def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]
 
 
 class _Row(NamedTuple):
-    """A task of a file. values: in the order of COLUMNS."""
+    """A task of a file. values: in the order of COLUMNS. others: texts by their columns."""
 
     line: int
     name: str
     values: list[float]
+    others: dict[str, str]
 
 
 def _row(line: int, number: int, cells: dict[str, str]) -> _Row:
     return _Row(
         line,
-        cells.get("task", str(number)),
+        from_cell(cells.get("task") or str(number)),
         [_number(line, column, cells[column]) for column in COLUMNS],
+        {name: text or "" for name, text in cells.items() if name not in KNOWN},
     )
 
 

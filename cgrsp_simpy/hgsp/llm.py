@@ -38,6 +38,7 @@ from cgrsp_simpy.hgsp.llm_policies import (
 )
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, require
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
 __all__ = [
@@ -62,8 +63,8 @@ ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 
-@dataclass(frozen=True, eq=False)
-class Served:
+@dataclass(frozen=True, eq=False, repr=False)
+class Served(ShownRun):
     """What became of requests; arrays of shape (requests,) in their order, times in seconds.
 
     Attributes
@@ -90,6 +91,13 @@ class Served:
     horizon_s: float
     start_s: Floats = field(repr=False)
     finish_s: Floats = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The requests, the cluster, the mode and the scheduler."""
+        mode = "waves" if self.waves else "work-conserving"
+        cluster = f"{self.cluster.gpus} {self.cluster.gpu}"
+        return f"{self.requests.name}, {cluster}, {mode}: {self.scheduler}"
 
     @property
     def wait_s(self) -> Floats:
@@ -143,14 +151,41 @@ class Served:
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a request, in order of arrival: its name, what it asked for, and when
-        it ran, seconds.
+        it ran, seconds; its log's other columns.
         """
         columns = {name: getattr(self.requests, name) for name in ASKED} | {
             "start_s": self.start_s,
             "finish_s": self.finish_s,
         }
         rows = zip(self.requests.request_names, *(column.tolist() for column in columns.values()))
-        return [dict(zip(("request", *columns), row)) for row in rows]
+        told = [dict(zip(("request", *columns), row)) for row in rows]
+        return [{**row, **self.requests.tags.of(place, row)} for place, row in enumerate(told)]
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the requests of each value of a log's column: a row for each, in the
+        order of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of requests. gpu_hours: GPUs held
+            times the time. The others as of `metrics`.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have.
+        """
+        gpu_h = self.requests.gpus * (self.finish_s - self.start_s) / 3600
+        return self.requests.tags.report(
+            tag,
+            lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **self._of_requests(chosen)},
+        )
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -162,27 +197,28 @@ class Served:
         GPU-seconds held over those there are between the first arrival and the last completion
         (as Eq. 12).
         """
-        makespan_s, completed = (
-            float(self.finish_s.max()),
-            int((self.finish_s <= self.horizon_s).sum()),
-        )
+        makespan_s = float(self.finish_s.max())
+        completed = int((self.finish_s <= self.horizon_s).sum())
         held_s = float(self.requests.gpus @ (self.finish_s - self.start_s))
         return {
-            "weighted_response": float(self.requests.weight @ self.response_s),
-            "mean_response_s": float(self.response_s.mean()),
-            "mean_wait_s": float(self.wait_s.mean()),
-            **dict(
-                zip(
-                    WAIT_PERCENTILES,
-                    np.percentile(self.wait_s, list(WAIT_PERCENTILES.values())).tolist(),
-                )
-            ),
+            **self._of_requests(slice(None)),
             "makespan_s": makespan_s,
             "completed": completed,
             "completion_rate_pct": 100 * completed / self.requests.requests,
             "utilisation_pct": 100
             * held_s
             / (self.cluster.gpus * (makespan_s - float(self.requests.arrival_s[0]))),
+        }
+
+    def _of_requests(self, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of requests, of some of them."""
+        response_s, wait_s = self.response_s[chosen], self.wait_s[chosen]
+        percentiles = np.percentile(wait_s, list(WAIT_PERCENTILES.values())).tolist()
+        return {
+            "weighted_response": float(self.requests.weight[chosen] @ response_s),
+            "mean_response_s": float(response_s.mean()),
+            "mean_wait_s": float(wait_s.mean()),
+            **dict(zip(WAIT_PERCENTILES, percentiles)),
         }
 
 

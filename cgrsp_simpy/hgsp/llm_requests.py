@@ -134,6 +134,7 @@ class RequestList:
             )
         object.__setattr__(self, "models", tuple(models[index] for index in order))
         object.__setattr__(self, "request_names", tuple(names[index] for index in order))
+        self.tags.check(number)
         object.__setattr__(self, "tags", self.tags.chosen(order))
 
     @property

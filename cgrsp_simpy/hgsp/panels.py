@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import nan
-from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
@@ -14,20 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row, half
+from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row
 from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.plots.style import LOOKS, MISSED
-
-__all__ = [
-    "amount",
-    "comparison",
-    "gantt",
-    "searches",
-    "table_one",
-    "table_two",
-    "utilisation",
-]
 
 ON_TIME, LATE = "#009E73", MISSED
 COLOURS = {name: LOOKS[name].colour for name in COMPARED}
@@ -36,16 +28,7 @@ SHORT = {"work-conserving": "at once", "waves": "waves"}
 LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 
 
-def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str) -> None:
-    """A legend above all panels, with a note as its title."""
-    place: dict[str, Any] = {
-        "loc": "outside upper left",
-        "ncols": 4,
-        "frameon": False,
-        "fontsize": "small",
-    }
-    place |= {"title": note, "title_fontsize": "small", "alignment": "left"}
-    canvas.legend(handles=list(handles), **place, handlelength=1.6, columnspacing=1.4)
+_legend = partial(legend_outside, handlelength=1.6)
 
 
 def _published() -> Line2D:
@@ -77,14 +60,10 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
         ax.set_title(_headed(name, own), loc="left", fontsize="small")
     axes[-1].set_xlabel("time (min)")
-    axes[-1].set_xlim(
-        min(row["start_s"] for row in rows) // 60, max(row["finish_s"] for row in rows) / 60
-    )
-    _legend(
-        canvas,
-        [Patch(color=ON_TIME, label="ends in time"), Patch(color=LATE, label="ends late")],
-        note,
-    )
+    last_s = max(row["finish_s"] for row in rows)
+    axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, last_s / 60)
+    handles = [Patch(color=ON_TIME, label="ends in time"), Patch(color=LATE, label="ends late")]
+    _legend(canvas, handles, note)
 
 
 def _headed(name: str, rows: Sequence[Row]) -> str:
@@ -151,15 +130,13 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     for place, row in enumerate(rows):
         value, colour = row["weighted_tardiness"], COLOURS[row["scheduler"]]
         ax.plot([value], [place], "o", color=colour)
-        marks.intervals(
-            ax, [value], [place], x_half=[row[half("weighted_tardiness")]], colour=colour
-        )
+        spread = [row[half("weighted_tardiness")]]
+        marks.intervals(ax, [value], [place], x_half=spread, colour=colour)
     published = [row.get("published_weighted_tardiness", nan) for row in rows]
     ax.plot(published, range(len(rows)), **marks.hollow())
     ax.set_xscale("log")
-    decades = np.log10(
-        [row["weighted_tardiness"] for row in rows] + [value for value in published if value > 0]
-    )
+    ours = [row["weighted_tardiness"] for row in rows]
+    decades = np.log10(ours + [value for value in published if value > 0])
     ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
@@ -203,14 +180,10 @@ def searches(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 def _course(upper: Axes, lower: Axes, rows: Sequence[Row]) -> None:
     thousands = rows[-1]["move"] >= 10_000
-    moves, thin = (
-        [row["move"] / (1000 if thousands else 1) for row in rows],
-        0.7 * rcParams["lines.linewidth"],
-    )
+    moves = [row["move"] / (1000 if thousands else 1) for row in rows]
+    best, thin = [row["best_of_fifo"] for row in rows], 0.7 * rcParams["lines.linewidth"]
     upper.plot(moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current")
-    upper.plot(
-        moves, [row["best_of_fifo"] for row in rows], color=COLOURS["edd"], label="best so far"
-    )
+    upper.plot(moves, best, color=COLOURS["edd"], label="best so far")
     upper.axhline(rows[0]["bound_of_fifo"], color="black", lw=thin, ls=":", label="lower bound")
     upper.set_ylim(0, 1.05)
     lower.plot(moves, [row["temperature"] for row in rows], color=LATE)

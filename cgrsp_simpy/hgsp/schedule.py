@@ -62,21 +62,54 @@ class Schedule:
         """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10), makespan_s (11),
         utilisation_pct (12).
         """
-        jobs, flow_s = self.instance, self.finish_s - self.instance.arrival_s
-        late = int((self.finish_s > jobs.deadline_s).sum())
-        makespan_s = float(self.finish_s.max())
+        jobs, makespan_s = self.instance, float(self.finish_s.max())
         busy_s = float((self.finish_s - self.start_s).sum())
         return {
-            "weighted_tardiness": self.weighted_tardiness,
-            "act_s": float(flow_s.mean()),
-            "twct": float(jobs.weight @ flow_s),
-            "dmc": late,
-            "dmr_pct": 100 * late / jobs.tasks,
+            **self._of_tasks(slice(None)),
             "makespan_s": makespan_s,
             "utilisation_pct": 100
             * busy_s
             / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
         }
+
+    def _of_tasks(self, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of tasks, of some of them."""
+        jobs, finish_s = self.instance, self.finish_s[chosen]
+        weight, flow_s = jobs.weight[chosen], finish_s - jobs.arrival_s[chosen]
+        late = int((finish_s > jobs.deadline_s[chosen]).sum())
+        return {
+            "weighted_tardiness": float(weight @ self.tardiness_s[chosen]),
+            "act_s": float(flow_s.mean()),
+            "twct": float(weight @ flow_s),
+            "dmc": late,
+            "dmr_pct": 100 * late / len(flow_s),
+        }
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """What became of the tasks of each value of a column of their file: a row for each, in
+        the order of the alphabet.
+
+        Parameters
+        ----------
+        tag : str
+            Name of the column.
+
+        Returns
+        -------
+        list of dict
+            by, value: the column and its value. jobs: number of tasks. gpu_hours: that they ran.
+            weighted_tardiness, act_s, twct, dmc and dmr_pct as of `metrics`.
+
+        Raises
+        ------
+        InputError
+            For a column that the file does not have.
+        """
+        gpu_h = (self.finish_s - self.start_s) / 3600
+        return self.instance.tags.report(
+            tag,
+            lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **self._of_tasks(chosen)},
+        )
 
     def sequences(self) -> list[list[int]]:
         """The tasks of each GPU in the order in which they run."""
@@ -88,17 +121,18 @@ class Schedule:
 
     def rows(self) -> list[dict[str, Any]]:
         """Where and when each task runs, in order of arrival: its name, number (from 1) and name of
-        its GPU, times in seconds.
+        its GPU, times in seconds, and its file's other columns.
         """
         jobs = self.instance
         times = (jobs.arrival_s, self.start_s, self.finish_s, jobs.deadline_s, jobs.weight)
         names = ("arrival_s", "start_s", "finish_s", "deadline_s", "weight")
-        return [
+        rows = [
             {"task": task, "gpu_number": j + 1, "gpu": jobs.gpus[j].name, **dict(zip(names, row))}
             for task, j, row in zip(
                 jobs.task_names, self.gpu.tolist(), zip(*(column.tolist() for column in times))
             )
         ]
+        return [{**row, **jobs.tags.of(task, row)} for task, row in enumerate(rows)]
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
 from typing import Any
@@ -149,7 +149,5 @@ class Requests(Model[Served]):
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
-        names = {item.name for item in fields(LlmCluster)}
-        own = {name: value for name, value in parameters.items() if name in names}
-        others = {name: value for name, value in parameters.items() if name not in names}
-        return super(Requests, replace(self, cluster=replace(self.cluster, **own))).varied(**others)
+        names = [item.name for item in fields(LlmCluster)]
+        return self._varied(parameters, "cluster", self.cluster, names)

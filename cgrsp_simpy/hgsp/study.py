@@ -22,6 +22,7 @@ from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, simulate
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
 from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import Timeline
 
 __all__ = ["METRICS", "Setting", "Solution", "Trial", "solve"]
@@ -45,8 +46,8 @@ METRICS = {
 """What the figures of a `Solution` are."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(ShownRun):
     """What came of a scheduler.
 
     Parameters
@@ -74,6 +75,11 @@ class Solution:
     lower_bound: float
     is_as_planned: bool = True
     course: Sequence[Any] = field(repr=False, default=())
+
+    @property
+    def title(self) -> str:
+        """The tasks and the scheduler."""
+        return f"{self.schedule.instance.name}: {self.scheduler}"
 
     @property
     def gap_pct(self) -> float:
@@ -112,6 +118,21 @@ class Solution:
         """
         times = zip(self.schedule.rows(), self.planned.rows())
         return [{**row, **{f"planned_{key}": own[key] for key in PLANNED}} for row, own in times]
+
+    def by(self, tag: str) -> list[dict[str, Any]]:
+        """The figures of the tasks of each value of a column of their file.
+
+        Parameters
+        ----------
+        tag : str
+            The column's name.
+
+        Returns
+        -------
+        list of dict
+            As of `Schedule.by`.
+        """
+        return self.schedule.by(tag)
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
@@ -382,13 +403,9 @@ class Setting(Model[Solution]):
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
-        own = {name: value for name, value in parameters.items() if name in OF_LEVEL}
         level = LEVELS[self.source] if isinstance(self.source, str) else self.source
-        changed = self
-        if own and isinstance(level, Level):
-            changed = replace(self, source=replace(level, **own))
-            parameters = {name: value for name, value in parameters.items() if name not in own}
-        return super(Setting, changed).varied(**parameters)
+        names = OF_LEVEL if isinstance(level, Level) else ()
+        return self._varied(parameters, "source", level, names)
 
 
 def solve(

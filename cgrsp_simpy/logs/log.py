@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs.fields import Floats
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 
 __all__ = ["COLUMNS", "NO_TIME", "Fault", "Log", "Report", "Tags"]
 
@@ -88,6 +88,22 @@ class Tags(Mapping[str, tuple[str, ...]]):
             for name, texts in self._columns.items()
         }
 
+    def check(self, jobs: int) -> None:
+        """See that each column has a text for each job.
+
+        Parameters
+        ----------
+        jobs : int
+            Their number.
+
+        Raises
+        ------
+        InputError
+            Naming the column that has more or fewer.
+        """
+        for name, texts in self._columns.items():
+            require(len(texts) == jobs, f"texts of tag {name}", len(texts), f"{jobs}, one a job")
+
     def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
         """The texts of some jobs.
 
@@ -128,9 +144,37 @@ class Tags(Mapping[str, tuple[str, ...]]):
         InputError
             For a column that is not there.
         """
+        require(len(self) > 0, "tag", name, "left out: these jobs have no columns of a log")
         check_one_of("tag", name, self._columns)
         values, index = np.unique(np.array(self._columns[name], dtype=object), return_inverse=True)
         return {value: index == place for place, value in enumerate(values.tolist())}
+
+    def report(
+        self, name: str, figures: Callable[[Mask], Mapping[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """A row for each value of a column, in the order of the alphabet.
+
+        Parameters
+        ----------
+        name : str
+            Of the column.
+        figures : callable
+            The figures of some of the jobs, by name.
+
+        Returns
+        -------
+        list of dict
+            by and value, the column and its value; jobs, their number; and the figures.
+
+        Raises
+        ------
+        InputError
+            For a column that is not there.
+        """
+        return [
+            {"by": name, "value": value, "jobs": int(chosen.sum()), **figures(chosen)}
+            for value, chosen in self.groups(name).items()
+        ]
 
 
 def _unpacked(content: bytes) -> Tags:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ __all__ = ["read_log"]
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # that are read before they are checked together
+NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column
 MOMENTS = ("submit_s", "start_s", "deadline_s")
 
 
@@ -161,6 +163,7 @@ def _columns(
     rows = format.rows(file, header)
     if format.names:
         names = list(format.names)
+        _check_names(f"the format {format.name}", format, fields, names)
         rows = _of_width(rows, format)
     else:
         line, cells = next(rows, (0, None))
@@ -169,7 +172,7 @@ def _columns(
         if isinstance(cells, str):
             raise InputError(f"line {line}: {cells}")
         names = [name.strip() for name in cells]
-        _check_names(line, format, fields, names)
+        _check_names(f"line {line}", format, fields, names)
     place: dict[str, int] = {}
     for index, name in enumerate(names):
         place.setdefault(name, index)  # of two of one name the first
@@ -183,14 +186,19 @@ def _columns(
     return rows, header, len(names), taken, others
 
 
-def _check_names(line: int, format: Format, fields: Sequence[Field], names: list[str]) -> None:
+def _check_names(where: str, format: Format, fields: Sequence[Field], names: list[str]) -> None:
     """The columns that are needed are there."""
     for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
         if not set(choices) & set(names):
-            told = f"(columns: {', '.join(names)[:200]!r})"
+            told = f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
             raise InputError(
-                f"line {line}: no column {' or '.join(choices)} {told}{_hint(format, names)}"
+                f"{where}: no column {' or '.join(choices)}{told}{_hint(format, names)}"
             )
+
+
+def _are_names(cells: Sequence[str]) -> bool:
+    """Whether a line may be the header of a table; what is in any other file is not told."""
+    return len(cells) > 1 and all(NAME.fullmatch(cell) for cell in cells)
 
 
 def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:

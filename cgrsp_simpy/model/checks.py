@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
 __all__ = [
     "InputError",
     "check_bool",
+    "check_fields",
     "check_fraction",
     "check_number",
     "check_one_of",
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 BILLION = 10**9
+MOST_SHOWN = 400  # characters of a value in a message
 
 
 class InputError(ValueError):
@@ -33,11 +35,25 @@ class InputError(ValueError):
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
     """Raise InputError unless `ok`."""
     if not ok:
-        raise InputError(f"{name}(={value!r}) must be {allowed}")
+        raise InputError(f"{name}(={_shown(value)}) must be {allowed}")
+
+
+def _shown(value: object) -> str:
+    """A value as text, of a few lines at most."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the floating-point ones
+        return False
 
 
 def check_number(
@@ -70,6 +86,12 @@ def check_fraction(name: str, value: object) -> None:
 def check_bool(name: str, value: object) -> None:
     """True or false, not a text or a number."""
     require(isinstance(value, bool), name, value, "true or false")
+
+
+def check_fields(given: object, check: Callable[..., None], *names: str, **limits: float) -> None:
+    """One check of several fields of an object."""
+    for name in names:
+        check(name, getattr(given, name), **limits)
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:

@@ -254,11 +254,37 @@ class Model(ABC, Generic[RunT]):
         InputError
             For a name that is no parameter, or a value that is not allowed.
         """
+        return self._varied(parameters)
+
+    def _varied(
+        self,
+        parameters: Mapping[str, Any],
+        part: str = "",
+        value: Any = None,
+        names: Sequence[str] = (),
+    ) -> Self:
+        """The model with other parameters: its own, and those of a part of it.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Their values by name.
+        part : str
+            Name of the part among the model's own parameters.
+        value : Any
+            The part as it is.
+        names : sequence of str
+            The parameters of the part that may be given.
+        """
         if not is_dataclass(self):
             raise InputError(f"{type(self).__name__} has no parameters that a sweep could vary")
         for name in parameters:
-            check_one_of("parameter", name, [each.name for each in fields(self) if each.init])
-        return replace(self, **parameters)
+            mine = [each.name for each in fields(self) if each.init]
+            check_one_of("parameter", name, [*mine, *names])
+        changed = {name: each for name, each in parameters.items() if name not in names}
+        if own := {name: each for name, each in parameters.items() if name in names}:
+            changed[part] = replace(changed.get(part, value), **own)
+        return replace(self, **changed)
 
 
 def foreign_part(model: Any) -> object | None:

@@ -57,7 +57,9 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, too
         raise InputError(
             f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}"
         ) from None

@@ -4,9 +4,9 @@ with an answer.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["PlaceError", "PolicyError", "Wake"]
+__all__ = ["PlaceError", "PolicyError", "Suspend", "Wake"]
 
 
 class PolicyError(RuntimeError):
@@ -30,3 +30,19 @@ class Wake(NamedTuple):
     """
 
     at_s: float
+
+
+class Suspend(NamedTuple):
+    """An answer beside the assignments, where the scenario allows it: a running job leaves its
+    places and waits again, with what it has done.
+
+    The policy is asked again in the same instant, when the places are free. A job cannot be
+    suspended in the instant of its dispatch.
+
+    Attributes
+    ----------
+    job : Any
+        A job that holds places.
+    """
+
+    job: Any

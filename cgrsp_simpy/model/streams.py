@@ -10,19 +10,24 @@ from numpy.random import PCG64, Generator, SeedSequence
 __all__ = ["stream", "uniforms"]
 
 
-def stream(seed: int, name: str) -> Generator:
-    """The stream `name` of a seed. It depends on these two alone, never on the order of calls.
+def stream(seed: int, name: str, *numbers: int) -> Generator:
+    """The stream `name` of a seed. It depends on these alone, never on the order of calls.
+
+    numbers: which of several streams of the name, such as a job's id.
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
-    seen (the statuses that the scheduler sees), "wait predictions" and "run predictions" (which of
-    these fail), policy (a random policy's own), days (a month's kinds of days and their seeds) and
-    bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing (of
-    the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families, rates
-    (of the families) and users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use"
-    (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales, network
-    and exploration.
+    attempts (by job, its luck from the second dispatch on), preemptions (by slot and type),
+    seen (the statuses that the scheduler sees), "market TYPE" (stock of a type that persists),
+    "market start" (where a replayed series begins), "wait predictions" and "run predictions" (which
+    of these fail), policy (a random policy's own), days (a month's kinds of days and their seeds)
+    and bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing
+    (of the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families,
+    rates (of the families) and users; of DAGs "dag edges", "dag work", "dag data", "dag memory",
+    "in use" (of the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales,
+    network and exploration; of spot instances "spot start" (where in its traces a run begins) and
+    "spot zone 0", 1 and so on.
     """
-    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
+    return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers))))
 
 
 def uniforms(generator: Generator) -> Iterator[float]:

@@ -13,20 +13,49 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["aligned", "csv_text", "json_text", "or_none", "to_pandas", "write_csv"]
+__all__ = [
+    "aligned",
+    "csv_text",
+    "from_cell",
+    "half",
+    "json_text",
+    "or_none",
+    "to_pandas",
+    "write_csv",
+]
 
 Rows = Sequence[Mapping[str, Any]]
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a formula
 
 
 def csv_text(rows: Rows) -> str:
-    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column."""
+    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a column.
+
+    A text that a spreadsheet would take for a formula, such as a policy's name "=x" or a name
+    in a log, stands behind an apostrophe; a number in a text stays as it is.
+    """
     out = io.StringIO()
     writer = csv.DictWriter(
         out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n"
     )
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def from_cell(text: str) -> str:
+    """The text that a cell of `csv_text` holds."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
 def write_csv(path: str | Path, rows: Rows) -> None:
@@ -71,3 +100,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
         for row in rows
     ]
+
+
+def half(metric: str) -> str:
+    """The column with the half widths of the intervals of a metric."""
+    return f"{metric}_half_width_95"

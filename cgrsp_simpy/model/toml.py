@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, TypeVar
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 
-__all__ = ["check_keys", "entries", "make", "mapping", "table_of", "toml_text"]
+__all__ = ["check_keys", "entries", "make", "mapping", "read_toml", "table_of", "toml_text"]
 
 T = TypeVar("T")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; InputError if it is none, OSError if it cannot be read."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except RecursionError:
+        raise InputError("not TOML (nested too deeply)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not TOML ({error})") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise InputError("not TOML (a number of thousands of digits)") from None
 
 
 def table_of(made: Any) -> dict[str, Any]:

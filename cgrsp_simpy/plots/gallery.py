@@ -5,6 +5,7 @@ dpi, an SVG, and an index.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +19,7 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.style import SIZE, STYLE, styled
 
-__all__ = ["Picture", "markdown", "write_figure", "write_gallery"]
+__all__ = ["Gallery", "Picture", "markdown", "write_figure", "write_gallery"]
 
 Row = dict[str, Any]
 DPI = 200
@@ -46,6 +47,61 @@ class Picture:
     table: Callable[[list[Row]], str] | None = None
     name: str = ""
     options: str = ""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The figures of a module.
+
+    name: of the module. runs: makes what the rows are made of, from sizes and an executor.
+    pictures, intro: from that how each figure is drawn, and the head of the index.
+    """
+
+    name: str
+    runs: Callable[..., Any]
+    pictures: Callable[[Any], Mapping[str, Picture]]
+    intro: Callable[[Any], list[str]]
+
+    def draw(
+        self,
+        folder: str | Path,
+        ids: Sequence[str] | None = None,
+        *,
+        style: str = "print",
+        executor: Executor | int | None = None,
+        **sizes: int,
+    ) -> list[Path]:
+        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an
+        SVG; and an index of all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Made where it is not there.
+        ids : sequence of str
+            Names of the figures; all unless told.
+        style : str
+            "print" or "lecture".
+        executor : Executor or int, optional
+            As of `cg.compare`.
+        **sizes : int
+            How many, or how large, as of `runs`.
+
+        Returns
+        -------
+        list of Path
+            The files.
+
+        Raises
+        ------
+        InputError
+            For an unknown figure or style, a number that is not allowed, or a file that cannot be
+            written.
+        """
+        runs, command = self.runs(**sizes, executor=executor), f"cgrsp {self.name} figures"
+        pictures = self.pictures(runs)
+        ids = tuple(pictures) if ids is None else ids
+        return write_gallery(folder, pictures, ids, runs, style, self.intro(runs), command)
 
 
 def write_gallery(
@@ -99,12 +155,11 @@ def _index(
     return "\n\n".join(lines) + "\n"
 
 
-def markdown(head: Sequence[str], texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first columns are texts, the others numbers."""
-    rule = "|" + "---|" * texts + "---:|" * (len(head) - texts)
-    return "\n".join(
-        [f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(cells)} |" for cells in lines)]
-    )
+def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
+    """A table whose first columns are texts, the others numbers. head: names between bars."""
+    rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
+    rows = [f"| {' | '.join(cells)} |" for cells in lines]
+    return "\n".join([f"| {head} |", rule, *rows])
 
 
 def write_figure(

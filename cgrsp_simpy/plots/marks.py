@@ -94,12 +94,8 @@ def bars(
     }
     drawn = ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch))
     intervals(ax, values, ours, x_half=half_widths)
-    shown = _values_beside(
-        ax,
-        [told(value) for value in values],
-        np.fmax(np.fmax(values, values + half_widths), 0.0),
-        ours,
-    )
+    ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
+    shown = _values_beside(ax, [told(value) for value in values], ends, ours)
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
         shown += _values_beside(
@@ -137,18 +133,13 @@ def _values_beside(
 
     aside: points more between marks and values.
     """
-    place: dict[str, Any] = {
-        "xytext": (aside + 2.5, 0),
-        "textcoords": "offset points",
-        "va": "center",
-        "fontsize": "small",
-    }
+    place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
     # a layout to come takes a part for labels
     room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
     taken = max(width(text, "small") for text in texts) + aside + 6
     ax.update_datalim([(float(ends.max()) / max(1 - taken / room, 0.2), places[0])], updatey=False)
     return [
-        ax.annotate(text, (end, row), **place, **style)
+        ax.annotate(text, (end, row), (aside + 2.5, 0), **place, **style)
         for text, end, row in zip(texts, ends, places)
     ]
 
@@ -281,21 +272,15 @@ def points(
         own = {**dots(look), "linestyle": "none", "label": name, "zorder": 3}
         drawn += ax.plot([at_x], [at_y], **merged(own, style, Line2D))
         intervals(ax, [at_x], [at_y], [half_x], [half_y], look.colour, caps=False)
-        covers = [
-            (at_x - half_x, at_y),
-            (at_x + half_x, at_y),
-            NOWHERE,
-            (at_x, at_y - half_y),
-            (at_x, at_y + half_y),
-        ]
+        covers = [(at_x - half_x, at_y), (at_x + half_x, at_y), NOWHERE]
+        covers += [(at_x, at_y - half_y), (at_x, at_y + half_y)]
         if theirs:
             covers += [NOWHERE, (at_x, at_y), (theirs[0], theirs[1])]
             ax.plot(*zip(*covers[-2:]), color=look.colour, lw=0.6)
             ax.plot(*zip(covers[-1]), **hollow(look))
         if np.isfinite(at_x + at_y):
-            marks[name] = Mark(
-                np.array([(at_x, at_y)]), np.array([(at_x, at_y), (at_x, at_y), NOWHERE, *covers])
-            )
+            here = (at_x, at_y)
+            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]))
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.cbook import normalize_kwargs
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP, MarkerStyle
@@ -27,11 +28,15 @@ from matplotlib.transforms import IdentityTransform
 from cgrsp_simpy.plots.style import Look
 
 __all__ = [
+    "FAINT",
     "Values",
+    "beside_point",
+    "decimals",
     "dots",
     "hollow",
     "intervals",
     "legend_above",
+    "legend_outside",
     "merged",
     "no_flat_axis",
     "say",
@@ -44,6 +49,7 @@ Values = Sequence[float] | np.ndarray
 CARETS = tuple(
     tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
 )  # of x and y, to lower and to higher pixels
+FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}  # lines to compare with
 
 
 def merged(own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]) -> dict[str, Any]:
@@ -55,13 +61,12 @@ def told(value: float) -> str:
     """A value as text, to three digits or so."""
     if value == 0 or math.isnan(value):
         return "no value" if value else "0"
-    return (
-        f"{value:.0f}"
-        if abs(value) >= 100
-        else f"{value:.1f}"
-        if abs(value) >= 10
-        else f"{value:.2f}"
-    )
+    return f"{value:.{decimals(value)}f}"
+
+
+def decimals(value: float) -> int:
+    """How many decimals of a value are shown."""
+    return 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
 
 
 def dots(look: Look) -> dict[str, Any]:
@@ -230,6 +235,23 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         handlelength=1.6,
         columnspacing=1.4,
     )
+
+
+def legend_outside(
+    canvas: Figure, handles: Sequence[Patch | Line2D], note: str, columns: int = 4, **style: Any
+) -> None:
+    """A legend above all panels, with a note as its title."""
+    small = {"fontsize": "small", "title_fontsize": "small", "columnspacing": 1.4, **style}
+    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "alignment": "left"}
+    canvas.legend(handles=list(handles), title=note, frameon=False, **place, **small)
+
+
+def beside_point(
+    ax: Axes, text: str, at: Sequence[float], by: Sequence[float], **style: Any
+) -> None:
+    """Write beside a point. by: points to the right and up."""
+    place: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", **style}
+    ax.annotate(text, (at[0], at[1]), (by[0], by[1]), **place)
 
 
 def _wrapped(text: str, room: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ def policy_bars(
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None
     marks.bars(ax, policies, values, half_widths, theirs, **style)
     ax.set_xlabel(axis(metric, study))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, by_policy=False)
+    _explain(ax, [study], published, by_policy=False)
     return ax
 
 
@@ -116,12 +116,8 @@ def sweep_lines(
     points = list(sweep)
     varied = list(points[0][0])
     require(len(varied) > 0, "sweep", varied, "over at least one parameter")
-    require(
-        over is not None or len(varied) == 1,
-        "over",
-        over,
-        f"one of the parameters that vary: {', '.join(varied)}",
-    )
+    allowed = f"one of the parameters that vary: {', '.join(varied)}"
+    require(over is not None or len(varied) == 1, "over", over, allowed)
     over = varied[0] if over is None else over
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))
@@ -135,8 +131,7 @@ def sweep_lines(
     marks.lines(ax, x, series, theirs, styles, **style)
     ax.set_xlabel(axis(over))
     ax.set_ylabel(axis(metric, points[0][1]))
-    titles = ", ".join(dict.fromkeys(study.title for _, study in points))
-    _explain(ax, f"{titles}: {replications(len(points[0][1].seeds))}", published)
+    _explain(ax, [study for _, study in points], published)
     return ax
 
 
@@ -146,19 +141,17 @@ def _series(
     """Values and half widths by x, and the look, of each line: one a policy and values of the
     other parameters.
     """
-    known = dict.fromkeys(
-        name for _, study in points for row in study.means().values() for name in row
-    )
+    means_of = [row for _, study in points for row in study.means().values()]
+    known = dict.fromkeys(name for row in means_of for name in row)
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     lines: dict[str, tuple[str, str]] = {}
     for point, study in points:
         others = "".join(f", {name} {value}" for name, value in point.items() if name != over)
         for policy, mean, half_width in zip(study.policies, *found(study, metric, known)):
             lines[policy + others] = (policy, others)
-            means, half_widths = series.setdefault(
-                policy + others, (np.full(len(x), np.nan), np.full(len(x), np.nan))
-            )
-            means[x.index(point[over])], half_widths[x.index(point[over])] = mean, half_width
+            unknown, at = (np.full(len(x), np.nan), np.full(len(x), np.nan)), x.index(point[over])
+            means, half_widths = series.setdefault(policy + others, unknown)
+            means[at], half_widths[at] = mean, half_width
     policies, rest = (list(dict.fromkeys(column)) for column in zip(*lines.values()))
     by_policy = dict(zip(policies, looks(policies)))
     styles = [by_policy[policy] for policy, _ in lines.values()]
@@ -215,13 +208,13 @@ def pareto(
     marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
     ax.set_xlabel(axis(x, study))
     ax.set_ylabel(axis(y, study))
-    _explain(ax, f"{study.title}: {replications(len(study.seeds))}", published, front=True)
+    _explain(ax, [study], published, front=True)
     return ax
 
 
 def _explain(
     ax: Axes,
-    title: str,
+    studies: Sequence[Study],
     published: Mapping[str, Any] | None,
     by_policy: bool = True,
     front: bool = False,
@@ -232,4 +225,5 @@ def _explain(
     """
     handles = [marks.published(next(iter(published)) if by_policy else None)] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
-    marks.legend_above(ax, handles, title)
+    titles = ", ".join(dict.fromkeys(study.title for study in studies))
+    marks.legend_above(ax, handles, f"{titles}: {replications(len(studies[0].seeds))}")

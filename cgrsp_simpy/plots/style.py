@@ -43,9 +43,7 @@ __all__ = [
     "ink",
     "ink_on",
     "kind_colours",
-    "line_of",
     "looks",
-    "marker_of",
     "phase_greys",
     "styled",
 ]
@@ -61,7 +59,7 @@ class Look(NamedTuple):
     line: LineStyle
 
 
-# Twelve looks of which any two are told apart, by the colour-blind as well.
+# Thirteen looks of which any two are told apart, by the colour-blind as well.
 _BLACK = Look("#000000", "o", "-")
 _ORANGE = Look("#E69F00", "s", (0, (5, 1.5)))
 _BLUE = Look("#0B4F9C", "^", (0, (6, 1.5, 1, 1.5)))
@@ -74,6 +72,7 @@ _RUST = Look("#C04A00", "*", (0, (12, 1.5)))
 _GREEN = Look("#009E73", "h", "-")
 _FOREST = Look("#004733", ">", (0, (3, 1.5)))
 _PURPLE = Look("#7A0177", "H", (0, (2, 1, 6, 1)))
+_LIME = Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5)))
 _POLICIES = {
     "fifo": _BLACK,
     "spt": _ORANGE,
@@ -87,6 +86,7 @@ _POLICIES = {
     "cadr": _GREEN,
     "cadr-oo": _FOREST,
     "triage": _PURPLE,
+    "watch": _LIME,
 }
 # A name has one look, whatever it is a policy of; names that are drawn together differ.
 LOOKS = _POLICIES | {
@@ -121,6 +121,13 @@ LOOKS = _POLICIES | {
     "random-search": _RUST,
     "worl-rtgs": _GREEN,
     "cpop": _FOREST,
+    # spot or on demand
+    "on-demand": _BLACK,
+    "time-sliced": _ORANGE,
+    "uniform-progress": _BLUE,
+    "expected-cost": _GREEN,
+    "next-spot": _PINK,
+    "optimum": _GREY,
     # waiting
     "ajw": _BLACK,
     "njw": _ORANGE,
@@ -209,16 +216,6 @@ def styled(name: str) -> AbstractContextManager[None]:
 def colour_of(policy: str) -> str | None:
     """The colour of a policy by its name without parameters; None for a user's own."""
     return look.colour if (look := LOOKS.get(_base(policy))) else None
-
-
-def marker_of(policy: str) -> str | None:
-    """The marker of a policy by its name without parameters; None for a user's own."""
-    return look.marker if (look := LOOKS.get(_base(policy))) else None
-
-
-def line_of(policy: str) -> LineStyle | None:
-    """The line style of a policy by its name without parameters; None for a user's own."""
-    return look.line if (look := LOOKS.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:

@@ -51,6 +51,7 @@ from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, re
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.occupation import Laws
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
 __all__ = ["OBJECTIVES", "Bound", "Weights", "lower_bound"]
@@ -140,12 +141,14 @@ def lower_bound(
     ------
     InputError
         For another objective, a seed or bin that is not allowed, measured service times (they have
-        no law), and jobs of several GPUs.
+        no law), stock that persists (a dispatch then tells of the next), jobs of several GPUs, and
+        other terms of renting than the thesis's.
     SolverError
         If the linear program's solver fails.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
+    require(scenario.terms == Terms(), "terms", scenario.terms, "the thesis's, for a bound")
     check_number("bin_s", bin_s, least=1)
     require(
         not isinstance(scenario.workload, LoggedWorkload),
@@ -153,6 +156,8 @@ def lower_bound(
         scenario.name,
         "one whose service times are drawn",
     )
+    lasting = scenario.market.persists
+    require(not lasting, "market", "stock persists", "the thesis's for a bound (persistence_s 0)")
     began = time.perf_counter()
     jobs = [job for job, _ in scenario.workload.generate(seed, scenario.service)]
     widest = max(jobs, key=lambda job: job.gpus)

@@ -1,10 +1,11 @@
 """The best schedule of a small instance for one who knows every draw: what not knowing
 costs (ours).
 
-With the draws known, a job's delay on a type changes only where the multiplier of the clock does.
+With the draws known, a job's delay on a type changes only where the multiplier of the clock does,
+or stock that persists.
 Between two such instants an earlier dispatch is an earlier start, and nothing gained by waiting; so
 a job starts earliest if it is dispatched as soon as it is there and the slot is free, or at a later
-change of the clock from which its delay is shorter. An earlier start is never worse, for the job or
+change from which its delay is shorter. An earlier start is never worse, for the job or
 for those after it. So an order of jobs on a slot has one best schedule, and no time is discretised.
 
 For each set of jobs on a slot of each type, all orders are searched at once: of two orders of the
@@ -25,14 +26,15 @@ from cgrsp_simpy.model.checks import check_one_of, check_whole, require
 from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.market import Market, Status
+from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Terms
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 
 MOST_JOBS = 12
-DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
@@ -121,23 +123,26 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     Raises
     ------
     InputError
-        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of
-        several GPUs.
+        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of
+        several GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
+    require(
+        scenario.terms == Terms(), "terms", scenario.terms, "the thesis's, for an exact optimum"
+    )
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))
     widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
     require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for an exact optimum")
-    weights = OBJECTIVES[objective]
+    weights, stock = OBJECTIVES[objective], Stock(scenario.market, seed)
     tables: dict[tuple[GpuType, ...], Table] = {}
     division: Division = [(inf if mask else 0.0, ()) for mask in range(2**number)]
     for gpu in scenario.slots:
         choices = scenario.gpus if scenario.free_types else (gpu,)
         if choices not in tables:
-            tables[choices] = _table(scenario.market, jobs, choices, weights)
+            tables[choices] = _table(stock, jobs, choices, weights)
         division = _divided(
             division, tables[choices], only_all=len(division[0][1]) == len(scenario.slots) - 1
         )
@@ -164,7 +169,7 @@ def _subsets(mask: int) -> Iterator[int]:
 
 
 def _table(
-    market: Market, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights
+    stock: Stock, jobs: Sequence[tuple[Job, Draws]], choices: Sequence[GpuType], weights: Weights
 ) -> Table:
     """The best orders of every set of jobs on a slot that can be provisioned as the
     types of `choices`.
@@ -173,7 +178,7 @@ def _table(
     for mask in range(1, 2 ** len(jobs)):
         table.append(
             _undominated(
-                _followed(market, order, job, draws, gpu, weights)
+                _followed(stock, order, job, draws, gpu, weights)
                 for index, (job, draws) in enumerate(jobs)
                 if mask >> index & 1
                 for order in table[mask ^ (1 << index)]
@@ -184,10 +189,10 @@ def _table(
 
 
 def _followed(
-    market: Market, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
+    stock: Stock, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
 ) -> _Order:
     """An order and one more job, which starts as early as it can."""
-    step = _earliest(market, max(order.end_s, job.submit_s), job, draws, gpu)
+    step = _earliest(stock, max(order.end_s, job.submit_s), job, draws, gpu)
     end_s = step.start_s + step.service_s
     late_s = max(0.0, end_s - job.deadline_s)
     cost = (
@@ -198,33 +203,20 @@ def _followed(
     return _Order(order.cost + cost, end_s, step, order)
 
 
-def _earliest(market: Market, ready_s: float, job: Job, draws: Draws, gpu: GpuType) -> _Step:
-    """The dispatch of earliest start: now, or at a change of the clock that comes
+def _earliest(stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType) -> _Step:
+    """The dispatch of earliest start: now, or at a change of the stock that comes
     before this start.
     """
 
     def dispatched(at_s: float) -> _Step:
-        status = market.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
+        status = stock.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
         # thesis Eq. 3.2
-        return _Step(job, draws, gpu, at_s, status, market.provisioning_s(status, draws.delay))
+        delay_s = stock.market.provisioning_s(status, draws.delay)
+        return _Step(job, draws, gpu, at_s, status, delay_s)
 
     now = dispatched(ready_s)
-    later = map(dispatched, _changes_s(market, ready_s, now.start_s))
+    later = map(dispatched, stock.changes_s(gpu, ready_s, now.start_s))
     return min([now, *later], key=lambda step: step.start_s)
-
-
-def _changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """When the law of the stock changes, between two times in seconds.
-
-    A nanosecond later where rounding would put it before.
-    """
-    found = []
-    for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
-        for hour in market.change_hours:
-            change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
-            same = market.band(change_s) == market.band(change_s + 1e-9)
-            found.append(change_s if same else change_s + 1e-9)
-    return [change_s for change_s in found if after_s < change_s < before_s]
 
 
 def _undominated(orders: Iterable[_Order]) -> list[_Order]:

@@ -11,6 +11,7 @@ import numpy as np
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
+    check_fields,
     check_fraction,
     check_number,
     check_shares,
@@ -105,8 +106,7 @@ class DeadlineClasses:
 
     def __post_init__(self) -> None:
         check_fraction("tight_fraction", self.tight_fraction)
-        check_number("tight_window_s", self.tight_window_s, above=0)
-        check_number("loose_window_s", self.loose_window_s, above=0)
+        check_fields(self, check_number, "tight_window_s", "loose_window_s", above=0)
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:

@@ -15,7 +15,7 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = ["THESIS_GPUS", "GpuType", "round_robin"]
+__all__ = ["CATALOGUES", "GPUS_2025", "THESIS_GPUS", "GpuType", "round_robin"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,17 @@ THESIS_GPUS: tuple[GpuType, ...] = (
     GpuType("RTX A4500", 0.25, (62.2, 71.2, 88.7), 0.70, 78.1 / 86.0),
     GpuType("RTX A4000", 0.25, (60.0, 68.7, 98.2), 0.75, 78.1 / 97.9),
 )
+
+# Types and names of github.com/tugot17/gpu-price-tracker (MIT), 957 half-hourly snapshots of 19
+# October to 16 November 2025. Price: the median of the snapshots' median price per GPU. beta_g:
+# share of the snapshots with labelled offers that had one labelled high. How long a job of the
+# thesis takes on them is not in these data: the times are those of the RTX 3090.
+_AS_RTX_3090 = THESIS_GPUS[0].mean_execution_s
+GPUS_2025: tuple[GpuType, ...] = (
+    GpuType("H100_80GB SXM5", 2.69, _AS_RTX_3090, 0.281),
+    GpuType("A100_80GB PCIe", 1.64, _AS_RTX_3090, 0.109),
+)
+CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPUS_2025}
 
 
 def round_robin(

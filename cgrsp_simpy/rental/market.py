@@ -5,14 +5,31 @@ takes to come.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from cgrsp_simpy.model.checks import check_number, check_shares, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_number,
+    check_shares,
+    check_whole,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.rental.gpu import GpuType
 
-__all__ = ["CLOCKS", "HIGH", "LOW", "MEDIUM", "Clock", "HourlyStock", "Market", "Status"]
+__all__ = [
+    "CLOCKS",
+    "HIGH",
+    "LOW",
+    "MEDIUM",
+    "Clock",
+    "HourlyStock",
+    "Market",
+    "Status",
+    "StockSeries",
+]
 
 
 class Status(IntEnum):
@@ -118,6 +135,22 @@ class Clock:
         return self._multipliers[self.band(time_s)]
 
 
+def _poll_s(sight: object) -> float | None:
+    """Seconds between two looks at the stock, from "none", "now" or "poll:SECONDS"."""
+    allowed = "'none', 'now' or 'poll:SECONDS', such as 'poll:300'"
+    require(isinstance(sight, str), "sight", sight, allowed)
+    name, colon, seconds = str(sight).partition(":")
+    if not colon and name in ("none", "now"):
+        return 0.0 if name == "now" else None
+    try:
+        poll_s = float(seconds)
+        check_number("sight", poll_s, above=0)
+    except ValueError:  # an InputError among them
+        raise InputError(f"sight(={sight!r}) must be {allowed}") from None
+    require(name == "poll", "sight", sight, allowed)
+    return poll_s
+
+
 CLOCKS: dict[str, Clock] = {
     # Off-peak 1.3, morning 0.9, peak 0.5, evening 1.0 at the hours that give the thesis's tables:
     # a run starts at 08:00.
@@ -138,6 +171,8 @@ class HourlyStock:
     chances : sequence of 24 triples of float
         Chances of High, Medium and Low stock in each hour of the day, from midnight on, each
         from 0 to 1; the three sum to 1.
+    persistence_s : float, optional
+        How long its stock persists, seconds, in place of the market's.
 
     Raises
     ------
@@ -147,6 +182,7 @@ class HourlyStock:
 
     gpu: str
     chances: tuple[tuple[float, float, float], ...]
+    persistence_s: float | None = None
     _below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -159,6 +195,8 @@ class HourlyStock:
         for hour, each in enumerate(chances):
             check_shares(f"{name} in hour {hour}", each)
         object.__setattr__(self, "chances", chances)
+        if self.persistence_s is not None:
+            check_number(f"persistence_s of {self.gpu}", self.persistence_s, least=0)
         # Up to where a uniform variate means High, and up to where Medium.
         below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
         object.__setattr__(self, "_below", below)
@@ -183,6 +221,89 @@ class HourlyStock:
 
 
 @dataclass(frozen=True)
+class StockSeries:
+    """Recorded stock statuses of a GPU type, which a run meets again.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the type.
+    times_s : sequence of float
+        When the status became another, seconds, from 0 on, rising.
+    statuses : sequence of int
+        The status from each of these times on: 0 High, 1 Medium, 2 Low.
+    length_s : float
+        Length of the series in seconds, above the last time; then it begins anew.
+    start_h : float, optional
+        Hour of day at second 0, from 0 to below 24; None where it is not known.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    gpu: str
+    times_s: tuple[float, ...]
+    statuses: tuple[int, ...]
+    length_s: float
+    start_h: float | None = None
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.gpu, str), "gpu of a stock series", self.gpu, "a GPU type's name")
+        times = entries_of("times_s", self.times_s, "a list of seconds")
+        statuses = entries_of("statuses", self.statuses, "a list of 0, 1 and 2")
+        for time_s in times:
+            check_number(f"time in the series of {self.gpu}", time_s, least=0)
+        for status in statuses:
+            check_whole(f"status in the series of {self.gpu}", status, least=0, most=2)
+        number = len(times)
+        require(number > 0 and times[0] == 0, f"times_s of {self.gpu}", times[:1], "from 0 on")
+        require(len(statuses) == number, f"statuses of {self.gpu}", len(statuses), f"{number}")
+        rising = all(a < b for a, b in pairwise(times))
+        require(rising, f"times_s of {self.gpu}", times[:5], "rising")
+        check_number(f"length_s of {self.gpu}", self.length_s, above=times[-1])
+        if self.start_h is not None:
+            check_number("start_h", self.start_h, least=0)
+            require(self.start_h < 24, "start_h", self.start_h, "from 0 to below 24")
+        object.__setattr__(self, "times_s", times)
+        object.__setattr__(self, "statuses", tuple(map(Status, statuses)))
+
+    def status(self, time_s: float) -> Status:
+        """The status at a time of the series; after its end it begins anew.
+
+        Parameters
+        ----------
+        time_s : float
+            Seconds from its beginning.
+
+        Returns
+        -------
+        Status
+            The one recorded last.
+        """
+        return Status(self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1])
+
+    def changes_s(self, after_s: float, before_s: float) -> list[float]:
+        """When it changes between two times of the series.
+
+        Parameters
+        ----------
+        after_s, before_s : float
+            Seconds from its beginning.
+
+        Returns
+        -------
+        list of float
+            Seconds, rising.
+        """
+        found, first = [], int(after_s // self.length_s)
+        for turn in range(first, int(before_s // self.length_s) + 1):
+            found += [turn * self.length_s + time_s for time_s in self.times_s]
+        return [time_s for time_s in found if after_s < time_s < before_s]
+
+
+@dataclass(frozen=True)
 class Market:
     """The law of the stock status and of the provisioning delay.
 
@@ -197,9 +318,22 @@ class Market:
         The constants of thesis Eq. 3.1.
     stock : sequence of HourlyStock
         Types whose chances are given by hour of day. The others follow Eq. 3.1.
+    persistence_s : float
+        Mean time in seconds for which a type keeps the uniform variate of its status: the variate
+        is drawn anew at the epochs of a Poisson process of rate 1 / persistence_s, so that its
+        correlation is exp(-lag / persistence_s). 0: every dispatch draws its own, as in the thesis.
+    sight : str
+        What the scheduler sees of stock that persists: "none" (statuses drawn for show, as in the
+        thesis), "now", or "poll:SECONDS", the status as of the last of the looks at 0, SECONDS,
+        2 SECONDS, ...
+    series : sequence of StockSeries
+        Types whose statuses are replayed. Their law, which a scheduler knows, remains that of
+        `stock`, or else Eq. 3.1.
 
     Attributes
     ----------
+    poll_s : float or None
+        Seconds between two looks at the stock; 0: it is seen at any time; None: never.
     change_hours : tuple of float
         Hours of day at which the chances of a type may change, rising.
 
@@ -215,6 +349,10 @@ class Market:
     medium_factor: float = 1.5
     medium_cap: float = 0.90
     stock: tuple[HourlyStock, ...] = ()
+    persistence_s: float = 0.0
+    sight: str = "none"
+    series: tuple[StockSeries, ...] = ()
+    poll_s: float | None = field(init=False, repr=False, compare=False)
     change_hours: tuple[float, ...] = field(init=False, repr=False, compare=False)
     _by_gpu: dict[str, HourlyStock] = field(init=False, repr=False, compare=False)
 
@@ -241,6 +379,49 @@ class Market:
         object.__setattr__(self, "_by_gpu", {each.gpu: each for each in stock})
         hours = {hour for hour, _ in self.clock.bands} | set(range(24) if stock else ())
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
+        self._check_stock_that_persists()
+
+    def _check_stock_that_persists(self) -> None:
+        check_number("persistence_s", self.persistence_s, least=0)
+        series = entries_of("series", self.series, "a list of StockSeries")
+        for each in series:
+            require(isinstance(each, StockSeries), "series", each, "a StockSeries")
+        names = [each.gpu for each in series]
+        require(len(set(names)) == len(names), "types of stock series", names, "different")
+        object.__setattr__(self, "series", series)
+        object.__setattr__(self, "poll_s", _poll_s(self.sight))
+        allowed = "'none' where no stock persists (persistence_s 0): there is nothing to see"
+        require(self.persists or self.sight == "none", "sight", self.sight, allowed)
+
+    @property
+    def persists(self) -> bool:
+        """Whether the stock of any type persists, or is replayed."""
+        own = [each.persistence_s for each in self.stock]
+        return bool(self.persistence_s or any(own) or self.series)
+
+    def persistence_of(self, gpu: str) -> float:
+        """How long the stock of a type persists.
+
+        Parameters
+        ----------
+        gpu : str
+            Name of the type.
+
+        Returns
+        -------
+        float
+            Seconds; 0 where every dispatch draws its own.
+        """
+        own = self._by_gpu[gpu].persistence_s if gpu in self._by_gpu else None
+        return self.persistence_s if own is None else own
+
+    @property
+    def law(self) -> Market:
+        """The market without what it replays: what a scheduler may know of it."""
+        if not self.series:
+            return self
+        blind = replace(self, series=(), sight="none")
+        return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
         """Chances of High, Medium and Low stock of a type, those of `stock`, or else by Eq. 3.1.

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length, step_function, time_average, values_at
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.record import Run
 
@@ -17,8 +18,11 @@ def slot_hours(run: Run) -> dict[str, float]:
     """Where the slots' hours go, up to the last completion, by name; they sum to slots x hours.
 
     service; provisioning_high, _medium and _low, by the status met; idle_held: idle while jobs
-    wait; idle_empty: while none does.
+    wait; idle_empty: while none does. Raises InputError for terms under which jobs are stopped:
+    one record tells of all stays of a job.
     """
+    terms = run.scenario.terms
+    require("away_s" not in terms.columns, "terms", terms, "such that no job is stopped")
     jobs, end_s, slots = run.jobs, run.totals.end_s, len(run.slot_held_s)
     hours = {"service": float(jobs["service_s"] @ jobs["gpus"]) / 3600}
     for status in Status:
@@ -42,5 +46,7 @@ def utilisation(run: Run) -> tuple[float, float]:
     and from the jobs.
     """
     capacity_s = len(run.slot_held_s) * run.totals.end_s
-    held_s = (run.jobs["finish_s"] - run.jobs["dispatch_s"]) * run.jobs["gpus"]
+    jobs = run.jobs
+    away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
+    held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
     return sum(run.slot_held_s) / capacity_s, float(held_s.sum()) / capacity_s

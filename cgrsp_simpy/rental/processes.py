@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ import simpy
 
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.rental.market import Market, Status
 from cgrsp_simpy.rental.record import Recorder
+from cgrsp_simpy.rental.stock import Stock
 
-__all__ = ["Setting", "job_process", "source"]
+__all__ = ["Process", "Setting", "job_process", "provisioning", "source"]
 
 Process = Generator[simpy.Event, Any, None]
 
@@ -23,22 +25,40 @@ Process = Generator[simpy.Event, Any, None]
 class Setting:
     """What the processes of one run share.
 
-    gpu_index: place of a type's name among the scenario's types.
+    stock: what a dispatch meets. gpu_index: place of a type's name among the scenario's
+    types.
     """
 
     env: simpy.Environment
     engine: Engine
     market: Market
+    stock: Stock
     recorder: Recorder
     gpu_index: dict[str, int]
 
 
-def source(run: Setting, jobs: Iterable[tuple[Job, Draws]]) -> Process:
+def source(
+    env: simpy.Environment,
+    jobs: Iterable[tuple[Job, Draws]],
+    process: Callable[[Job, Draws], Process],
+) -> Process:
     """Start the process of each job when it is submitted."""
-    env = run.env
     for job, draws in jobs:
         yield env.timeout(delay_until(env.now, job.submit_s), ("submit", job.id))
-        env.process(job_process(run, job, draws))
+        env.process(process(job, draws))
+
+
+def provisioning(
+    stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws
+) -> tuple[Status, float]:
+    """The stock status that a dispatch meets, the scarcest of its types, and the
+    provisioning delay in seconds.
+    """
+    status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
+    for gpu in gpus[1:]:
+        status = max(status, stock.status(gpu, time_s, draws.status))
+    delay_s = stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
+    return status, delay_s
 
 
 def job_process(run: Setting, job: Job, draws: Draws) -> Process:
@@ -47,20 +67,15 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
     A job on several slots starts when the last of them is provisioned, and runs at the
     pace of its slowest type.
     """
-    env, engine, market = run.env, run.engine, run.market
+    env, engine = run.env, run.engine
     claim = yield engine.claim(job)
     dispatch_s = env.now
     gpus, mean_s = claim.terms
-    status = market.status(gpus[0], dispatch_s, draws.status)  # thesis Eq. 3.1
-    price_usd_per_h = gpus[0].price_usd_per_h
-    for gpu in gpus[1:]:
-        status = max(status, market.status(gpu, dispatch_s, draws.status))
-        price_usd_per_h += gpu.price_usd_per_h
-    delay_s = market.provisioning_s(status, draws.delay)
+    status, delay_s = provisioning(run.stock, gpus, dispatch_s, draws)
     if engine.listener:
         names = "+".join(gpu.name for gpu in gpus)
         engine.tell("dispatch", claim, f"{names}, {status.name.title()} stock")
-    yield env.timeout(delay_s, ("start", job.id))  # thesis Eq. 3.2
+    yield env.timeout(delay_s, ("start", job.id))
 
     claim.acquire()
     start_s = dispatch_s + delay_s
@@ -75,6 +90,9 @@ def job_process(run: Setting, job: Job, draws: Draws) -> Process:
     if engine.listener:
         late = "late" if finish_s > job.deadline_s else "in time"
         engine.tell("finish", claim, f"{service_s:.2f} s of execution, {late}")
+    price_usd_per_h = gpus[0].price_usd_per_h
+    for gpu in gpus[1:]:
+        price_usd_per_h += gpu.price_usd_per_h
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     first, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
     met = status, delay_s, service_s, cost_usd

@@ -16,6 +16,7 @@ import numpy as np
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
@@ -47,6 +48,9 @@ STATUS_NAMES = [status.name.title() for status in Status]
 
 class JobRecord(NamedTuple):
     """A job, and what happened to it; times in seconds from the start of the run.
+
+    Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and status the
+    last, delay_s and service_s (lost execution and checkpoints included) those of all its stays.
 
     Attributes
     ----------
@@ -89,9 +93,13 @@ class JobRecord(NamedTuple):
 
 _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
 _WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
-_DOUBLES = struct.Struct(f"={len(JobRecord._fields)}d")
-BLOCK = 8192 * _DOUBLES.size  # bytes of records that are summed at a time
+BLOCK = 8192  # records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+
+
+def _is_count(name: str) -> bool:
+    """Whether a column that the terms of renting add has no unit."""
+    return not name.endswith(("_s", "_h", "_usd"))
 
 
 METRICS = {
@@ -143,6 +151,7 @@ class Totals:
 
     weight: sum of the weights; weighted_tardiness_s: of weight x tardiness. weighted: whether
     there can be jobs of another weight than 1. by_class: by deadline class, in order of index.
+    more: by name, what the terms of renting add.
     """
 
     completed: int = 0
@@ -158,16 +167,17 @@ class Totals:
     weighted_tardiness_s: float = 0.0
     weighted: bool = False
     by_class: tuple[ClassTotals, ...] = ()
+    more: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.by_class = tuple(ClassTotals(*each) for each in self.by_class)  # lists, from JSON
 
     @classmethod
-    def of(cls, classes: Iterable[DeadlineClass]) -> Totals:
-        """Nothing yet, of jobs of these classes."""
+    def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
+        """Nothing yet, of jobs of these classes, with more columns."""
         listed = list(classes)
         by_class = tuple(ClassTotals(each.name) for each in listed)
-        return cls(weighted=_is_weighted(listed), by_class=by_class)
+        return cls(weighted=_is_weighted(listed), by_class=by_class, more=dict.fromkeys(more, 0))
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
         """Add records, given as columns by the names of JobRecord."""
@@ -181,12 +191,15 @@ class Totals:
         self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
-        self.held_s += float(((jobs["finish_s"] - jobs["dispatch_s"]) * jobs["gpus"]).sum())
+        stay_s = jobs["finish_s"] - jobs["dispatch_s"] - jobs.get("away_s", 0.0)
+        self.held_s += float((stay_s * jobs["gpus"]).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
         self.weight += float(jobs["weight"].sum())
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
         if self.by_class:
             self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
+        for name in self.more:
+            self.more[name] += (int if _is_count(name) else float)(jobs[name].sum())
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
@@ -203,14 +216,16 @@ class Totals:
         sums = {
             item.name: getattr(self, item.name) + getattr(later, item.name)
             for item in fields(self)
-            if item.name not in ("weighted", "by_class")
+            if item.name not in ("weighted", "by_class", "more")
         }
+        more = {name: self.more.get(name, 0) + value for name, value in later.more.items()}
         by_name: dict[str, ClassTotals] = {}
         for own in (*self.by_class, *later.by_class):
             before = by_name.get(own.name, ClassTotals(own.name))
             by_name[own.name] = ClassTotals(own.name, *map(add, before[1:], own[1:]))
         weighted = self.weighted or later.weighted
-        return Totals(**sums, weighted=weighted, by_class=tuple(by_name.values()))
+        classes = tuple(by_name.values())
+        return Totals(**sums, weighted=weighted, by_class=classes, more={**self.more, **more})
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
@@ -309,14 +324,29 @@ def by_class(sums: Totals) -> dict[str, dict[str, float]]:
 class Recorder:
     """Takes the records of a run as they come; sums them block by block, and keeps
     them if asked to.
+
+    more: columns that the terms of renting add.
     """
 
-    def __init__(self, keep: bool, classes: Iterable[DeadlineClass]) -> None:
-        self.totals = Totals.of(classes)
+    def __init__(
+        self, keep: bool, classes: Iterable[DeadlineClass], more: Iterable[str] = ()
+    ) -> None:
+        self._names = (*JobRecord._fields, *more)
+        self.totals = Totals.of(classes, self._names[len(JobRecord._fields) :])
+        self._doubles = struct.Struct(f"={len(self._names)}d")
+        self._block = BLOCK * self._doubles.size  # bytes
         self._numbers = bytearray()  # record after record
         self._kept: list[np.ndarray] | None = [] if keep else None
         # slot and type of each place of a job on several, by its id
         self.gangs: dict[int, list[tuple[int, int]]] = {}
+        # rows of CLAIM, where they do not follow from the records
+        self.claims: list[tuple[int, int, float, str, float, float]] | None = None
+
+    def add_claim(self, job: int, slot: int, phase: str, from_s: float, to_s: float) -> None:
+        """Take a phase of a job on a slot, if records are kept and it takes time."""
+        if self._kept is not None and to_s > from_s:
+            self.claims = self.claims or []
+            self.claims.append((job, slot, 1.0, phase, from_s, to_s))
 
     def add_gang(self, job: int, places: list[tuple[int, int]]) -> None:
         """Take the slots of a job on several, each with the index of the type that it had, if
@@ -326,15 +356,17 @@ class Recorder:
             self.gangs[job] = places
 
     def add(self, record: tuple[float, ...]) -> None:
-        """Take one record, its values in the order of JobRecord."""
-        self._numbers += _DOUBLES.pack(*record)
-        if len(self._numbers) >= BLOCK:
+        """Take one record, its values in the order of JobRecord and of the columns that
+        the terms add.
+        """
+        self._numbers += self._doubles.pack(*record)
+        if len(self._numbers) >= self._block:
             self._sum_block()
 
     def _sum_block(self) -> None:
-        columns = np.frombuffer(self._numbers).reshape(-1, len(JobRecord._fields)).T
+        columns = np.frombuffer(self._numbers).reshape(-1, len(self._names)).T
         self._numbers = bytearray()
-        self.totals.add(dict(zip(JobRecord._fields, columns)))
+        self.totals.add(dict(zip(self._names, columns)))
         if self._kept is not None:
             self._kept.append(columns)
 
@@ -345,8 +377,8 @@ class Recorder:
         return self._kept
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(ShownRun):
     """One simulated run.
 
     Attributes
@@ -373,20 +405,30 @@ class Run:
     decisions: int
     _blocks: list[np.ndarray] | None = field(repr=False)
     _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict, repr=False)
+    _claims: list[tuple[int, int, float, str, float, float]] | None = field(
+        default=None, repr=False
+    )
+
+    @property
+    def title(self) -> str:
+        """The scenario, the policy and the seed."""
+        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
 
     @cached_property
     def jobs(self) -> np.ndarray:
         """One row a job, in order of submission; a structured array whose fields
-        JobRecord explains.
+        JobRecord explains, and those that the scenario's terms of renting add.
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
+        more = [(name, "i4" if _is_count(name) else "f8") for name in self.scenario.terms.columns]
+        record = np.dtype([*RECORD.descr, *more])
         if not self._blocks:
-            return np.empty(0, RECORD)
+            return np.empty(0, record)
         columns = np.concatenate(self._blocks, axis=1)
         columns = columns[:, np.argsort(columns[0], kind="stable")]
-        jobs = np.empty(columns.shape[1], RECORD)
-        for name, column in zip(JobRecord._fields, columns):
+        jobs = np.empty(columns.shape[1], record)
+        for name, column in zip(record.names or (), columns):
             jobs[name] = column
         return jobs
 
@@ -395,10 +437,13 @@ class Run:
         """What held the slots: one row a job, slot and phase that takes time, in order of these;
         a structured array of CLAIM.
 
-        place: index of the slot. amount: 1. phase: provisioning or executing. from_s, to_s: seconds
-        from the start of the run.
+        place: index of the slot. amount: 1. phase: provisioning or executing; where the terms of
+        renting have them restarting and idle-warm, an instance that is kept after its job. from_s,
+        to_s: seconds from the start of the run.
         """
         jobs = self.jobs
+        if self._claims is not None:
+            return np.array(sorted(self._claims, key=lambda row: (row[0], row[4], row[1])), CLAIM)
         each = np.repeat(np.arange(len(jobs)), jobs["gpus"])
         slots = jobs["slot"][each]
         slots[jobs["gpus"][each] > 1] = [
@@ -485,13 +530,15 @@ class Run:
             With other deadline classes than tight and loose, instead of those two figures for
             each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
             classes have weights other than 1: weighted_tardiness_min, sum of weight x tardiness
-            over sum of weights.
+            over sum of weights. What terms of renting add, `Terms.metrics` names; the parts of
+            the cost add up to cost_usd.
         """
         end_s = self.totals.end_s
         capacity_s = len(self.slot_held_s) * end_s
         return {
             **figures(self.totals, self.scenario.workload.jobs, capacity_s),
             "makespan_h": end_s / 3600,
+            **self.totals.more,
         }
 
     @property
@@ -524,13 +571,14 @@ class Run:
             For a column that the log does not have.
         """
         capacity_s = len(self.slot_held_s) * self.totals.end_s
-        rows = []
-        for value, chosen in self.tags.groups(tag).items():
-            sums = Totals.of(self.scenario.workload.classes)
+
+        def of_jobs(chosen: np.ndarray) -> dict[str, float]:
+            sums = Totals.of(self.scenario.workload.classes, self.scenario.terms.columns)
             if (records := self.jobs[chosen[self.jobs["job"]]]).size:
-                sums.add({name: records[name] for name in RECORD.names or ()})
-            rows.append({"by": tag, "value": value, **figures(sums, int(chosen.sum()), capacity_s)})
-        return rows
+                sums.add({name: records[name] for name in records.dtype.names})
+            return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
+
+        return self.tags.report(tag, of_jobs)
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""
@@ -547,7 +595,7 @@ class Run:
         classes = [each.name for each in self.scenario.workload.classes]
         rows = []
         for values in self.jobs.tolist():
-            row = dict(zip(JobRecord._fields, values))
+            row = dict(zip(self.jobs.dtype.names or (), values))
             slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
             names = {
                 "deadline_class": classes[row["deadline_class"]],

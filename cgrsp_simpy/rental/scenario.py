@@ -4,27 +4,36 @@ to and from TOML.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
-from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.model.toml import (
+    check_keys,
+    entries,
+    make,
+    mapping,
+    read_toml,
+    table_of,
+    toml_text,
+)
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
-from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
+from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
+from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
 from cgrsp_simpy.rental.workload import (
@@ -37,6 +46,8 @@ from cgrsp_simpy.rental.workload import (
 )
 
 __all__ = ["Scenario", "day", "trace"]
+
+MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,8 @@ class Scenario(Model[Run]):
         The law of stock and provisioning.
     service : Service
         The law of realised over mean execution time.
+    terms : Terms
+        What renting means.
 
     Raises
     ------
@@ -75,6 +88,7 @@ class Scenario(Model[Run]):
     free_types: bool = False
     market: Market = field(default_factory=Market)
     service: Service = field(default_factory=Service)
+    terms: Terms = field(default_factory=Terms)
 
     metrics = METRICS
     shown = (
@@ -89,7 +103,7 @@ class Scenario(Model[Run]):
     )
     tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
     precise = "wait_min"
-    policies = POLICIES
+    policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
@@ -105,13 +119,15 @@ class Scenario(Model[Run]):
         require(len(set(names)) == len(names), "names of gpus", names, "different")
         for stock in self.market.stock:
             check_one_of("GPU type of hourly stock", stock.gpu, names)
+        for series in self.market.series:
+            check_one_of("GPU type of a stock series", series.gpu, names)
         if isinstance(self.workload, HourlyWorkload):
             own, start_h = self.workload.rates.start_h, self.market.clock.start_h
             same = f"that of the market's clock, {start_h:g}"
             require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
-        self._tell_of_classes()
+        self._tell_of_figures()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, [each.name for each in self.gpus])
         levels = len(self.workload.mix)
@@ -123,6 +139,7 @@ class Scenario(Model[Run]):
                 times,
                 f"one time for each of {levels} levels",
             )
+        self._check_terms()
         if self.service.distribution == "lognormal" and not isinstance(
             self.workload, LoggedWorkload
         ):
@@ -133,9 +150,26 @@ class Scenario(Model[Run]):
                 f"one number for each of {levels} levels",
             )
 
-    def _tell_of_classes(self) -> None:
-        """Figures of the workload's deadline classes, in place of those of the thesis's two."""
-        metrics = metrics_of(self.workload.classes)
+    def _check_terms(self) -> None:
+        """Terms under which every job can end."""
+        for own in self.terms.preemption:
+            check_one_of("GPU type of a preemption", own.gpu, [gpu.name for gpu in self.gpus])
+        rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
+        levels = len(self.workload.mix)
+        longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
+        self.terms.check_against([gpu.name for gpu in rented], longest_s)
+        hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
+        for gpu in rented:
+            some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)
+            allowed = f"left out where {gpu.name} is out of stock at every hour"
+            require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
+
+    def _tell_of_figures(self) -> None:
+        """Figures of the workload's deadline classes, in place of those of the thesis's two, and
+        of other terms of renting.
+        """
+        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
+        metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
             return
         own = [name for name in metrics if name not in METRICS]
@@ -146,6 +180,8 @@ class Scenario(Model[Run]):
                 shown += [figure for figure in own if figure.endswith("_miss_pct")]
             if name == "tardiness_min":
                 shown += [figure for figure in own if figure == "weighted_tardiness_min"]
+            if name == "utilisation_pct":
+                shown += list(self.terms.metrics)
         object.__setattr__(self, "metrics", metrics)
         object.__setattr__(self, "shown", tuple(shown))
 
@@ -236,6 +272,7 @@ class Scenario(Model[Run]):
         return {
             **figures(sums, self.jobs, len(self.slots) * sums.end_s),
             "makespan_h": sums.end_s / 3600,
+            **sums.more,
         }
 
     def varied(self, **parameters: Any) -> Scenario:
@@ -246,8 +283,10 @@ class Scenario(Model[Run]):
         **parameters
             Of the scenario (slots: a number or a list of types; free_types), of its workload
             (jobs, rate_per_s or rates, deadlines), of the thesis's two deadline classes
-            (tight_fraction, tight_window_s, loose_window_s), or clock: "calibrated" or
-            "printed", started at the hour of day of a log or of rates by hour.
+            (tight_fraction, tight_window_s, loose_window_s), of the market (persistence_s,
+            sight), of its terms (retry_s, warm_s, ...), or clock: "calibrated" or "printed",
+            started at the hour of day of a log or of
+            rates by hour.
 
         Returns
         -------
@@ -267,9 +306,12 @@ class Scenario(Model[Run]):
             check_one_of("clock", clock, CLOCKS)
             started = _started(CLOCKS[clock], self.workload)
             changed = replace(changed, market=replace(self.market, clock=started))
+        stock = {name: own.pop(name) for name in MARKET if name in own}
+        changed = replace(changed, market=replace(changed.market, **stock))
         two = getattr(self.workload, "deadlines", None)
         two = two if isinstance(two, DeadlineClasses) else None
         parts: dict[str, Any] = {"deadlines": two, "workload": self.workload, "": self}
+        parts["terms"] = self.terms
         names = {
             part: [item.name for item in fields(held) if item.init]
             for part, held in parts.items()
@@ -279,16 +321,42 @@ class Scenario(Model[Run]):
             check_one_of(
                 "parameter of the scenario",
                 name,
-                ["clock", *(each for known in names.values() for each in known)],
+                ["clock", *MARKET, *(each for known in names.values() for each in known)],
             )
             if name in names[""]:
                 changed = replace(changed, **{name: value})
+            elif name in names["terms"]:
+                changed = replace(changed, terms=replace(changed.terms, **{name: value}))
             elif name in names["workload"]:
                 changed = replace(changed, workload=replace(changed.workload, **{name: value}))  # type: ignore[type-var]
             else:
                 deadlines = replace(changed.workload.deadlines, **{name: value})  # type: ignore[attr-defined]
                 changed = replace(changed, workload=replace(changed.workload, deadlines=deadlines))  # type: ignore[type-var]
         return changed
+
+    def make_policy(self, policy: Any) -> Any:
+        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it.
+
+        Parameters
+        ----------
+        policy : str or Policy
+            A text, or a function of a view.
+
+        Returns
+        -------
+        Policy
+            The policy.
+
+        Raises
+        ------
+        InputError
+            For a text that names none, and where the terms allow no suspension.
+        """
+        made = super().make_policy(policy)
+        allowed = "of a scenario whose terms allow suspension"
+        suspends = getattr(made, "suspends", False) and not self.terms.suspension
+        require(not suspends, "policy", policy_name(made), allowed)
+        return made
 
     # ---- what policies see ----
 
@@ -297,7 +365,8 @@ class Scenario(Model[Run]):
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None
-        return Known(self.gpus, self.slots, self.free_types, *jobs, self.market, rates)
+        more = (self.market.law, rates, self.terms)
+        return Known(self.gpus, self.slots, self.free_types, *jobs, *more)
 
     def view(
         self,
@@ -353,7 +422,8 @@ class Scenario(Model[Run]):
         """
         # scalar draws: Python's generator is the faster one
         rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
-        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")))
+        stock = Stock(self.market, seed)
+        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")), stock)
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
@@ -395,10 +465,10 @@ class Scenario(Model[Run]):
         """
         path = Path(path)
         try:
-            return _scenario(tomllib.loads(path.read_bytes().decode("utf-8")), path)
+            return _scenario(read_toml(path), path)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+        except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
 
@@ -417,6 +487,10 @@ def day(
     rate_per_s: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
+    terms: Terms | None = None,
 ) -> Scenario:
     """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
@@ -436,6 +510,12 @@ def day(
         Whether the policy chooses the type of an idle slot.
     clock : str
         "calibrated" or "printed", the hours of the stock multiplier.
+    persistence_s, sight
+        How long stock persists, and what is seen of it; see `Market`.
+    gpus : str
+        "thesis" or "2025", the catalogue of the types that can be rented.
+    terms : Terms, optional
+        What renting means; as in the thesis, unless given.
 
     Returns
     -------
@@ -459,9 +539,10 @@ def day(
         rate_per_s=usual_rate if rate_per_s is None else rate_per_s,
         deadlines=DeadlineClasses(tight_fraction),
     )
-    return Scenario(
-        name, workload, round_robin(slots), free_types=free_types, market=Market(CLOCKS[clock])
-    )
+    market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
+    types = _catalogue(gpus)
+    fleet = (round_robin(slots, types), types, free_types)
+    return Scenario(name, workload, *fleet, market, terms=terms or Terms())
 
 
 def trace(
@@ -476,6 +557,10 @@ def trace(
     columns: Mapping[str, str] | None = None,
     classes: Sequence[DeadlineClass] | None = None,
     class_column: str | None = None,
+    persistence_s: float = 0.0,
+    sight: str = "none",
+    gpus: str = "thesis",
+    terms: Terms | None = None,
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may hold.
 
@@ -497,6 +582,8 @@ def trace(
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
+    persistence_s, sight, gpus, terms
+        As in `day`.
 
     Returns
     -------
@@ -517,8 +604,15 @@ def trace(
     log = read_log(
         path, format, window, deadlines, strict=strict, columns=columns, class_column=class_column
     )
-    market = Market(_started(CLOCKS[clock], log))
-    return Scenario(Path(path).name, log, round_robin(slots), free_types=free_types, market=market)
+    market = Market(_started(CLOCKS[clock], log), persistence_s=persistence_s, sight=sight)
+    types = _catalogue(gpus)
+    fleet = (round_robin(slots, types), types, free_types)
+    return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
+
+
+def _catalogue(name: str) -> tuple[GpuType, ...]:
+    check_one_of("catalogue", name, CATALOGUES)
+    return CATALOGUES[name]
 
 
 def _started(clock: Clock, workload: Workload) -> Clock:
@@ -546,11 +640,21 @@ def _tables(scenario: Scenario) -> dict[str, Any]:
         "service": table_of(scenario.service),
         "market": {
             **table_of(market),
-            "stock": [table_of(each) for each in market.stock],
+            "stock": [_told(each) for each in market.stock],
+            "series": [_told(each) for each in market.series],
             "clock": table_of(clock),
+        },
+        "terms": {
+            **_told(scenario.terms),
+            "preemption": [table_of(each) for each in scenario.terms.preemption],
         },
         "gpu": [table_of(gpu) for gpu in scenario.gpus],
     }
+
+
+def _told(part: Any) -> dict[str, Any]:
+    """The fields of a part that are given: TOML knows no None."""
+    return {name: value for name, value in table_of(part).items() if value is not None}
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -577,7 +681,8 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:
-    check_keys("the file", found, ("name", "fleet", "workload", "service", "market", "gpu"))
+    tables = ("fleet", "workload", "service", "market", "terms", "gpu")
+    check_keys("the file", found, ("name", *tables))
     fleet = found.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
     gpus = tuple(make(GpuType, entry, "[[gpu]]") for entry in entries(found, "gpu")) or THESIS_GPUS
@@ -590,8 +695,12 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         market["clock"] = _started(made, workload)
     else:
         market["clock"] = make(Clock, clock, "[market.clock]")
-    stock = entries(market, "stock")
-    market["stock"] = tuple(make(HourlyStock, each, "[[market.stock]]") for each in stock)
+    for name, kind in (("stock", HourlyStock), ("series", StockSeries)):
+        listed = entries(market, name)
+        market[name] = tuple(make(kind, each, f"[[market.{name}]]") for each in listed)
+    terms = dict(mapping("[terms]", found.get("terms", {})))
+    taken = entries(terms, "preemption")
+    terms["preemption"] = tuple(make(Preemption, each, "[[terms.preemption]]") for each in taken)
     return Scenario(
         name=str(found.get("name", path.stem)),
         workload=workload,
@@ -600,6 +709,7 @@ def _scenario(found: dict[str, Any], path: Path) -> Scenario:
         free_types=fleet.get("free_types", False),
         market=make(Market, market, "[market]"),
         service=make(Service, found.get("service", {}), "[service]"),
+        terms=make(Terms, terms, "[terms]"),
     )
 
 

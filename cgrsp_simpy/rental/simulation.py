@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
@@ -12,9 +13,13 @@ from cgrsp_simpy.engine.claims import Slot
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.rental.budget import Budget
+from cgrsp_simpy.rental.instances import Renting
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.processes import Setting, source
+from cgrsp_simpy.rental.processes import Setting, job_process, source
 from cgrsp_simpy.rental.record import Recorder, Run
+from cgrsp_simpy.rental.renting import renting_process
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.view import Policy
 
 if TYPE_CHECKING:
@@ -81,20 +86,48 @@ class Simulation:
         env = self.env = simpy.Environment()
         self.state = scenario.dispatch_state(seed)
         slots = [Slot(env, "slot", index) for index in range(len(scenario.slots))]
-        self.engine = Engine(env, slots, self.state, copy.deepcopy(policy), listener)
-        self.recorder = Recorder(records, scenario.workload.classes)
+        terms, own, self.budget = scenario.terms, copy.deepcopy(policy), None
+        asked: Any = own
+        if terms.budget_usd_per_day is not None:
+            clock = scenario.market.clock
+            asked = self.budget = Budget(own, terms.budget_usd_per_day, clock)
+        self.engine = Engine(
+            env,
+            slots,
+            self.state,
+            asked,
+            listener,
+            hears_all=getattr(own, "suspends", False),
+            running=self.state.running,
+        )
+        self.recorder = Recorder(records, scenario.workload.classes, terms.columns)
         gpu_index = {gpu.name: index for index, gpu in enumerate(scenario.gpus)}
-        setting = Setting(env, self.engine, scenario.market, self.recorder, gpu_index)
+        stock = self.state.stock
+        setting = Setting(env, self.engine, stock.market, stock, self.recorder, gpu_index)
+        process = partial(job_process, setting)
+        if terms != Terms():
+            renting = Renting(setting, self.state, seed, own, self.budget)
+            process = partial(renting_process, renting)
         if jobs is None:
             jobs = scenario.workload.generate(seed, scenario.service)
-        env.process(source(setting, jobs))
+        env.process(source(env, jobs, process))
 
     def close(self) -> Run:
         """What the run leaves, once nothing is left to happen."""
         self.engine.check_done()
         kept = self.recorder.close()
         name, recorder = policy_name(self.policy), self.recorder
+        if self.budget is not None:
+            recorder.totals.more["budget_days"] = len(self.budget.days)
         held_s, decisions = tuple(self.state.held_s), self.engine.dispatcher.decisions
         return Run(
-            self.scenario, name, self.seed, recorder.totals, held_s, decisions, kept, recorder.gangs
+            self.scenario,
+            name,
+            self.seed,
+            recorder.totals,
+            held_s,
+            decisions,
+            kept,
+            recorder.gangs,
+            recorder.claims,
         )

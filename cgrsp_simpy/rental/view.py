@@ -5,19 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from operator import attrgetter
 from random import Random
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from cgrsp_simpy.model.policy import PlaceError, Wake
+from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market, Status
+from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.terms import Terms
 
 __all__ = [
     "Assignment",
@@ -25,6 +27,7 @@ __all__ = [
     "JobClass",
     "Known",
     "Policy",
+    "Running",
     "SlotView",
     "View",
 ]
@@ -48,6 +51,27 @@ class SlotView:
     index: int
     gpu: GpuType
     expected_end_s: float | None = None
+
+
+class Running(NamedTuple):
+    """A job that holds slots, as a policy that may suspend it sees it.
+
+    Attributes
+    ----------
+    job : Job
+        The job.
+    slots : tuple of int
+        Indices of its slots.
+    since_s : float
+        When it was dispatched.
+    left : float
+        The share of its mean time that is left, as far as is known.
+    """
+
+    job: Job
+    slots: tuple[int, ...]
+    since_s: float
+    left: float
 
 
 # A job on a slot, or on as many slots as it has GPUs.
@@ -87,6 +111,10 @@ class JobClass:
             Of this class.
         """
         place = bisect_right(self.deadlines_s, job.deadline_s)
+        while place and self.jobs[place - 1].id > job.id:  # it has waited before
+            if self.deadlines_s[place - 1] < job.deadline_s:
+                break
+            place -= 1
         self.deadlines_s.insert(place, job.deadline_s)
         self.jobs.insert(place, job)
 
@@ -140,9 +168,11 @@ class Known:
     gpus_per_job : float
         Mean number of slots that a job holds.
     market : Market
-        The law of the stock.
+        The law of the stock; of a replayed one, what is known beforehand.
     arrival_rates : ArrivalRates, optional
         The rates by hour; None for a constant one.
+    terms : Terms
+        What renting means.
     """
 
     gpus: tuple[GpuType, ...]
@@ -154,6 +184,7 @@ class Known:
     gpus_per_job: float
     market: Market
     arrival_rates: ArrivalRates | None = None
+    terms: Terms = field(default_factory=Terms)
 
     @property
     def tight_fraction(self) -> float:
@@ -194,6 +225,8 @@ class DispatchState:
         The policy's own stream.
     seen : iterator of float
         Uniform variates for the statuses shown.
+    stock : Stock
+        What dispatches meet.
 
     Attributes
     ----------
@@ -211,10 +244,16 @@ class DispatchState:
         The waiting jobs in order of submission, with rising ids.
     waiting : dict
         Their claims, kept by the engine.
+    warm : dict
+        By index of an idle slot the instance that is kept for it.
+    done : dict
+        By job that has been stopped, what it has kept, as a share of its mean time.
+    running : dict, optional
+        Claims of the jobs that hold slots, kept by the engine, where policies may suspend them.
     """
 
-    def __init__(self, known: Known, rng: Random, seen: Iterator[float]) -> None:
-        self.known, self.rng, self.seen = known, rng, seen
+    def __init__(self, known: Known, rng: Random, seen: Iterator[float], stock: Stock) -> None:
+        self.known, self.rng, self.seen, self.stock = known, rng, seen, stock
         self.slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         self.idle = list(range(len(self.slots)))
         by_type: dict[GpuType, list[int]] = {}
@@ -228,6 +267,9 @@ class DispatchState:
         self.queue: list[Job] = []
         self.waiting: dict[Job, Any] = {}
         self.classes: JobClasses | None = None
+        self.warm: dict[int, Any] = {}
+        self.done: dict[Job, float] = {}
+        self.running: dict[Job, Any] | None = {} if known.terms.suspension else None
         self._choices = known.gpus if known.free_types else ()
 
     def view(self, now_s: float) -> View:
@@ -274,9 +316,13 @@ class DispatchState:
         Parameters
         ----------
         job : Job
-            Younger than all that wait.
+            Younger than all that wait, or one that has waited before.
         """
-        self.queue.append(job)
+        queue = self.queue
+        if queue and queue[-1].id > job.id:  # it has waited before
+            insort(queue, job, key=attrgetter("id"))
+        else:
+            queue.append(job)
         if self.classes is not None:
             self.classes.of(job).add(job)
 
@@ -288,6 +334,44 @@ class DispatchState:
         job : Job
             The job.
         """
+
+    def left(self, job: Job) -> float:
+        """The share of a waiting job's mean time that is left, as far as is known.
+
+        Parameters
+        ----------
+        job : Job
+            The job.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        return max(0.0, 1.0 - self.done.get(job, 0.0))
+
+    def left_of(self, claim: Any, now_s: float) -> float:
+        """The same of a running one.
+
+        Parameters
+        ----------
+        claim : Claim
+            The job's.
+        now_s : float
+            The clock.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        job, left = claim.job, self.left(claim.job)
+        if claim.acquired_s != claim.acquired_s:  # it is being provisioned
+            return left
+        restart_s = self.known.terms.restart_s if job in self.done else 0.0
+        ran_s: float = max(0.0, now_s - claim.acquired_s - restart_s)
+        share: float = ran_s / claim.terms[1]
+        return max(0.0, left - share)
 
     def _leave(self, job: Job) -> None:
         """A job is dispatched."""
@@ -342,8 +426,9 @@ class DispatchState:
             own_s = view.gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
+        left_s = mean_s * self.left(job) if self.done else mean_s
         for view in views:
-            self._expect(view.index, view.gpu, claim.granted_s + mean_s)
+            self._expect(view.index, view.gpu, claim.granted_s + left_s)
         claim.terms = gpus, mean_s
         return parts
 
@@ -405,7 +490,13 @@ class DispatchState:
         return self.ends_s[0] if self.ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """The first idle slot of each type; with free types, the first as each type."""
+        """The first idle slot of each type; with free types, the first as each type.
+
+        Slots with a warm instance come first.
+        """
+        if self.warm:
+            rows = [self.idle] if self.known.free_types else self.idle_by_type
+            return self._offered([self._warm_first(own)[0] for own in rows if own])
         if self.known.free_types:
             return self._as_each_type(self.idle[:1])
         if len(self.idle) == 1:
@@ -430,11 +521,22 @@ class DispatchState:
         if len(self.idle) == 1:
             return []
         alike = self.idle if self.known.free_types else self._alike[taken]
-        place = bisect_right(alike, taken)
+        if self.warm:
+            alike = self._warm_first(alike)
+            place = alike.index(taken) + 1 if taken in alike else 0
+        else:
+            place = bisect_right(alike, taken)
         next_one = alike[place : place + 1]
         if self.known.free_types:
             return self._as_each_type(next_one)
         return self._views([o.index for o in offers if o.index != taken] + next_one)
+
+    def _warm_first(self, indices: list[int]) -> list[int]:
+        return sorted(indices, key=lambda index: index not in self.warm)
+
+    def _offered(self, indices: list[int]) -> list[SlotView]:
+        free = self.known.free_types
+        return self._as_each_type(indices) if free else self._views(indices)
 
     def _views(self, indices: list[int]) -> list[SlotView]:
         return [self.slots[index] for index in sorted(indices)]
@@ -527,6 +629,37 @@ class View:
         """The waiting jobs by class, for orders by tier; live, for this decision."""
         return self._state.by_class()
 
+    def left(self, job: Job) -> float:
+        """The share of a waiting job's mean time that is left, as far as is known.
+
+        Parameters
+        ----------
+        job : Job
+            A waiting job.
+
+        Returns
+        -------
+        float
+            From 0 to 1; 1 if it has not been stopped yet.
+        """
+        return self._state.left(job)
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """The jobs that hold slots, in order of dispatch; none where none may be
+        suspended.
+        """
+        state, now_s = self._state, self._now_s
+        return tuple(
+            Running(
+                job,
+                tuple([index for index, _ in claim.parts]),
+                claim.granted_s,
+                state.left_of(claim, now_s),
+            )
+            for job, claim in (state.running or {}).items()
+        )
+
     # ---- slots ----
 
     @property
@@ -598,7 +731,8 @@ class View:
     def status(self, slot: SlotView) -> Status:
         """The stock status shown for a slot's type.
 
-        One draw a type and decision, whatever status a dispatch will meet.
+        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a type and
+        decision, whatever status a dispatch will meet.
 
         Parameters
         ----------
@@ -614,12 +748,65 @@ class View:
         ----------
         Thesis Eq. 3.1.
         """
-        name = slot.gpu.name
+        name, state = slot.gpu.name, self._state
         if name not in self._statuses:
-            uniform = next(self._state.seen)
-            market = self._state.known.market
-            self._statuses[name] = market.status(slot.gpu, self._now_s, uniform)
+            seen_s = state.stock.seen_s(slot.gpu, self._now_s)
+            if seen_s is None:
+                uniform, market = next(state.seen), state.known.market
+                status = market.status(slot.gpu, self._now_s, uniform)
+            else:
+                status = state.stock.status(slot.gpu, seen_s, 0.0)
+            self._statuses[name] = status
         return self._statuses[name]
+
+    def seen_s(self, slot: SlotView) -> float | None:
+        """When the status of a slot's type was last looked at.
+
+        Parameters
+        ----------
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        float or None
+            Seconds; None where the status shown says nothing of the market, as in the thesis.
+        """
+        return self._state.stock.seen_s(slot.gpu, self._now_s)
+
+    def since_s(self, slot: SlotView) -> float | None:
+        """Since when the status shown has been seen without a break.
+
+        Parameters
+        ----------
+        slot : SlotView
+            The slot.
+
+        Returns
+        -------
+        float or None
+            Seconds; None where the status shown says nothing of the market, as in the thesis.
+        """
+        seen_s = self.seen_s(slot)
+        if seen_s is None:
+            return None
+        return self._state.stock.since_s(slot.gpu, seen_s)
+
+    def warm(self, slot: SlotView) -> bool:
+        """Whether an idle slot has a warm instance of its type.
+
+        Parameters
+        ----------
+        slot : SlotView
+            An idle slot.
+
+        Returns
+        -------
+        bool
+            If so, a job that is sent there starts at once.
+        """
+        kept = self._state.warm.get(slot.index)
+        return kept is not None and kept.gpu == slot.gpu
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
         """Mean execution time on a slot's type.
@@ -648,9 +835,11 @@ class View:
 class Policy(Protocol):
     """A scheduling policy: a function of a view.
 
-    It answers with pairs (job, slot) and, if it likes, a Wake. A job with several GPUs
+    It answers with pairs (job, slot) and, if it likes, a Wake; with Suspends where the
+    terms of renting allow that. It is asked when a slot is idle; one with an attribute
+    `suspends` that is true, at each arrival. A job with several GPUs
     is paired with a tuple of as many slots. Slots may stay idle on purpose.
     """
 
-    def __call__(self, view: View) -> Iterable[Assignment | Wake] | None:
+    def __call__(self, view: View) -> Iterable[Assignment | Wake | Suspend] | None:
         """Decide."""

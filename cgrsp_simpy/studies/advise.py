@@ -15,12 +15,14 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
+from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.gaps import bounds_of
 from cgrsp_simpy.studies.recommend import FIGURES, Option
+from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 __all__ = ["Advice", "Option", "advise", "variant"]
@@ -172,6 +174,8 @@ def advise(
     ------
     InputError
         For what is not allowed.
+    PolicyError
+        If a run fails.
     """
     numbers = entries_of("slots", slots, "a list of numbers")
     for number in numbers:
@@ -188,6 +192,8 @@ def advise(
         executor,
         out=out,
     )
+    if found.failures:  # nothing is said of means over other seeds
+        raise PolicyError(failures_told(found)[-1])
     try:
         bounds = {
             (own, free, figure): values

@@ -4,6 +4,7 @@ the first policy.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from cgrsp_simpy.studies.replicate import (
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "by_column", "compare"]
 
 MOST_SEEDS = 10_000  # where the search for a precision ends
 
@@ -142,7 +143,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     return max(0, need - have)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
@@ -163,6 +164,11 @@ class Comparison(Study):
     def title(self) -> str:
         """The scenario's name."""
         return self.scenario.name
+
+    @property
+    def noun(self) -> str:
+        """What the scenario calls a policy."""
+        return self.scenario.noun
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -201,3 +207,44 @@ class Comparison(Study):
         """
         check_one_of("policy", policy, self._named)
         return simulate(self.scenario, self._named[policy], seed)
+
+    def by(self, column: str) -> list[Row]:
+        """The figures by the values of a column of the scenario's log, such as a customer.
+
+        Simulates again, for the records of the jobs.
+
+        Parameters
+        ----------
+        column : str
+            Its name.
+
+        Returns
+        -------
+        list of dict
+            A row a value and policy: by, value, policy, and means over the seeds of the figures
+            of a run's `by`.
+
+        Raises
+        ------
+        InputError
+            For a column that the log does not have, or jobs that are not of a log.
+        """
+        return by_column(self.scenario, self._named, self.seeds, column)
+
+
+def by_column(
+    scenario: Model[Any], named: Mapping[str, Any], seeds: Iterable[int], column: str
+) -> list[Row]:
+    """The rows of `Comparison.by`, of policies by their labels."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for (label, policy), seed in itertools.product(named.items(), seeds):
+        for row in simulate(scenario, policy, seed).by(column):
+            found.setdefault((row.pop("value"), label), []).append(row)
+    return [
+        {"by": column, "value": value, "policy": label, **_means(rows)}
+        for (value, label), rows in sorted(found.items(), key=lambda each: each[0])
+    ]
+
+
+def _means(rows: Sequence[Row]) -> Row:
+    return {name: mean([row[name] for row in rows]).mean for name in rows[0] if name != "by"}

@@ -19,8 +19,9 @@ import loky
 
 from cgrsp_simpy.model.checks import InputError, check_whole
 
-__all__ = ["WorkerError", "as_they_come", "check_sendable"]
+__all__ = ["MOST_WORKERS", "WorkerError", "as_they_come", "check_sendable"]
 
+MOST_WORKERS = 1024
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -78,7 +79,7 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
     if isinstance(executor, Executor):
         yield executor
         return
-    check_whole("executor", executor, least=1)
+    check_whole("executor", executor, least=1, most=MOST_WORKERS)
     pool = loky.ProcessPoolExecutor(executor, initializer=_begin, initargs=(os.getpid(),))
     try:
         yield pool

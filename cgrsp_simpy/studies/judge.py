@@ -368,16 +368,17 @@ class Judgement(Tidy):
         return {**found, "failures": self.failures} if self.failures else found
 
     def __str__(self) -> str:
-        """A line a policy, and the worst cases of the last."""
-        number, seeds, last = len(self.scenarios), len(self.seeds), self.policies[-1]
+        """A line a policy, and where the one that costs least is worst."""
+        number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
+        least = min(table, key=lambda row: row["usd_per_job"])["policy"]
         heading = (
             f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
         )
-        lines = [heading, *aligned([HEADINGS, *map(_cells, self.table())])]
+        lines = [heading, *aligned([HEADINGS, *map(_cells, table)])]
         for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
-            lines += ["", f"{last} beside the best of the others, {unit}: where it is worst"]
+            lines += ["", f"{least} beside the best of the others, {unit}: where it is worst"]
             scale = 100 if figure == "usd_per_job" else 1
-            rows = [_beside(each, scale) for each in self.worst(last, figure)]
+            rows = [_beside(each, scale) for each in self.worst(least, figure)]
             lines += aligned(rows)
         return "\n".join(lines + failures_told(self))
 

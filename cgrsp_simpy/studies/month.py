@@ -208,7 +208,7 @@ def day_rows(
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Month(Study):
     """Figures of several policies over the same months.
 
@@ -236,6 +236,11 @@ class Month(Study):
         return f"{number} days of " + ", ".join(
             f"{kind} {share:g}" for kind, share in self.mix.items()
         )
+
+    @property
+    def noun(self) -> str:
+        """What a policy is called."""
+        return Scenario.noun
 
     @property
     def metrics(self) -> Mapping[str, Metric]:

@@ -10,12 +10,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tqdm import tqdm
-
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
 from cgrsp_simpy.model.model import Model, RunT, foreign_part
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
 
@@ -50,7 +49,7 @@ def simulate(
     ----------
     scenario : Model
         Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Setting`,
-        `hgsp.Requests`, `cluster.Setting`, `dag.Setting`.
+        `hgsp.Requests`, `cluster.Setting`, `dag.Setting`, `spot.Setting`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view.
@@ -212,7 +211,7 @@ def carried_out(
     not made again.
 
     shapes: the number of outcomes of each unit of each task. jobs: that each task simulates, for
-    the progress bar, which shows on a terminal only.
+    the progress bar, which shows on a terminal or in a notebook.
     """
     first = store.take_numbers(len(tasks)) if store else 0
     found = (
@@ -221,9 +220,7 @@ def carried_out(
         else {}
     )
     done = {number: outcomes for number, outcomes in found.items() if outcomes is not None}
-    with tqdm(
-        total=sum(jobs), unit=" jobs", unit_scale=True, delay=1, disable=None, leave=False
-    ) as bar:
+    with progress(total=sum(jobs), unit=" jobs", unit_scale=True) as bar:
         bar.update(sum(jobs[number] for number in done))
         left = {number: task for number, task in enumerate(tasks) if number not in done}
         try:
@@ -295,14 +292,18 @@ def _outcomes(unit: Unit) -> list[Outcome]:
     scenario, seed, policies = unit
     try:
         drawn = scenario.draw(seed) if len(policies) > 1 else None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return [_told(error)] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
         try:
             return scenario.outcome(scenario.run(policy, seed, drawn=drawn, records=False))
-        except (Exception, SystemExit) as error:
-            # whatever a policy may raise: the other runs go on
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # whatever a policy may raise, SystemExit, too: the other runs go on
             return _told(error)
 
     return [outcome(policy) for policy in policies]

@@ -105,9 +105,12 @@ class Store:
             self.write("manifest.json", _json(manifest))
             self.write("configuration.json", _json(configuration))
         else:
-            self._refuse_other("", self._read("configuration.json"), configuration)
+            try:
+                self._refuse_other("", self._read("configuration.json"), configuration)
+            except RecursionError:
+                raise self._damaged("configuration.json") from None
             there = self._read("manifest.json")
-            if not isinstance(there, dict) or "versions" not in there:
+            if not isinstance(there, dict) or not isinstance(there.get("versions"), dict):
                 raise self._damaged("manifest.json")
             self._refuse_other("version of ", there["versions"], manifest["versions"])
         self._checked = _CHECKED.get()
@@ -170,9 +173,11 @@ class Store:
         if not (self.path / name).is_file():
             return None
         found = self._read(name)
-        if not isinstance(found, dict) or found.get("sha256") != self._sum(
-            number, found.get("outcomes")
-        ):
+        try:
+            sound = found["sha256"] == self._sum(number, found["outcomes"])
+        except (LookupError, TypeError, RecursionError):  # of another form, or nested deeply
+            sound = False
+        if not sound:
             raise self._damaged(name)
         outcomes = [[_outcome(value) for value in unit] for unit in found["outcomes"]]
         if [len(unit) for unit in outcomes] != list(shape):
@@ -212,7 +217,7 @@ class Store:
             return json.loads((self.path / name).read_text(encoding="utf-8"))
         except OSError as error:
             raise _told(self.path / name, error) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._damaged(name) from None
 
     def _damaged(self, name: str) -> InputError:

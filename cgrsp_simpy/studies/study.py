@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -19,13 +20,14 @@ from cgrsp_simpy.analysis.statistics import (
 )
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.table import aligned, csv_text, json_text, or_none, to_pandas, write_csv
+from cgrsp_simpy.model.shown import Table
+from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, write_csv
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Study", "Tidy", "failures_told", "interval"]
+__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many"]
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -76,6 +78,17 @@ class Tidy(Protocol):
         """Means and differences as JSON."""
         return json_text(self.as_dict()) + "\n"
 
+    @property
+    def tables(self) -> list[Table]:
+        """What the study comes to, to be read."""
+
+    def __str__(self) -> str:
+        return "\n\n".join([*(each.text() for each in self.tables), *failures_told(self)[1:]])
+
+    def _repr_html_(self) -> str:
+        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)[1:]]
+        return "".join([*(each.html() for each in self.tables), *failures])
+
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory.
 
@@ -96,6 +109,11 @@ class Study(Tidy):
     """
 
     _rows: list[Row]
+
+    @property
+    def noun(self) -> str:
+        """What a policy is called."""
+        raise NotImplementedError
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -229,30 +247,35 @@ class Study(Tidy):
             for policy, row in differences.items()
         }
 
-    def __str__(self) -> str:
-        """A table of means with 95 % intervals, and one of paired differences from
-        the first policy.
+    @property
+    def tables(self) -> list[Table]:
+        """One of means with 95 % intervals, and one of paired differences from the
+        first policy.
         """
         count = len(self.seeds)
-        lines = [
+        title = (
             f"{self.title}: mean of {count} seeds ± 95 % half width"
             if count > 1
             else self._one_seed()
-        ]
+        )
         shown = [name for name in self.shown if name in self.figures]
         means = [
             [policy] + [interval(row[name], count) for name in shown]
             for policy, row in self.means().items()
         ]
-        lines += aligned([["policy", *shown], *means])
+        tables = [Table(title, [["policy", *shown], *means])]
         if len(self.policies) > 1 and count > 1 and self.figures:
-            lines += ["", *self._tests_shown()]
-        return "\n".join(lines + failures_told(self))
+            tables.append(self._tests_shown())
+        return tables
+
+    def __repr__(self) -> str:
+        held = counted(self.noun, self.policies)
+        return f"<{type(self).__name__} of {self.title}: {held}, {many(len(self.seeds), 'seed')}>"
 
     def _one_seed(self) -> str:
         return f"{self.title}: 1 seed (an interval needs two)"
 
-    def _tests_shown(self) -> list[str]:
+    def _tests_shown(self) -> Table:
         differences = self.differences()
         adjusted = _holm(differences)
         rows = [
@@ -270,12 +293,9 @@ class Study(Tidy):
             f"difference from {self.policies[0]}, paired by seed"
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
-        lines = [heading, *aligned([["policy", *(f"{name}    " for name in names)], *rows])]
-        return (
-            [*lines, "fewer than 5 pairs: the tests lean on normality that cannot be seen"]
-            if pairs < 5
-            else lines
-        )
+        few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
+        columns = ["policy", *(f"{name}    " for name in names)]
+        return Table(heading, [columns, *rows], few if pairs < 5 else "")
 
 
 class _Named(dict[str, Value]):
@@ -295,6 +315,20 @@ class _Named(dict[str, Value]):
 
 def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
     return _Named("policy", {policy: _Named("figure", row) for policy, row in entries.items()})
+
+
+def counted(noun: str, names: Sequence[str]) -> str:
+    """Names after what they are; of many, the first four and their number."""
+    plural = f"{noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
+    if len(names) == 1:
+        return f"{noun} {names[0]}"
+    few = ", ".join(names[:4])
+    return f"{plural} {few}" if len(names) < 6 else f"{len(names)} {plural} {few}, ..."
+
+
+def many(number: int, noun: str) -> str:
+    """A number of things."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def failures_told(study: Tidy) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
 from cgrsp_simpy.model.model import Model
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.configuration import open_store
@@ -27,9 +27,9 @@ from cgrsp_simpy.studies.replicate import (
     label,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, failures_told, interval
+from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many
 
-__all__ = ["Sweep", "sweep"]
+__all__ = ["Sweep", "scenarios_of", "sweep"]
 
 Point = dict[str, Any]
 
@@ -75,8 +75,7 @@ def sweep(
         If the executor dies.
     """
     seeds, points = check_seeds(seeds), list(_points(grid))
-    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
-    places = [_scenario(scenario, point, labels) for point in points]
+    places = _scenarios(points, policies, scenario)
     taken = (
         "policy",
         "seed",
@@ -110,6 +109,24 @@ def sweep(
     found = Sweep(tuple({name: point[name] for name in varied} for point in points), tuple(studies))
     found.keep(store)
     return found
+
+
+def scenarios_of(
+    grid: Mapping[str, Any],
+    policies: Sequence[Any],
+    scenario: Model[Any] | Callable[..., Model[Any]] = day,
+) -> list[Model[Any]]:
+    """The scenario at every point of a grid; parameters and errors as of `sweep`."""
+    return _scenarios(list(_points(grid)), policies, scenario)
+
+
+def _scenarios(
+    points: Sequence[Point],
+    policies: Sequence[Any],
+    scenario: Model[Any] | Callable[..., Model[Any]],
+) -> list[Model[Any]]:
+    labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
+    return [_scenario(scenario, point, labels) for point in points]
 
 
 def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
@@ -188,7 +205,7 @@ def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> d
     return own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sweep(Tidy):
     """A comparison at every point of a grid.
 
@@ -246,8 +263,14 @@ class Sweep(Tidy):
         """Point by point: what varies, and the comparison there as plain values."""
         return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
 
-    def __str__(self) -> str:
-        """One table of means with 95 % intervals."""
+    def __repr__(self) -> str:
+        varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
+        held = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
+        return f"<Sweep of {varied}, {many(len(self.points), 'point')}: {held}>"
+
+    @property
+    def tables(self) -> list[Table]:
+        """One of means with 95 % intervals."""
         count = len(self.studies[0].seeds)
         shown = [
             name
@@ -272,6 +295,4 @@ class Sweep(Tidy):
             else "1 seed (an interval needs two)"
         )
         title = f"{', '.join(names)}: {means}"
-        return "\n".join(
-            [title, *aligned([[*self.points[0], "policy", *shown], *rows]), *failures_told(self)]
-        )
+        return [Table(title, [[*self.points[0], "policy", *shown], *rows])]

@@ -30,23 +30,6 @@ from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import Judged, judged
 
-__all__ = [
-    "architecture",
-    "benchmark",
-    "daily_rows",
-    "decision",
-    "generated_jobs",
-    "lateness",
-    "month",
-    "multiplier",
-    "queues",
-    "scenes",
-    "seven_jobs",
-    "stock_over_the_day",
-    "table_rows",
-    "three_jobs",
-]
-
 Row = dict[str, Any]
 
 
@@ -80,27 +63,16 @@ def benchmark(results: Results) -> list[Row]:
     for name, policy in NAMES.items():
         if name not in PRINTED["5.1"].rows:
             continue
-        normal = [
-            each
-            for each in judged(TABLES["5.5"], results)
-            if (each.row, each.column) == ("normal", name)
-        ]
+        of_types = judged(TABLES["5.5"], results)
+        normal = [each for each in of_types if (each.row, each.column) == ("normal", name)]
         hectic = [each for each in judged(TABLES["5.2"], results) if each.row == name]
         single = dict(zip(PRINTED["5.1"].columns, PRINTED["5.1"].rows[name]))
         for figure in ("wait, min", "miss, %"):
             (one,) = [each for each in normal if each.part == figure]
             (other,) = [each for each in hectic if each.column == figure]
             found.append({**_row(one), "row": "normal", "column": policy, "part": figure})
-            published = float(single[figure])
-            found.append(
-                {
-                    **_row(other),
-                    "row": "hectic",
-                    "column": policy,
-                    "part": figure,
-                    "published": published,
-                }
-            )
+            place = {"row": "hectic", "column": policy, "part": figure}
+            found.append({**_row(other), **place, "published": float(single[figure])})
     return found
 
 

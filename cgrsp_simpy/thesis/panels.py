@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.agreement import published_vs_reproduced
 from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.plots.parts import beside_point
 from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, POLICY, STATUS, ink_on
 from cgrsp_simpy.thesis.experiments import NAMES
 
@@ -31,13 +32,9 @@ def _values(rows: Sequence[Row], name: str) -> list[float]:
 
 def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> None:
     """Bars with intervals and published marks, a policy a row."""
-    marks.bars(
-        ax,
-        names,
-        _values(rows, "reproduced"),
-        _values(rows, "half_width_95"),
-        _values(rows, "published"),
-    )
+    columns = ("reproduced", "half_width_95", "published")
+    ours, halves, published = (_values(rows, column) for column in columns)
+    marks.bars(ax, names, ours, halves, published)
     ax.set_xlabel(label)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -56,14 +53,13 @@ def _published_legend(canvas: Canvas, *more: Line2D, policy: str | None = None) 
 
     policy: the first whose published values are drawn; None for marks below bars.
     """
-    handles = [marks.published(policy), *more]
-    canvas.legend(
-        handles=handles,
-        loc="outside upper right",
-        ncols=len(handles),
-        frameon=False,
-        fontsize="small",
-    )
+    _legend(canvas, [marks.published(policy), *more])
+
+
+def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch]) -> None:
+    """A legend in one line above all panels."""
+    place: dict[str, Any] = {"loc": "outside upper right", "ncols": len(handles)}
+    canvas.legend(handles=list(handles), frameon=False, fontsize="small", **place)
 
 
 # ---- Figures of tables ----
@@ -79,11 +75,8 @@ def benchmark(canvas: Canvas, rows: list[Row]) -> None:
             chosen = _where(rows, row=name, part=part)
             _bars(ax, chosen, [row["column"] for row in chosen], label)
         line[0].set_title(f"{name} day", loc="left", fontsize="medium")
-        line[1].set_title(
-            "published: one seed" if name == "hectic" else "published: 30 seeds",
-            loc="right",
-            fontsize="small",
-        )
+        seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
+        line[1].set_title(seeds, loc="right", fontsize="small")
         _no_names(line[1])
     _published_legend(canvas)
 
@@ -95,15 +88,11 @@ def day_types(canvas: Canvas, rows: list[Row]) -> None:
     parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
     for line, (letter, part, label) in zip(axes, parts):
         for ax, kind in zip(line, kinds):
-            chosen = sorted(
-                _where(rows, row=kind, part=part), key=lambda row: list(NAMES).index(row["column"])
-            )
+            own = _where(rows, row=kind, part=part)
+            chosen = sorted(own, key=lambda row: list(NAMES).index(row["column"]))
             _bars(ax, chosen, [NAMES[row["column"]] for row in chosen], label)
-            ax.set_title(
-                f"{letter} {kind} day" if ax is line[0] else f"{kind} day",
-                loc="left",
-                fontsize="medium",
-            )
+            title = f"{letter} {kind} day" if ax is line[0] else f"{kind} day"
+            ax.set_title(title, loc="left", fontsize="medium")
             if ax is not line[0]:
                 _no_names(ax)
     _published_legend(canvas)
@@ -147,13 +136,14 @@ def slots(canvas: Canvas, rows: list[Row]) -> None:
         chosen = _where(rows, part=part)
         _lines(ax, chosen, "column", _numbers(chosen))
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
-    axes[0].set(
-        yscale="log",
-        yticks=(5, 10, 20, 50, 100, 200, 400),
-        yticklabels=("5", "10", "20", "50", "100", "200", "400"),
-    )
-    axes[0].minorticks_off()
+    _log_ticks(axes[0], (5, 10, 20, 50, 100, 200, 400))
     _published_legend(canvas, policy=NAMES[rows[0]["column"]])
+
+
+def _log_ticks(ax: Axes, ticks: Sequence[int]) -> None:
+    """A logarithmic y axis with these ticks alone."""
+    ax.set(yscale="log", yticks=ticks, yticklabels=list(map(str, ticks)))
+    ax.minorticks_off()
 
 
 def thresholds(canvas: Canvas, rows: list[Row]) -> None:
@@ -176,21 +166,13 @@ def reservations(canvas: Canvas, rows: list[Row]) -> None:
     """Table 5.10 drawn, the surge day."""
     left, right = canvas.subplots(1, 2)
     reserved = _numbers(rows)
-    _lines(
-        left,
-        [{**row, "column": "all jobs"} for row in _where(rows, column="wait, min")],
-        "column",
-        reserved,
-    )
+    waits = [{**row, "column": "all jobs"} for row in _where(rows, column="wait, min")]
+    _lines(left, waits, "column", reserved)
     left.set(xlabel="slots reserved by RH", ylabel="mean wait (min)")
     left.set_ylim(bottom=0)
     missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
-    _lines(
-        right,
-        [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed],
-        "column",
-        reserved,
-    )
+    named = [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed]
+    _lines(right, named, "column", reserved)
     right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
     _published_legend(canvas, policy="all jobs")
 
@@ -203,9 +185,8 @@ def month(canvas: Canvas, rows: list[Row]) -> None:
     for ax, kind in zip(axes, kinds):
         chosen = _where(rows, kind=kind)
         _bars(ax, chosen, [row["policy"] for row in chosen], "mean wait (min)")
-        ax.set_title(
-            f"(a) {kind} days" if ax is axes[0] else f"{kind} days", loc="left", fontsize="medium"
-        )
+        title = f"(a) {kind} days" if ax is axes[0] else f"{kind} days"
+        ax.set_title(title, loc="left", fontsize="medium")
         if ax is not axes[0]:
             _no_names(ax)
     axes = below.subplots(1, 2)
@@ -224,18 +205,11 @@ def front(canvas: Canvas, rows: list[Row]) -> None:
     miss, late = (_where(rows, column=column, part="") for column in ("miss, %", "tardiness, min"))
     names = [NAMES[row["row"]] for row in miss]
     x, y = ((_values(each, "reproduced"), _values(each, "half_width_95")) for each in (miss, late))
-    marks.points(
-        ax,
-        names,
-        x,
-        y,
-        (_values(miss, "published"), _values(late, "published")),
-        front=(True, True),
-    )
+    published = (_values(miss, "published"), _values(late, "published"))
+    marks.points(ax, names, x, y, published, front=(True, True))
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
-    _published_legend(
-        canvas, Line2D([], [], label="Pareto front of ours", **marks.FRONT), policy=names[0]
-    )
+    bound = Line2D([], [], label="Pareto front of ours", **marks.FRONT)
+    _published_legend(canvas, bound, policy=names[0])
 
 
 class _Days:
@@ -254,18 +228,11 @@ class _Cell:
     """What `published_vs_reproduced` asks of a cell."""
 
     def __init__(self, row: Row) -> None:
-        self.table, self.row, self.column, self.part = (
-            row["table"],
-            row["row"],
-            row["column"],
-            row["part"],
-        )
+        self.table, self.row = row["table"], row["row"]
+        self.column, self.part = row["column"], row["part"]
         self.printed, self.ours = f"{row['published']!r}", f"{row['reproduced']!r}"
-        self.half_width, self.verdict, self.counted = (
-            row["half_width_95"],
-            row["verdict"],
-            row["counted"],
-        )
+        self.half_width, self.verdict = row["half_width_95"], row["verdict"]
+        self.counted = row["counted"]
 
 
 class _Report:
@@ -290,9 +257,8 @@ def queues(canvas: Canvas, rows: list[Row]) -> None:
         chosen = _where(rows, policy=policy)
         hours, waiting = np.array(_values(chosen, "time_h")), np.array(_values(chosen, "waiting"))
         half = np.array(_values(chosen, "half_width_95"))
-        ax.fill_between(
-            hours, waiting - half, waiting + half, color=POLICY[policy], alpha=0.12, linewidth=0
-        )
+        area: dict[str, Any] = {"color": POLICY[policy], "alpha": 0.12, "linewidth": 0}
+        ax.fill_between(hours, waiting - half, waiting + half, **area)
         ax.plot(hours, waiting, color=POLICY[policy])
         at = int(np.searchsorted(hours, 9.5))
         ends[policy] = (float(hours[at]), float(waiting[at]))
@@ -300,13 +266,10 @@ def queues(canvas: Canvas, rows: list[Row]) -> None:
     ax.set_xlim(0, 12)
     ax.set_ylim(bottom=0)
     marks.labels_at_ends(ax, ends, colours)
-    ax.text(
-        4.1, 0.97, "scarce stock", transform=ax.get_xaxis_transform(), va="top", fontsize="small"
-    )
-    ax.set(
-        xlabel="time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds, 95 % interval",
-        ylabel="waiting jobs",
-    )
+    at_top: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "va": "top"}
+    ax.text(4.1, 0.97, "scarce stock", fontsize="small", **at_top)
+    ax.set_xlabel("time (h); 950 jobs arrive in the first 2.6 h; mean of 10 seeds, 95 % interval")
+    ax.set_ylabel("waiting jobs")
 
 
 def stock(canvas: Canvas, rows: list[Row]) -> None:
@@ -318,15 +281,8 @@ def stock(canvas: Canvas, rows: list[Row]) -> None:
         hours, bottom = np.array(_values(chosen, "hour")), np.zeros(len(chosen))
         for status, colour in zip(("high", "medium", "low"), STATUS):
             share = np.array(_values(chosen, f"{status}_pct"))
-            ax.bar(
-                hours + 0.5,
-                share,
-                1.0,
-                bottom=bottom,
-                color=colour,
-                edgecolor="white",
-                linewidth=0.4,
-            )
+            box: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.4}
+            ax.bar(hours + 0.5, share, 1.0, bottom=bottom, **box)
             bottom += share
         ax.set_title(f"{name} day", loc="left", fontsize="medium")
         ax.set_xlabel("time (h)")
@@ -336,9 +292,7 @@ def stock(canvas: Canvas, rows: list[Row]) -> None:
         Patch(color=colour, label=f"{name} stock")
         for name, colour in zip(("High", "Medium", "Low"), STATUS)
     ]
-    canvas.legend(
-        handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize="small"
-    )
+    _legend(canvas, handles)
 
 
 def multiplier(canvas: Canvas, rows: list[Row]) -> None:
@@ -354,21 +308,13 @@ def multiplier(canvas: Canvas, rows: list[Row]) -> None:
         above.stairs(_values(chosen, "value"), edges, baseline=None, label=name, lw=1.6, **style)
     start = _where(rows, what="calibrated")[0]["run_starts_h"]
     above.axvline(start, color="0.7", lw=0.8)
-    above.annotate(
-        "runs start here",
-        (start, 1.42),
-        (4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize="small",
-    )
+    beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
     above.legend(loc="lower right", frameon=False, fontsize="small")
     above.set_title("(a)", loc="left", fontsize="medium")
     arrivals = _where(rows, what="arrivals")
-    below.bar(
-        np.array(_values(arrivals, "from_h")) + 0.5, _values(arrivals, "value"), 0.9, color="0.6"
-    )
+    middles = np.array(_values(arrivals, "from_h")) + 0.5
+    below.bar(middles, _values(arrivals, "value"), 0.9, color="0.6")
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
     below.set_title(f"(b) {GENERATED}", loc="left", fontsize="small")
 
@@ -377,39 +323,23 @@ def data_set(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.1."""
     left, right = canvas.subplots(1, 2)
     hours = np.bincount([row["hour"] for row in rows], minlength=24)
-    left.bar(
-        np.arange(24) + 0.5,
-        hours,
-        0.9,
-        color=["#b03a2e" if 6 <= hour < 9 else "0.65" for hour in range(24)],
-    )
+    red, peak = "#b03a2e", "peak from 6 to 9,\nas in the text"
+    colours = [red if 6 <= hour < 9 else "0.65" for hour in range(24)]
+    left.bar(np.arange(24) + 0.5, hours, 0.9, color=colours)
     left.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6))
-    left.text(
-        9.3,
-        hours.max(),
-        "peak from 6 to 9,\nas in the text",
-        color="#b03a2e",
-        fontsize="small",
-        va="top",
-    )
+    left.text(9.3, hours.max(), peak, color=red, fontsize="small", va="top")
     gpus = list(dict.fromkeys(row["gpu"] for row in rows))
     boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
     names = [f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)]
-    drawn = right.boxplot(
-        boxes, patch_artist=True, flierprops={"markersize": 1.5, "markeredgewidth": 0.3}, widths=0.6
-    )
+    small = {"markersize": 1.5, "markeredgewidth": 0.3}
+    drawn = right.boxplot(boxes, patch_artist=True, flierprops=small, widths=0.6)
     for box in drawn["boxes"]:
         box.set_facecolor(COMPLEXITY[0])
     for line in drawn["medians"]:
         line.set_color("black")
     right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
-    right.set(
-        ylabel="execution time (s)",
-        yscale="log",
-        yticks=(30, 60, 120, 240),
-        yticklabels=("30", "60", "120", "240"),
-    )
-    right.minorticks_off()
+    right.set_ylabel("execution time (s)")
+    _log_ticks(right, (30, 60, 120, 240))
     for ax, letter in ((left, "(a)"), (right, "(b)")):
         ax.set_title(letter, loc="left", fontsize="medium")
     canvas.suptitle(GENERATED, fontsize="small", x=0.01, ha="left")
@@ -422,24 +352,11 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
     """Jobs on their slots, with number and complexity."""
     for row in rows:
         colour = COMPLEXITY[row["complexity"] - 1]
-        ax.barh(
-            row["slot"],
-            row["service_s"],
-            left=row["start_s"],
-            height=0.7,
-            color=colour,
-            edgecolor="white",
-        )
+        box: dict[str, Any] = {"color": colour, "edgecolor": "white"}
+        ax.barh(row["slot"], row["service_s"], left=row["start_s"], height=0.7, **box)
         middle = row["start_s"] + row["service_s"] / 2
-        ax.text(
-            middle,
-            row["slot"],
-            f"J{row['job']}",
-            ha="center",
-            va="center",
-            color=ink_on(colour),
-            fontsize="small",
-        )
+        ink: dict[str, Any] = {"color": ink_on(colour), "fontsize": "small"}
+        ax.text(middle, row["slot"], f"J{row['job']}", ha="center", va="center", **ink)
     ax.set(xlabel="time (s)", ylim=(slots - 0.5, -0.5), yticks=range(slots))
     ax.set_xlim(left=0)
 
@@ -447,9 +364,7 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
 def _complexities(canvas: Canvas, rows: Sequence[Row]) -> None:
     there = sorted({row["complexity"] for row in rows})
     handles = [Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}") for level in there]
-    canvas.legend(
-        handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize="small"
-    )
+    _legend(canvas, handles)
 
 
 def seven_jobs(canvas: Canvas, rows: list[Row]) -> None:
@@ -464,9 +379,8 @@ def seven_jobs(canvas: Canvas, rows: list[Row]) -> None:
         late = tight["finish_s"] - tight["deadline_s"]
         told = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
         ax.set_title(f"{policy}: {told}", loc="left", fontsize="medium")
-    axes[0].text(
-        tight["deadline_s"] + 2, 1, "J6's deadline", color=MISSED, fontsize="small", va="center"
-    )
+    red: dict[str, Any] = {"color": MISSED, "fontsize": "small", "va": "center"}
+    axes[0].text(tight["deadline_s"] + 2, 1, "J6's deadline", **red)
     axes[0].set_xlim(0, 1.03 * max(row["finish_s"] for row in rows))
     axes[0].set_xlabel("")
     _complexities(canvas, rows)
@@ -478,20 +392,14 @@ def three_jobs(canvas: Canvas, rows: list[Row]) -> None:
     _gantt(left, rows, 5)
     left.set_yticks(range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)])
     for row in rows:
-        left.text(
-            row["finish_s"] + 1,
-            row["slot"],
-            f"${row['cost_usd']:.4f}",
-            va="center",
-            fontsize="small",
-        )
+        cost = f"${row['cost_usd']:.4f}"
+        left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
     left.set_xlim(0, 95)
     left.set_title("(a) execution", loc="left", fontsize="medium")
     for row in rows:
         right.barh(row["slot"], row["deadline_s"] / 3600, height=0.35, color="0.9")
-        right.barh(
-            row["slot"], row["finish_s"] / 3600, height=0.7, color=COMPLEXITY[row["complexity"] - 1]
-        )
+        colour = COMPLEXITY[row["complexity"] - 1]
+        right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=colour)
         word = "tight" if row["tight"] else "loose"
         right.text(row["deadline_s"] / 3600 + 0.1, row["slot"], word, va="center", fontsize="small")
     right.set(xlabel="time (h)", xlim=(0, 10))
@@ -511,24 +419,17 @@ def decision(canvas: Canvas, rows: list[Row]) -> None:
     for place, slot in enumerate(slots):
         busy = slot["state"] == "busy"
         told = _until(slot["minutes"]) if busy else _offer(slot)
-        _box(
-            ax,
-            right,
-            place,
-            width,
-            f"{slot['id']}  {slot['kind']}  {told}",
-            "#e8e8e8" if busy else "#d9f0d3",
-        )
+        text, colour = f"{slot['id']}  {slot['kind']}  {told}", "#e8e8e8" if busy else "#d9f0d3"
+        _box(ax, right, place, width, text, colour)
     for place, job in enumerate(jobs):
         if job["slot"] >= 0:
             ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
             ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"})
     ax.text(0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold")
     ax.text(right, -0.75, f"slots: stock shown, J{jobs[0]['id']}'s time, price", fontweight="bold")
-    rule = (
-        f"{rows[0]['policy']}: tight jobs go to the fastest idle slot, loose ones to the cheapest"
-    )
-    ax.text((right + width) / 2, height - 0.3, rule, ha="center", fontsize="small", style="italic")
+    rule = "tight jobs go to the fastest idle slot, loose ones to the cheapest"
+    below: dict[str, Any] = {"ha": "center", "fontsize": "small", "style": "italic"}
+    ax.text((right + width) / 2, height - 0.3, f"{rows[0]['policy']}: {rule}", **below)
     ax.set(xlim=(-0.1, right + width + 0.1), ylim=(height - 0.1, -1.2))
     ax.axis("off")
 
@@ -538,28 +439,16 @@ def _offer(slot: Row) -> str:
 
 
 def _until(minutes: float) -> str:
-    return (
-        f"busy, end expected in {minutes:.1f} min"
-        if minutes > 0
-        else f"busy, end expected {-minutes:.1f} min ago"
-    )
+    when = f"in {minutes:.1f} min" if minutes > 0 else f"{-minutes:.1f} min ago"
+    return f"busy, end expected {when}"
 
 
 def _box(
     ax: Axes, x: float, y: float, width: float, text: str, colour: str, edge: str = "white"
 ) -> None:
     style = "round,pad=0.02,rounding_size=0.08"
-    ax.add_patch(
-        FancyBboxPatch(
-            (x, y - 0.36),
-            width,
-            0.72,
-            boxstyle=style,
-            facecolor=colour,
-            edgecolor=edge,
-            linewidth=1.8,
-        )
-    )
+    fill: dict[str, Any] = {"facecolor": colour, "edgecolor": edge, "linewidth": 1.8}
+    ax.add_patch(FancyBboxPatch((x, y - 0.36), width, 0.72, boxstyle=style, **fill))
     ax.text(x + 0.12, y, text, va="center", fontsize="small", color=ink_on(colour))
 
 
@@ -568,7 +457,7 @@ LEVELS = (
     ("engine", "analysis", "logs"),
     ("rental",),
     ("studies", "plots"),
-    ("thesis", "waiting", "hgsp", "cluster", "dag"),
+    ("thesis", "waiting", "hgsp", "cluster", "dag", "spot"),
     ("cli",),
 )
 
@@ -595,28 +484,13 @@ def architecture(canvas: Canvas, rows: list[Row]) -> None:
             ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 0.8, "color": "0.45"})
     for room, (x, y, width, height) in places.items():
         style = "round,pad=0.02,rounding_size=0.1"
-        ax.add_patch(
-            FancyBboxPatch(
-                (x, y), width, height, boxstyle=style, facecolor="#eef3f8", edgecolor="0.4"
-            )
-        )
-        ax.text(x + width / 2, y + height - 0.2, room, ha="center", va="top", fontweight="bold")
-        ax.text(
-            x + width / 2,
-            y + height - 1.3,
-            _wrapped(rooms[room], width),
-            ha="center",
-            va="top",
-            fontsize="small",
-        )
-    ax.text(
-        0.15,
-        -0.5,
-        "an arrow: imports from (shown to the next level)",
-        va="top",
-        fontsize="small",
-        color="0.35",
-    )
+        fill: dict[str, Any] = {"facecolor": "#eef3f8", "edgecolor": "0.4"}
+        ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **fill))
+        middle, names = x + width / 2, _wrapped(rooms[room], width)
+        ax.text(middle, y + height - 0.2, room, ha="center", va="top", fontweight="bold")
+        ax.text(middle, y + height - 1.3, names, ha="center", va="top", fontsize="small")
+    told = "an arrow: imports from (shown to the next level)"
+    ax.text(0.15, -0.5, told, va="top", fontsize="small", color="0.35")
     ax.set(xlim=(0, 12), ylim=(-1.5, y + height + 0.2))
     ax.axis("off")
 

@@ -95,7 +95,9 @@ def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], in
     try:
         found = json.loads((Path(path) / "configuration.json").read_text(encoding="utf-8"))
         tables, replications = found["tables"], found["replications"]
-    except (OSError, ValueError, KeyError, TypeError):
+        if not isinstance(tables, list) or type(replications) not in (int, type(None)):
+            raise TypeError("of another form")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(f"{path} is not a results directory of cgrsp thesis tables") from None
     missing = [id for id in ids if id not in tables]
     if missing:

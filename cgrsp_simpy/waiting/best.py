@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
 from cgrsp_simpy.waiting.outcome import Outcome
@@ -60,13 +60,7 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
     machine = (
         case.prices.fixed * case.varied(machines=1).fixed_per_h / none.outcome.summary()["load"]
     )
-    for number in tqdm(
-        range(1, _most_at_once(none.outcome.jobs) + 1),
-        unit=" numbers",
-        delay=1,
-        disable=None,
-        leave=False,
-    ):
+    for number in progress(range(1, _most_at_once(none.outcome.jobs) + 1), unit=" numbers"):
         if tried and number * machine > _limit(tried, by):
             break
         tried.append(_try(case, number, by, seed))

@@ -16,6 +16,7 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.replicate import Runs as Done
 from cgrsp_simpy.studies.replicate import Wanted, replicate
 from cgrsp_simpy.waiting.bursty import BurstyJobs
@@ -32,31 +33,6 @@ from cgrsp_simpy.waiting.policies import (
     WaitingPolicy,
     waiting_policy,
 )
-
-__all__ = [
-    "LONG_CV",
-    "SCALE",
-    "TIGHT",
-    "Row",
-    "Runs",
-    "Workload",
-    "approximations",
-    "features",
-    "half",
-    "last_machine",
-    "patience",
-    "policies",
-    "price_table",
-    "run_errors",
-    "shortest_first",
-    "thresholds",
-    "wait_errors",
-    "workload_errors",
-    "workload_policies",
-    "workload_run_errors",
-    "workload_thresholds",
-    "workload_wait_errors",
-]
 
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
@@ -171,11 +147,6 @@ def _told(metric: str, value: Mean, unit: float) -> Row:
 
 
 Rows = Callable[[Runs], list[Row]]
-
-
-def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
-    return f"{metric}_half_width_95"
 
 
 # ---- Table 1 ----

@@ -224,6 +224,10 @@ def _pictures() -> dict[str, Picture]:
 def _pictures_of(workload: str, options: str) -> dict[str, Picture]:
     """Of a workload, generated or a log's. options: those of the command that name the log."""
     by_machines = partial(curves, "machines", SERVERS)
+    by_short = partial(curves, "short_min", "short: below t (min)")
+    by_errors = partial(curves, "error_pct", "running times wrong (%)")
+    over = "sww, work-conserving, by share of waits over-predicted, and njw"
+    under = "sww by share of long waits that are under-predicted, and ajw-t"
     figure = partial(_figure, note=f"{workload}; {SIMULATED}", options=options)
     return {
         "15": figure(
@@ -253,41 +257,28 @@ def _pictures_of(workload: str, options: str) -> dict[str, Picture]:
             18,
             "The compound policy on the workload, by t and b",
             data.workload_thresholds,
-            curves(
-                "short_min", "short: below t (min)", *_TRIPLE, title="compound with longest wait b"
-            ),
+            by_short(*_TRIPLE, title="compound with longest wait b"),
             panels.seen_workload_thresholds,
         ),
         "19": figure(
             19,
             "The compound policy on the workload, with mispredictions",
             data.workload_errors,
-            curves(
-                "error_pct",
-                "running times wrong (%)",
-                *_TRIPLE,
-                title="compound by share of waits mispredicted",
-            ),
+            by_errors(*_TRIPLE, title="compound by share of waits mispredicted"),
             panels.seen_workload_errors,
         ),
         "20": figure(
             20,
             "Short waits wait on the workload, waits over-predicted",
             data.workload_wait_errors("over", "njw", ("normalized_price", "wait_h")),
-            by_machines(
-                _PRICE,
-                _HOURS,
-                title="sww, work-conserving, by share of waits over-predicted, and njw",
-            ),
+            by_machines(_PRICE, _HOURS, title=over),
             panels.seen_workload_over,
         ),
         "21": figure(
             21,
             "Short waits wait on the workload, waits under-predicted",
             data.workload_wait_errors("under", "ajw-t", ("wait_h",)),
-            by_machines(
-                _HOURS, title="sww by share of long waits that are under-predicted, and ajw-t"
-            ),
+            by_machines(_HOURS, title=under),
             panels.seen_workload_under,
         ),
         "22": figure(
@@ -315,25 +306,12 @@ def _intro(workload: str) -> list[str]:
 
 def _table(rows: list[Row]) -> str:
     """Table 1 in Markdown."""
-    head = (
-        "option",
-        "utilisation",
-        "raw price",
-        "effective price",
-        "printed",
-        "three years",
-        "normalized",
-    )
+    head = "option | utilisation | raw price | effective price | printed | three years | normalized"
     lines = []
     for row in rows:
-        raw, effective = (
-            f"{row[f'{which}_cents_per_h']:.2f} ¢/h" for which in ("raw", "effective")
-        )
-        printed, usd = (
-            f"{row['printed_effective_cents_per_h']} ¢/h",
-            f"${row['three_years_usd']:.0f}",
-        )
-        cells = [row["option"], f"{row['utilisation_pct']} %", raw, effective, printed, usd]
+        cells = [row["option"], f"{row['utilisation_pct']} %"]
+        cells += [f"{row[f'{which}_cents_per_h']:.2f} ¢/h" for which in ("raw", "effective")]
+        cells += [f"{row['printed_effective_cents_per_h']} ¢/h", f"${row['three_years_usd']:.0f}"]
         lines.append([*cells, f"{row['normalized_price']:.2f}"])
     return markdown(head, 1, lines)
 

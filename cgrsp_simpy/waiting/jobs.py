@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.checks import InputError, check_fields, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["CHUNK", "Chunk", "ExponentialJobs", "JobSource", "ListedJobs", "scenario_jobs"]
@@ -81,8 +81,7 @@ class ExponentialJobs:
 
     def __post_init__(self) -> None:
         check_whole("jobs", self.jobs, least=1)
-        check_number("rate_per_s", self.rate_per_s, above=0)
-        check_number("service_s", self.service_s, above=0)
+        check_fields(self, check_number, "rate_per_s", "service_s", above=0)
 
     def __str__(self) -> str:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"

@@ -14,6 +14,7 @@ from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.waiting.claims import timeline_of
 from cgrsp_simpy.waiting.jobs import ListedJobs
@@ -36,8 +37,8 @@ METRICS = {
 """What the figures of a run are; money is in the unit of the prices."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(ShownRun):
     """What a run leaves.
 
     Attributes
@@ -62,6 +63,18 @@ class Outcome:
     claims: np.ndarray[Any, np.dtype[Any]] | None = field(default=None, repr=False)
 
     @property
+    def policy(self) -> str:
+        """The waiting policy's name, and that of an order other than first come, first served."""
+        order, policy = self.case.order, self.case.policy.name
+        told = order if isinstance(order, str) else policy_name(order)
+        return policy if order == "fcfs" else f"{policy}, {told}"
+
+    @property
+    def title(self) -> str:
+        """The case, the policy and the seed."""
+        return f"{self.case.name}: {self.policy}, seed {self.seed}"
+
+    @property
     def timeline(self) -> Timeline:
         """The run as machines and jobs.
 
@@ -74,10 +87,7 @@ class Outcome:
             raise InputError(
                 "only a simulation whose jobs are kept has a timeline: simulate(case, keep=True)"
             )
-        order, policy = self.case.order, self.case.policy.name
-        told = order if isinstance(order, str) else policy_name(order)
-        name = policy if order == "fcfs" else f"{policy}, {told}"
-        return timeline_of(self.case.machines, self.jobs, self.claims, name)
+        return timeline_of(self.case.machines, self.jobs, self.claims, self.policy)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a job: its number from 1, what it needs, when it came and started,
@@ -144,19 +154,16 @@ class Outcome:
         assert self.jobs is not None
         done = self.jobs
         core_h = done.jobs.cores * done.jobs.run_s / 3600
-        return [
-            {
-                "by": tag,
-                "value": value,
-                "jobs": int(chosen.sum()),
+        return self.tags.report(
+            tag,
+            lambda chosen: {
                 "wait_s": float(done.wait_s[chosen].mean()),
                 "service_s": float(done.jobs.run_s[chosen].mean()),
                 "on_demand_fraction": float(done.on_demand[chosen].mean()),
                 "core_hours": float(core_h[chosen].sum()),
                 "on_demand_core_hours": float(core_h[chosen & done.on_demand].sum()),
-            }
-            for value, chosen in self.tags.groups(tag).items()
-        ]
+            },
+        )
 
     @property
     def tags(self) -> Tags:

@@ -16,25 +16,19 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import no_flat_axis, told, whole_numbers
+from cgrsp_simpy.plots.parts import (
+    beside_point,
+    legend_outside,
+    no_flat_axis,
+    told,
+    whole_numbers,
+)
 from cgrsp_simpy.plots.style import Look, looks
-from cgrsp_simpy.waiting.figure_data import LONG_CV, TIGHT, Row, half
+from cgrsp_simpy.waiting.figure_data import LONG_CV, TIGHT, Row
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
 from cgrsp_simpy.waiting.policies import POLICIES
-
-__all__ = [
-    "PRICE",
-    "SERVERS",
-    "Draw",
-    "Panel",
-    "approximations",
-    "curves",
-    "features",
-    "last_machine",
-    "price_table",
-    "run_errors",
-]
 
 Draw = Callable[[Canvas, list[Row], str], None]
 """Draws rows on a canvas, with a note above."""
@@ -64,13 +58,9 @@ class Panel(NamedTuple):
 def _looks(names: Sequence[str]) -> dict[str, Look]:
     """The looks of policies; other lines are in order, from dark to light."""
     others = [name for name in names if name not in POLICIES and name not in KINDS]
-    colours = [
-        to_hex(colour)
-        for colour in colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others))))
-    ]
-    ordered = {
-        name: Look(colour, shape, "-") for name, colour, shape in zip(others, colours, SHAPES)
-    }
+    colours = map(to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others)))))
+    own = zip(others, colours, SHAPES)
+    ordered = {name: Look(colour, shape, "-") for name, colour, shape in own}
     return {name: ordered.get(name) or KINDS.get(name) or looks([name])[0] for name in names}
 
 
@@ -86,13 +76,8 @@ def curves(x: str, label: str, *panels: Panel, title: str = "") -> Draw:
         axes = canvas.subplots(1, len(panels), squeeze=False)[0]
         for place, (ax, panel) in enumerate(zip(axes, panels)):
             for name, look in by_name.items():
-                _curve(
-                    ax,
-                    [row for row in rows if row["line"] == name and panel.metric in row],
-                    x,
-                    panel,
-                    look,
-                )
+                own = [row for row in rows if row["line"] == name and panel.metric in row]
+                _curve(ax, own, x, panel, look)
             _finish(ax, panel, label)
             if len(panels) > 1:
                 ax.set_title(f"({'abc'[place]})", loc="left", fontsize="medium")
@@ -106,27 +91,17 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> N
     formula, simulated = (
         [row for row in rows if row["from"] == source] for source in ("formula", "simulation")
     )
-    ax.plot(
-        [row[x] for row in formula],
-        [row[metric] for row in formula],
-        color=look.colour,
-        linestyle=look.line,
-    )
+    line: dict[str, Any] = {"color": look.colour, "linestyle": look.line}
+    ax.plot([row[x] for row in formula], [row[metric] for row in formula], **line)
     if not simulated:
         return
-    places, values, halves = (
-        [row[name] for row in simulated] for name in (x, metric, half(metric))
-    )
-    own: dict[str, Any] = {
-        "color": look.colour,
-        "marker": look.marker,
-        "linestyle": "none" if formula else look.line,
-    }
+    columns = (x, metric, half(metric))
+    places, values, halves = ([row[name] for row in simulated] for name in columns)
+    own = {**line, "marker": look.marker, **({"linestyle": "none"} if formula else {})}
     # marks at 0 are seen as a whole
     ax.plot(places, values, **own, clip_on=any(value > highest for value in values))
-    marks.intervals(
-        ax, places, values, y_half=halves, colour=look.colour if formula else f"{look.colour}80"
-    )
+    colour = look.colour if formula else f"{look.colour}80"
+    marks.intervals(ax, places, values, y_half=halves, colour=colour)
 
 
 def _finish(ax: Axes, panel: Panel, label: str) -> None:
@@ -144,18 +119,8 @@ def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, title:
     """A legend above all panels; the note, and what its names mean, as its title."""
     lengths = [len(str(handle.get_label())) + 7 for handle in handles]
     columns = len(handles) if sum(lengths) <= WIDE else WIDE // max(lengths)
-    place: dict[str, Any] = {
-        "loc": "outside upper left",
-        "ncols": columns,
-        "frameon": False,
-        "fontsize": "small",
-    }
-    place |= {
-        "title": "\n".join(text for text in (note, title) if text),
-        "title_fontsize": "small",
-        "alignment": "left",
-    }
-    canvas.legend(handles=list(handles), **place, handlelength=2.6, columnspacing=1.4)
+    both = "\n".join(text for text in (note, title) if text)
+    legend_outside(canvas, handles, both, columns, handlelength=2.6)
 
 
 # ---- Figures of their own kind ----
@@ -177,22 +142,15 @@ def price_table(canvas: Canvas, rows: list[Row], note: str) -> None:
 def last_machine(canvas: Canvas, rows: list[Row], note: str) -> None:
     """Figure 3: the price, and the work of the last machine beside the break-even."""
     price = Panel("normalized_price", PRICE)
-    curves(
-        "servers",
-        SERVERS,
-        price,
-        Panel("last_utilisation", "utilisation of the last machine", low=0),
-    )(canvas, rows, note)
-    best = min(
-        (row for row in rows if row["from"] == "formula"),
-        key=lambda row: float(row["normalized_price"]),
-    )["servers"]
+    work = Panel("last_utilisation", "utilisation of the last machine", low=0)
+    curves("servers", SERVERS, price, work)(canvas, rows, note)
+    formula = [row for row in rows if row["from"] == "formula"]
+    best = min(formula, key=lambda row: float(row["normalized_price"]))["servers"]
     discount = PAPER_PRICES.fixed / PAPER_PRICES.on_demand
     for ax in canvas.axes:
         ax.axvline(best, **FAINT)
     canvas.axes[1].axhline(discount, **FAINT)
-    place: dict[str, Any] = {"xytext": (4, 4), "textcoords": "offset points", "fontsize": "small"}
-    canvas.axes[1].annotate(f"d = {discount:g}, s = {best}", (best, discount), **place)
+    beside_point(canvas.axes[1], f"d = {discount:g}, s = {best}", (best, discount), (4, 4))
 
 
 def approximations(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -226,14 +184,8 @@ def features(canvas: Canvas, rows: list[Row], note: str) -> None:
     _needs(axes[1, 1], parts[3])
     for ax, letter in zip(axes.flat, "abcd"):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
-    _legend(
-        canvas,
-        [
-            Patch(color=BUSY, label="the jobs"),
-            Patch(color=RENTED, label="exponential, the same mean"),
-        ],
-        note,
-    )
+    both = {"the jobs": BUSY, "exponential, the same mean": RENTED}
+    _legend(canvas, [Patch(color=colour, label=name) for name, colour in both.items()], note)
 
 
 def _histogram(ax: Axes, rows: Sequence[Row], name: str) -> None:
@@ -263,14 +215,7 @@ def _short(ax: Axes, rows: Sequence[Row]) -> None:
     ):
         values = [row[column] for row in rows]
         ax.plot(minutes, values, line, color=BUSY)
-        ax.annotate(
-            name,
-            (minutes[-1], values[-1]),
-            (0, 4),
-            textcoords="offset points",
-            ha="right",
-            fontsize="small",
-        )
+        beside_point(ax, name, (minutes[-1], values[-1]), (0, 4), ha="right")
     ax.set(xlabel="short are jobs below t (min)", ylabel="short jobs (%)", ylim=(0, 100))
 
 
@@ -280,14 +225,8 @@ def _needs(ax: Axes, rows: Sequence[Row]) -> None:
         np.array([row[name] for row in rows]) for name in ("cores", "memory_gb", "jobs_pct")
     )
     largest = 3 * rcParams["lines.markersize"]  # points across
-    ax.scatter(
-        cores,
-        memory_gb,
-        np.maximum(largest**2 * pct / pct.max(), 1),
-        color=BUSY,
-        alpha=0.5,
-        linewidths=0,
-    )
+    areas = np.maximum(largest**2 * pct / pct.max(), 1)
+    ax.scatter(cores, memory_gb, areas, color=BUSY, alpha=0.5, linewidths=0)
     ax.set(xlabel="cores (area of a dot: share of the jobs)", ylabel="memory (GB)")
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_formatter("{x:g}")
@@ -319,6 +258,12 @@ def _measured(rows: Sequence[Row], line: str, metric: str, x: float) -> str:
     return f"{told(_at(rows, line, metric, x))} ± {told(_at(rows, line, half(metric), x))}"
 
 
+def _both(rows: Sequence[Row], line: str, ends: tuple[float, float]) -> list[float]:
+    """By formula the waits at both ends, and then the prices."""
+    metrics = ("wait_s", "normalized_price")
+    return [_at(rows, line, metric, x, "formula") for metric in metrics for x in ends]
+
+
 def _gain(before: float, after: float) -> str:
     return f"{told(100 * abs(after / before - 1))} %"
 
@@ -334,10 +279,7 @@ def seen_prices(rows: list[Row]) -> str:
 
 def seen_ajw(rows: list[Row]) -> str:
     """Of Figure 2."""
-    (near, far), (low, high) = (
-        [_at(rows, "ajw", name, s, "formula") for s in (101, 120)]
-        for name in ("wait_s", "normalized_price")
-    )
+    near, far, low, high = _both(rows, "ajw", (101, 120))
     return (
         f"From s = 101 to 120 the wait falls from {told(near)} s (simulation:"
         f" {_measured(rows, 'ajw', 'wait_s', 101)}) to {told(far)} s, and the price rises by"
@@ -378,11 +320,8 @@ def seen_waits(rows: list[Row]) -> str:
 
 def seen_balking(rows: list[Row]) -> str:
     """Of Figure 6."""
-    low, s = max(
-        (row["wait_s"], row["servers"])
-        for row in rows
-        if (row["line"], row["from"]) == ("sww", "formula")
-    )
+    formula = [row for row in rows if (row["line"], row["from"]) == ("sww", "formula")]
+    low, s = max((row["wait_s"], row["servers"]) for row in formula)
     high = _at(rows, "ajw-t", "wait_s", s, "formula")
     return (
         f"The wait under sww is longest at s = {s}, {told(low)} s, where it is {told(high)} s"
@@ -421,14 +360,11 @@ def seen_under_wait(rows: list[Row]) -> str:
 
 def seen_thresholds(rows: list[Row]) -> str:
     """Of Figure 10."""
-    (none, some), (low, high) = (
-        [_at(rows, "ljw", name, t, "formula") for t in (0, 180)]
-        for name in ("wait_s", "normalized_price")
-    )
+    none, some, low, high = _both(rows, "ljw", (0, 180))
+    simulated = _measured(rows, "ljw", "wait_s", 180)
     return (
-        f"With t = 180 s the mean wait is {told(some)} s (simulation:"
-        f" {_measured(rows, 'ljw', 'wait_s', 180)}) in place of {told(none)} s, at a price"
-        f" {_gain(low, high)} higher."
+        f"With t = 180 s the mean wait is {told(some)} s (simulation: {simulated}) in place of"
+        f" {told(none)} s, at a price {_gain(low, high)} higher."
     )
 
 

@@ -221,7 +221,8 @@ with cg.plots.styled("lecture"):
     )
     right.set_xlabel("mean wait (min)")
     right.set_title(
-        "Table 5.5, normal day: bars ours,\ndiamonds printed", fontsize="medium"
+        "Table 5.5, normal day: bars ours (orange:\ndiffers), diamonds printed",
+        fontsize="medium",
     )
     figure.savefig("lecture_8.png", dpi=150)
 

@@ -14,12 +14,9 @@ backfilling, whose reservations are of nodes.
 
 from __future__ import annotations
 
-import argparse
-import gc
-import time
-
 import numpy as np
 import simpy
+from skeleton import beside, parser_of, run
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_jobs
@@ -83,30 +80,8 @@ def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
         done += 1
         ring()
 
-    def source():
-        for arrival_s, number, duration_s in jobs:
-            yield env.timeout(arrival_s - env.now)
-            env.process(life(number, duration_s))
-
-    env.process(dispatcher())
-    env.process(source())
-    env.run()
+    run(env, dispatcher, jobs, life)
     return done
-
-
-def cpu_s(call):
-    gc.collect()
-    begin = time.process_time()
-    call()
-    return time.process_time() - begin
-
-
-def beside(call, reference, repeats):
-    """Seconds of the fastest run, and how many times that of the reference."""
-    own, other = (
-        min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
-    )
-    return own, own / other
 
 
 def tell(jobs, cluster, names, repeats):
@@ -157,10 +132,7 @@ def wide(number=2000, load=0.9):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = parser_of(__doc__)
     parser.add_argument("--jobs", type=int, default=1000)
     parser.add_argument("--load", type=float, default=1.0)
     parser.add_argument(

@@ -15,12 +15,8 @@ CPU time, the fastest of several runs that take turns with what they are compare
 
 from __future__ import annotations
 
-import argparse
-import gc
-import time
-
 import numpy as np
-from skeleton import skeleton
+from skeleton import beside, cpu_s, parser_of, skeleton
 
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import generate
@@ -30,21 +26,6 @@ from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.simulation import execute
-
-
-def cpu_s(call):
-    gc.collect()
-    begin = time.process_time()
-    call()
-    return time.process_time() - begin
-
-
-def beside(call, reference, repeats):
-    """Seconds of the fastest run, and how many times that of the reference."""
-    own, other = (
-        min(column) for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
-    )
-    return own, own / other
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):
@@ -166,10 +147,7 @@ def llm(requests, repeats):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = parser_of(__doc__)
     parser.add_argument("--moves", type=int, default=50_000)
     parser.add_argument("--requests", type=int, default=5000)
     given = parser.parse_args()

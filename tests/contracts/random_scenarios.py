@@ -140,6 +140,14 @@ def stocks(gpus):
     return names.flatmap(lambda own: st.tuples(*map(stock_of, own)))
 
 
+# how long stock persists, and what is seen of it: the thesis's in half of the cases
+lasting = st.just({}) | st.builds(
+    lambda tau_s, sight: {"persistence_s": tau_s, "sight": sight},
+    st.sampled_from([10.0, 900.0, 1e5]),
+    st.sampled_from(["none", "now", "poll:50"]),
+)
+
+
 def completed(draw, workloads, fleet, clock, stock):
     """A scenario with these parts, and any others."""
     gpus, slots = fleet
@@ -150,7 +158,7 @@ def completed(draw, workloads, fleet, clock, stock):
         slots=slots,
         gpus=gpus,
         free_types=draw(st.booleans()),
-        market=cg.Market(clock, draw(delay_ranges()), stock=draw(stock)),
+        market=cg.Market(clock, draw(delay_ranges()), stock=draw(stock), **draw(lasting)),
         service=draw(st.sampled_from(laws)),
     )
 

@@ -15,7 +15,7 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 
-SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag"}
+SCENARIO_MODULES = {"waiting", "hgsp", "cluster", "dag", "spot"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "model", "studies", "plots"}
 BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental"}
 ARROWS = {

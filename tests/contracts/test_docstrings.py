@@ -27,6 +27,7 @@ ROOTS = [
     cg.hgsp,
     cg.cluster,
     cg.dag,
+    cg.spot,
     cg.waiting,
     cg.plots,
     cg.exercises,

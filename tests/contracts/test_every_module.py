@@ -8,24 +8,23 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support import CGRSP
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 
 
 class Case(NamedTuple):
     """A module: a small scenario, its words, and what fits it.
 
     command: its words on the command line, between `cgrsp` and the action. options: those that
-    name the scenario. policies: two names. parameter: a policy with a parameter. own: the source of
+    name the scenario. policies: two names. parameter: a policy with a parameter, where
+    one has any. own: the source of
     a policy of one's own. grid: of a sweep. misspelt: nearly the first policy.
     """
 
@@ -77,6 +76,21 @@ CASES = {
         {"tasks": [20, 30]},
         "att",
     ),
+    "llm": lambda: Case(
+        cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(gpus=6)),
+        ("llm",),
+        "--gpus 6",
+        ("wsrpt", "fifo"),
+        "fifo",
+        (
+            "def oldest(view):\n"
+            "    for request in list(view.waiting):\n"
+            "        if request.gpus <= view.free:\n"
+            "            yield request, request.gpus\n"
+        ),
+        {"gpus": [4, 6]},
+        "wsrtp",
+    ),
     "cluster": lambda: Case(
         cg.cluster.Setting(cg.cluster.Offered(jobs=30)),
         ("cluster",),
@@ -106,9 +120,30 @@ CASES = {
         {"gpus": [2, 3]},
         "hefft",
     ),
+    "spot": lambda: Case(
+        cg.spot.Setting(hours=8.0, deadline=10.0),
+        ("spot",),
+        "--hours 8 --deadline 10",
+        ("greedy", "uniform-progress"),
+        "time-sliced:slices=4",
+        (
+            "def oldest(view):\n"
+            "    if view.on is None:\n"
+            "        yield view.job, (view.up or [view.on_demand])[0]\n"
+        ),
+        {"hours": [6.0, 8.0]},
+        "greedyy",
+    ),
 }
 every_module = pytest.mark.parametrize(
     "case", [pytest.param(make, id=name) for name, make in CASES.items()]
+)
+slow_but_rental = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "rental"))
+        for name, make in CASES.items()
+    ],
 )
 
 
@@ -126,11 +161,10 @@ def own_file(tmp_path):
 
 def beside(case):
     """The options that may stand beside the sweep's grid: those of other parameters."""
+    taken = {"servers" if name == "machines" else name for name in case.grid}
     words = case.options.split()
     pairs = zip(words[::2], words[1::2], strict=True)
-    return [
-        word for option, value in pairs if option[2:] not in case.grid for word in (option, value)
-    ]
+    return [word for option, value in pairs if option[2:] not in taken for word in (option, value)]
 
 
 def namespace(case):
@@ -198,7 +232,7 @@ def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
         cg.compare(case.scenario, case.policies[:1], range(2), precision={"wait": 2.0})
 
 
-@every_module
+@slow_but_rental
 def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(case, own_file):
     case = case()
     own = namespace(case)["oldest"]
@@ -217,15 +251,23 @@ def test_a_policy_of_ones_own_is_a_function_or_a_text(case, own_file):
 
 
 @every_module
-def test_rows_go_to_csv_json_and_pandas(case, tmp_path):
-    pytest.importorskip("pandas")
+def test_rows_go_to_csv_and_json(case, tmp_path):
     case = case()
     study = cg.compare(case.scenario, case.policies, range(2))
     study.to_csv(tmp_path / "rows.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
-    assert len(rows) == len(study.rows) == len(study.to_pandas())
+    assert len(rows) == len(study.rows)
     found = json.loads(study.json())["policies"][case.policies[0]][case.scenario.precise]
     assert set(found) == {"mean", "ci95", "n"}
+
+
+@pytest.mark.slow
+@every_module
+def test_rows_go_to_pandas(case):
+    pytest.importorskip("pandas")
+    case = case()
+    study = cg.compare(case.scenario, case.policies, range(2))
+    assert len(study.to_pandas()) == len(study.rows)
 
 
 @every_module
@@ -250,25 +292,10 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
     words = [*case.command, "run", *case.options.split()]
-    assert (
-        main(
-            [
-                *words,
-                "--policy",
-                case.policies[0],
-                "--events",
-                "--gantt",
-                "a.svg",
-                "--animate",
-                "a.html",
-            ]
-        )
-        == 0
-    )
+    assert main([*words, "--policy", case.policies[0], "--events"]) == 0
     listed = capsys.readouterr().out.splitlines()
     # some jobs of waiting policies go elsewhere
     assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
-    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
     assert main([*words, "--policy", text, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
     words = [
@@ -302,7 +329,18 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     ]
     assert main([*words, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(2)]
+    seeds = 2 if case.scenario.is_random else 1
+    assert [row[name] for row in rows] == [str(value) for value in values for _ in range(seeds)]
+
+
+@pytest.mark.slow
+@every_module
+def test_a_command_draws_the_run_that_it_lists(case, tmp_path, monkeypatch):
+    case = case()
+    monkeypatch.chdir(tmp_path)
+    words = [*case.command, "run", *case.options.split(), "--policy", case.policies[0], "--events"]
+    assert main([*words, "--gantt", "a.svg", "--animate", "a.html"]) == 0
+    assert {"a.svg", "a.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.long
@@ -310,6 +348,8 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
 @every_module
 def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     case = case()
+    if not case.scenario.is_random:
+        pytest.skip("one run a policy is all there is")
     line = [
         *CGRSP,
         *case.command,

@@ -28,7 +28,7 @@ VARIANTS = [
 ]
 every_tiered = pytest.mark.parametrize("policy", TIERED + VARIANTS)
 every_day = pytest.mark.parametrize("day", DAYS)
-seeds = pytest.mark.parametrize("seed", [0, 1])
+seeds = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 
 
 def general(policy):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster import figure_data as cluster_data
 from cgrsp_simpy.cluster import figures as cluster
 from cgrsp_simpy.dag import figure_data as dag_data
@@ -21,7 +22,12 @@ from cgrsp_simpy.dag import figures as dag
 from cgrsp_simpy.hgsp import figure_data as hgsp_data
 from cgrsp_simpy.hgsp import figures as hgsp
 from cgrsp_simpy.model.table import csv_text
+from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.spot import figure_data as spot_data
+from cgrsp_simpy.spot import figures as spot
+from cgrsp_simpy.studies import advice
 from cgrsp_simpy.thesis import figures as thesis
+from cgrsp_simpy.thesis import persistence as market
 from cgrsp_simpy.thesis.report import run_tables
 from cgrsp_simpy.waiting import figure_data as waiting_data
 from cgrsp_simpy.waiting import figures as waiting
@@ -35,11 +41,15 @@ RUNS = {
     "cluster": cache(lambda: cluster_data.Runs(10, 1000, 2)),
     "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
     "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
+    "spot": cache(lambda: spot_data.Runs(20, 2)),
+    "market": cache(lambda: market.Runs(executor=2)),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),
     "dag": ("gantt", "placement"),
     "hgsp": ("gantt", "table2"),
+    "spot": ("course",),
+    "market": (),
     "waiting": ("table1",),
     "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
 }
@@ -47,6 +57,8 @@ GALLERIES = {
     "cluster": cluster.FIGURES,
     "dag": dag.FIGURES,
     "hgsp": hgsp.FIGURES,
+    "spot": spot.FIGURES,
+    "market": market.FIGURES,
     "waiting": waiting.FIGURES,
     "thesis": thesis.FIGURES,
 }
@@ -78,12 +90,37 @@ def made(module, id):
 )
 def test_what_is_plotted_is_what_the_package_gives(module, id):
     folder = FOLDER if module == "thesis" else FOLDER / module
-    kept = (folder / f"{GALLERIES[module][id].stem}.csv").read_text(encoding="utf-8")
-    cells, others = (
-        list(csv.reader(io.StringIO(text))) for text in (csv_text(made(module, id)), kept)
-    )
+    assert not stale(made(module, id), folder / f"{GALLERIES[module][id].stem}.csv")
+
+
+POLICIES = ["fifo", "spt", "edf", "rh", "cadr", "triage"]
+
+
+def test_the_hours_of_the_slots_beside_the_advice_are_what_the_package_gives():
+    runs = {policy: cg.simulate(cg.day("hectic"), policy, 0) for policy in POLICIES}
+    rows = [{"policy": policy, **slot_hours(run)} for policy, run in runs.items()]
+    assert not stale(rows, FOLDER / "advice" / "advice_hours.csv")
+
+
+@pytest.mark.long
+def test_the_advice_is_what_the_package_gives():
+    """That of `cgrsp advise --day hectic --bound-seeds 5 --report figures/advice`."""
+    folder = FOLDER / "advice"
+    found = cg.advise(cg.day("hectic"), POLICIES, range(4, 8), range(20), 2, bound_seeds=5)
+    rows = advice.rows(found)
+    assert not stale(rows, folder / "advice.csv")
+    assert not stale([row for row in rows if row["slots"] == 5], folder / "advice_points.csv")
+    assert not stale(advice.hours(found), folder / "advice_hours.csv")
+    assert advice.markdown(found) == (folder / "advice.md").read_text(encoding="utf-8")
+    assert advice.html_page(found) == (folder / "advice.html").read_text(encoding="utf-8")
+
+
+def stale(rows, path):
+    """The cells of a CSV file that are not those of the rows, each beside the other."""
+    kept = path.read_text(encoding="utf-8")
+    cells, others = (list(csv.reader(io.StringIO(text))) for text in (csv_text(rows), kept))
     assert [len(row) for row in cells] == [len(row) for row in others]
-    assert not [pair for pair in zip(chain(*cells), chain(*others)) if not same(*pair)]
+    return [pair for pair in zip(chain(*cells), chain(*others)) if not same(*pair)]
 
 
 def same(one, other):
@@ -100,4 +137,5 @@ def test_every_committed_figure_is_declared():
         for m, g in GALLERIES.items()
         for f in g.values()
     }
-    assert {path for path in FOLDER.rglob("*.csv") if path.parent.name != "advice"} == declared
+    declared |= {FOLDER / "advice" / f"advice{part}.csv" for part in ("", "_points", "_hours")}
+    assert set(FOLDER.rglob("*.csv")) == declared

@@ -3,10 +3,10 @@ without a guard.
 """
 
 import json
-import subprocess
 import sys
 
 import pytest
+from support import process
 
 POLICY = "def youngest(view):\n    return list(zip(reversed(view.queue), view.idle))\n"
 STUDY = (
@@ -18,14 +18,7 @@ STUDY = (
 def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
     script = f"import json\nimport cgrsp_simpy as cg\n{POLICY}\nprint(json.dumps({STUDY}.rows))\n"
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = process([sys.executable, "script.py"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
     own = [
@@ -36,7 +29,7 @@ def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
     assert own[0] == own[1]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     cells = [
@@ -53,3 +46,7 @@ def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
         if output.output_type == "stream" and output.name == "stdout"
     ]
     assert printed == "12\n"
+    [shown] = notebook.cells[3].outputs
+    assert "<table>" in shown.data["text/html"]
+    assert shown.data["text/plain"].startswith("<Comparison of quiet: policies fifo, youngest,")
+    assert notebook.cells[0].outputs == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are counted in /proc")
-COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 2000 --workers 2"
+COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 1000 --workers 2"
 
 
 def group(number):

@@ -4,8 +4,6 @@ show in the rows.
 
 import json
 import multiprocessing
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -13,6 +11,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
+from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.table import csv_text
@@ -20,7 +19,6 @@ from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.replicate import Wanted, replicate
 from cgrsp_simpy.studies.store import Store
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 JOBS = 60  # of a task, at least
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
 spawn = multiprocessing.get_context("spawn")
@@ -105,7 +103,9 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
 
 
 @each_study
-@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize(
+    "workers", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(5, marks=pytest.mark.slow)]
+)
 def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks):
     assert text(study(executor=workers)) == expected[study]
     assert not multiprocessing.active_children()
@@ -181,6 +181,7 @@ def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_task
     assert len(backwards.waiting) == 7
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
     distributed = pytest.importorskip("distributed")
     settings = {
@@ -332,17 +333,11 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
             cg.compare(quiet, ["fifo"], range(40), executor=pool)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
     deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
     line = "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out results"
-    done = subprocess.run(
-        [*CGRSP, *line.split()],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = process([*CGRSP, *line.split()], tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     names = kept(tmp_path / "results")
     assert 2 <= len(names) < 4

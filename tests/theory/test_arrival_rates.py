@@ -46,9 +46,9 @@ def chi_square(rates, expected):
 @pytest.mark.parametrize(
     "rates",
     [
-        cg.ArrivalRates(WEEKLY, 8),
+        pytest.param(cg.ArrivalRates(WEEKLY, 8), marks=pytest.mark.slow),
         cg.ArrivalRates(WEEKLY, 17.25, "Thursday"),
-        cg.ArrivalRates(DAY, 8),
+        pytest.param(cg.ArrivalRates(DAY, 8), marks=pytest.mark.slow),
     ],
     ids=["from Monday, 8:00", "from Thursday, 17:15", "every day"],
 )
@@ -127,6 +127,7 @@ def test_rates_of_a_log_by_hand():
     assert (measured.start_h, measured.start_day) == (22.5, "Monday")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weekly", [False, True])
 def test_rates_measured_in_a_log_are_those_that_it_was_made_with(weekly):
     made = cg.ArrivalRates(WEEKLY if weekly else DAY, 17.25, "Thursday")

@@ -128,7 +128,13 @@ def found(objective, bin_min=10, seed=0, free_types=False):
 
 
 @pytest.mark.parametrize(
-    ("objective", "error"), [("wait", 0.3), ("miss", 0.5), ("tardiness", 0.3), ("mix", 0.5)]
+    ("objective", "error"),
+    [
+        ("wait", 0.3),
+        pytest.param("miss", 0.5, marks=pytest.mark.slow),
+        pytest.param("tardiness", 0.3, marks=pytest.mark.slow),
+        pytest.param("mix", 0.5, marks=pytest.mark.slow),
+    ],
 )
 def test_finer_bins_do_not_lower_the_bound(objective, error):
     """By no more than what is left of the program when the generation of columns ends, and what
@@ -137,7 +143,10 @@ def test_finer_bins_do_not_lower_the_bound(objective, error):
     assert found(objective, 10).value <= found(objective, 5).value + error
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize(
+    "objective",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each != "wait")) for each in OBJECTIVES],
+)
 def test_no_policy_is_below_the_bound(objective):
     """Means over seeds, each seed against its own bound, less four standard errors of
     the draws' luck.
@@ -235,6 +244,7 @@ def answered(line):
     return verb.carry_out(parser.parse_args(line.split())).text
 
 
+@pytest.mark.slow
 def test_the_command_tells_each_seed_and_the_mean():
     line = "--day quiet --objective wait --first-seed 3 --bin 30 --jobs-per-day 3"
     told = json.loads(answered(f"{line} --seeds 2 --format json"))

@@ -46,6 +46,7 @@ def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placem
     )
 
 
+@pytest.mark.slow
 def test_shortest_first_with_two_lengths_is_a_priority_queue():
     """Cobham (1954): W_k = R / ((1 - sigma_(k-1)) (1 - sigma_k)), with R = lambda E[S^2] / 2."""
     rate, lengths_s, share = 0.008, np.array([20.0, 200.0]), 0.6

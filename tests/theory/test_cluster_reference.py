@@ -137,6 +137,11 @@ def plain(jobs, key, fill):
     return np.array([start_s[job] for job in range(jobs.jobs)])
 
 
+seeds = pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 1)) for seed in range(6)]
+)
+
+
 def drawn(seed, shares=(1.0, 1.0, 1.5, 3.0)):
     """200 jobs that overload the pool. shares: of estimates over durations."""
     rng = np.random.default_rng(seed)
@@ -163,7 +168,7 @@ def bounded_slowdown(jobs, start_s):
 
 
 @pytest.mark.parametrize("sizes", [(GPUS,), (1,) * GPUS], ids=["one node", "a node a GPU"])
-@pytest.mark.parametrize("seed", range(6))
+@seeds
 @pytest.mark.parametrize(
     ("scheduler", "key", "fill"),
     [
@@ -186,7 +191,7 @@ def test_starts_and_bounded_slowdown_are_those_of_a_plain_queue_simulator(
     assert metrics(run)["bounded_slowdown"] == pytest.approx(bounded_slowdown(jobs, start_s))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@seeds
 def test_fifo_and_easy_are_so_with_estimates_that_are_too_short(seed):
     jobs = drawn(seed, (0.3, 0.7, 1.0, 2.0))
     for name, fill in (("fifo", "none"), ("easy", "easy")):

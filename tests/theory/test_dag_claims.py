@@ -15,7 +15,7 @@ import pytest
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag import figure_data as data
 from cgrsp_simpy.dag.figure_data import ORDERED
-from cgrsp_simpy.dag.figures import FIGURES, _intro, _pictures
+from cgrsp_simpy.dag.figures import FIGURES, _intro
 from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
@@ -76,11 +76,11 @@ def anew(name, order, seed):
 
 @pytest.mark.parametrize("id", FIGURES)
 def test_captions_say_what_their_rows_do(id):
-    assert f"\n\n{_pictures(20, 300, 1000)[id].seen(rows_of(id))} `" in FIGURES_README
+    assert f"\n\n{FIGURES[id].seen(rows_of(id))} `" in FIGURES_README
 
 
 def test_the_introduction_names_the_papers_budget_and_ours():
-    assert "\n\n".join(_intro(20, 300, 1000)) in FIGURES_README
+    assert "\n\n".join(_intro(data.Runs())) in FIGURES_README
     paper = inspect.signature(worl_rtgs).parameters | {
         "episodes": inspect.signature(ddqn).parameters["episodes"]
     }
@@ -93,7 +93,7 @@ def test_the_introduction_names_the_papers_budget_and_ours():
 
 
 def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget():
-    caption = _pictures(20, 300, 1000)["sensitivity"].seen(rows_of("sensitivity"))
+    caption = FIGURES["sensitivity"].seen(rows_of("sensitivity"))
     assert caption.startswith(
         "On 20 graphs of 100 nodes, 500 plans evaluated by each search: episodes from 1 to 10: p = "
     )
@@ -150,6 +150,7 @@ def test_either_part_of_the_hybrid_is_better_by_itself_in_the_graphs_order():
     assert increase["ddqn"] < 0 and increase["woa"] < 0
 
 
+@pytest.mark.slow
 def test_annealing_owes_its_place_to_its_start():
     from_random = mean(over()["annealing", "rank"])
     assert from_random.low > 1.4
@@ -159,6 +160,7 @@ def test_annealing_owes_its_place_to_its_start():
         assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
 
 
+@pytest.mark.slow
 def test_heft_ends_one_percent_after_the_bound():
     found = mean(compare(SETTING, ["heft"], range(20)).values("heft", "over_bound"))
     assert found.low > 1.005 and found.high < 1.015
@@ -168,7 +170,9 @@ def test_heft_ends_one_percent_after_the_bound():
 
 
 @pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order", [pytest.param(each, marks=[pytest.mark.slow] * (each == "graph")) for each in ORDERS]
+)
 def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
     for seed in (0, 1):
         assert anew(name, order, seed) == pytest.approx(over()[name, order][seed], rel=1e-9)

@@ -118,11 +118,15 @@ def best_in_order(problem, order):
     return min(carried_out(problem, Plan(gpu, order)).makespan_s for gpu in placements(problem))
 
 
+SEEDS_AND_UNITS = [
+    pytest.param(seed, units, marks=[pytest.mark.slow] * (seed > 0 or units))
+    for seed, units in product(range(3), [False, True])
+]
 every_case = pytest.mark.parametrize(("reading", "seed"), list(product(READINGS, range(3))))
 
 
-@every_case
-@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize(("seed", "units"), SEEDS_AND_UNITS)
 def test_annealing_finds_the_best_of_all_placements_in_its_order(reading, seed, units):
     """Hotter than usual: what seven nodes may lose by a move is large."""
     problem = small_problem(seed, 7, reading, units)

@@ -53,11 +53,13 @@ def gain_pct(results, level):
     return 100 * (greedy - searched) / greedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_sagreedy_is_never_worse_than_greedy(results, level):
     assert (column(results, level, "sagreedy") <= column(results, level, "greedy")).all()
 
 
+@pytest.mark.slow
 def test_sagreedy_gains_under_high_load_and_more_under_extreme_load(results):
     """Claim 3, as far as it holds where a task at the front of the order blocks its GPU
     before it arrives.
@@ -77,6 +79,7 @@ def test_sagreedy_gains_under_high_load_and_more_under_extreme_load(results):
     assert more.low > 0
 
 
+@pytest.mark.slow
 def test_at_medium_load_the_claim_holds_in_one_reading_and_fails_in_the_other(results):
     """Table I, tasks1: printed are 393 under SAGreedy for Greedy's 503, 22 % less, and for FIFO's
     524, 25 % less.
@@ -93,6 +96,7 @@ def test_at_medium_load_the_claim_holds_in_one_reading_and_fails_in_the_other(re
         assert mean(1 - arrived / beside).low > printed
 
 
+@pytest.mark.slow
 def test_what_the_readme_says_of_both_readings(results):
     """Shares of the mean weighted tardiness over the ten instances."""
     said = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
@@ -142,6 +146,7 @@ def test_the_gain_grows_with_load_on_the_same_cluster():
     assert gains[0] < 0.01 < 0.1 < gains[2]
 
 
+@pytest.mark.slow
 def test_utilisation_alone_does_not_rank_schedulers(results):
     """Claim V.3: FIFO keeps the GPUs busiest, and is among the latest; EDD and WSPT are equally
     busy, and far apart.
@@ -154,6 +159,7 @@ def test_utilisation_alone_does_not_rank_schedulers(results):
     assert late["wspt"] > 5 * late["edd"]
 
 
+@pytest.mark.slow
 def test_greedy_is_better_than_fifo_where_there_is_room_and_a_slow_gpu_is_late(results):
     """Table I, tasks2: FIFO takes whatever is idle, Greedy the GPU that ends first."""
     difference = paired_difference(

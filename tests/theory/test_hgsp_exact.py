@@ -97,7 +97,9 @@ def test_brute_force_agrees_on_six_tasks():
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
     instance = tight(8, seed)
     exact = solve_exact(instance)
@@ -299,6 +301,7 @@ def test_a_known_value_on_four_machines_is_reached():
     )
 
 
+@pytest.mark.slow
 @needs_orlib
 def test_most_single_machine_optima_are_found_soon():
     """A ninth of the moves that two seconds allow, on every tenth instance; all 125:

@@ -96,13 +96,15 @@ def test_hectic_day_with_the_printed_clock_is_not_the_thesis():
     assert min(z_scores(study, "rh", FIGURES[:2], LONG_RUN["rh"])) > 4
 
 
-@pytest.mark.parametrize("day", ["quiet", "normal", "surge"])
+@pytest.mark.parametrize("day", ["quiet", "normal", pytest.param("surge", marks=pytest.mark.slow)])
 def test_row_of_table_5_5(day, seeds=30):
     study = cg.compare(cg.day(day), TABLE_5_5_POLICIES, range(seeds))
     assert far_cells(study, day, TABLE_5_5_POLICIES, TABLE_5_5[day], published=30) == {}
 
 
-@pytest.mark.parametrize("slots", [3, 7, 10])
+@pytest.mark.parametrize(
+    "slots", [3, pytest.param(7, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.slow)]
+)
 def test_row_of_table_5_7(slots, seeds=10):
     study = cg.compare(cg.day("hectic", slots=slots), TABLE_5_7_POLICIES, range(seeds))
     assert far_cells(study, slots, TABLE_5_7_POLICIES, TABLE_5_7[slots], published=10) == {}

@@ -16,6 +16,7 @@ from cgrsp_simpy.thesis.verdict import judged, tally
 CORES = os.cpu_count() or 1
 
 
+@pytest.mark.slow
 def test_tables_of_ten_seeds_at_the_printed_number():
     report = make_report(("5.7", "5.8", "5.9"), executor=CORES)
     assert report.tally.cells == 76

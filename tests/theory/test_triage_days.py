@@ -99,6 +99,7 @@ def shown(value, digits=1):
     return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}"
 
 
+@pytest.mark.slow
 def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
     study = cg.compare(cg.day("hectic"), ["triage", "cadr"], SHOWN)
     miss = {policy: row["miss_pct"].mean for policy, row in study.means().items()}
@@ -135,6 +136,7 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
     )
 
 
+@pytest.mark.slow
 def test_the_readme_says_where_triage_loses():
     study = cg.compare(run_path(str(LOSES))["long_scarcity"](), ["cadr", "triage"], SHOWN)
     more = paired_difference(study.values("triage", "miss_pct"), study.values("cadr", "miss_pct"))

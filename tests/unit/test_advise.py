@@ -2,10 +2,10 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
+from support import DATA
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
@@ -17,13 +17,7 @@ from cgrsp_simpy.studies.advise import Advice, advise, variant
 from cgrsp_simpy.studies.gaps import with_gaps
 from cgrsp_simpy.studies.recommend import Option, cheapest, recommended
 
-LOG = (
-    Path(__file__).resolve().parents[3]
-    / "shared"
-    / "data"
-    / "alibaba_genai_2026"
-    / "lora_request_trace.csv"
-)
+LOG = DATA / "alibaba_genai_2026" / "lora_request_trace.csv"
 DAY = cg.day("hectic", jobs=60)
 POLICIES = ("fifo", "edf", "cadr")
 

@@ -149,6 +149,7 @@ def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(run, name, mes
 # ---- cgrsp run --animate ----
 
 
+@pytest.mark.slow
 def test_run_sets_a_day_in_motion(tmp_path, capsys):
     path = tmp_path / "new" / "day.html"
     assert (

@@ -22,6 +22,7 @@ PAPERS = {  # of each text: its title, and the names that it, or its publisher, 
         "Nie",
         "Song",
     ],
+    "Can't Be Late": ["Wu", "Chiang", "Mao", "Yang", "Friedman", "Shenker", "Stoica"],
 }
 
 

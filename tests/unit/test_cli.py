@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from support import CGRSP, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import summary
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 YOUNGEST = """
 def youngest_first(view):
     return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)
@@ -35,19 +35,6 @@ def test_the_summary_of_a_docstring_is_its_first_paragraph_in_one_line():
     )
     assert summary("Waits.") == "Waits."
     assert summary(None) == ""
-
-
-@pytest.fixture
-def printed(capsys):
-    """Run a command that must succeed and say nothing on stderr; what it prints."""
-
-    def run(line):
-        assert main(line.split()) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out
-
-    return run
 
 
 def process(line, **options):
@@ -235,13 +222,12 @@ def test_run_takes_a_scenario_file(printed, tmp_path):
 # ---- policies, version ----
 
 
-def test_policies_lists_all_twelve_with_section_and_parameters(printed):
+def test_policies_lists_all_fifteen_with_section_and_parameters(printed):
     _, *lines = printed("policies").splitlines()
-    assert [line.split()[0] for line in lines] == list(cg.POLICIES)
-    assert len(lines) == 12
-    assert [
-        line.split()[1] for line in lines
-    ] == "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours".split()
+    assert [line.split()[0] for line in lines] == [*cg.POLICIES, *cg.PREEMPTIVE]
+    assert len(lines) == 15
+    sections = "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours ours 6.2.2 6.2.2"
+    assert [line.split()[1] for line in lines] == sections.split()
     by_name = {line.split()[0]: line for line in lines}
     assert "reserve=1" in by_name["rh"]
     assert "gate=0.95" in by_name["rh"]
@@ -330,6 +316,7 @@ def test_a_file_of_policies_may_hold_dataclasses(printed, tmp_path, monkeypatch)
     )
 
 
+@pytest.mark.slow
 def test_the_figures_are_the_same_with_two_workers(tmp_path):
     (tmp_path / "my_rules.py").write_text(YOUNGEST)
     line = (
@@ -346,7 +333,12 @@ def test_the_figures_are_the_same_with_two_workers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["run --day hectic --events", "run --day surge --format csv", "policies"]
+    "line",
+    [
+        pytest.param("run --day hectic --events", marks=pytest.mark.slow),
+        "run --day surge --format csv",
+        pytest.param("policies", marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_that_leaves_early_ends_the_command_quietly(line):
     command = subprocess.Popen(
@@ -411,13 +403,18 @@ def interrupted(folder, line, send, ready, after_s):
 
 def assert_one_line(ended, verb):
     status, out, err, seconds = ended
-    assert err == f"cgrsp {verb}: interrupted\n"
+    assert err.endswith(f"cgrsp {verb}: interrupted\n")
+    assert len(err.splitlines()) == 2  # the first tells how long it would have taken
     assert (status, out) == (130, "")
     assert seconds < 5
 
 
 @posix
-@pytest.mark.parametrize("send", [os.kill, os.killpg], ids=["the process", "its group"])
+@pytest.mark.parametrize(
+    "send",
+    [os.kill, pytest.param(os.killpg, marks=pytest.mark.slow)],
+    ids=["the process", "its group"],
+)
 def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
     def ready(_):
         return len(list(tmp_path.glob("*.loaded"))) == 3  # the command and both workers are at work
@@ -429,7 +426,10 @@ def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc"
 )
-@pytest.mark.parametrize("after_s", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize(
+    "after_s",
+    [pytest.param(0.05, marks=pytest.mark.slow), pytest.param(0.2, marks=pytest.mark.slow), 0.4],
+)
 def test_an_interrupt_while_the_workers_start_is_one_line_too(tmp_path, after_s):
     def ready(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -480,6 +480,7 @@ def test_a_run_is_written_as_csv_as_the_command_prints_it(run, printed, tmp_path
     assert (tmp_path / "run.csv").read_text() == printed("run --day quiet --format csv")
 
 
+@pytest.mark.slow
 def test_tables_go_to_pandas(study, run):
     pytest.importorskip("pandas")
     figures, records = study.to_pandas(), run.to_pandas()
@@ -503,25 +504,10 @@ def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
 @posix
 @pytest.mark.parametrize(
     "line",
-    ["run --day hectic --jobs-per-day 100000", "compare --day hectic --policies fifo --seeds 100"],
+    [
+        "run --day hectic --jobs-per-day 100000",
+        pytest.param("compare --day hectic --policies fifo --seeds 100", marks=pytest.mark.slow),
+    ],
 )
 def test_a_terminal_sees_a_progress_bar_after_a_second(line):
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(
-        [*CGRSP, *line.split()], stdout=subprocess.PIPE, stderr=theirs
-    ) as command:
-        os.close(theirs)
-        seen = b""
-        try:
-            while b"%|" not in seen:
-                seen += os.read(ours, 4096)
-        finally:
-            command.kill()
-            os.close(ours)
-    assert b"%|" in seen
+    assert b"%|" in seen_on_a_terminal(line, lambda seen: b"%|" in seen, 80)

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support import swf_of_three
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import table
@@ -104,6 +105,7 @@ def test_run_prints_figures_classes_and_jobs(capsys):
     assert len(rows) == 31
 
 
+@pytest.mark.slow
 def test_the_table_stars_the_closest_load_and_says_what_cannot_be(capsys):
     text = said(capsys, "table", "--loads", "0.5,0.9", "--seeds", 2)
     assert "at least 3.56 GPU-hours if its GPUs and its duration are independent" in text
@@ -243,14 +245,7 @@ def test_schedulers_that_a_log_does_not_serve_are_left_out_with_a_line_or_refuse
 
 
 def test_estimates_shorter_than_the_run_are_counted(tmp_path, capsys):
-    """Two of three ask for 50 s and run for 100; the third asks for more than it runs."""
-    log = tmp_path / "three.swf"
-    log.write_text(
-        "".join(
-            f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
-            for job, asked_s in ((1, 50), (2, 50), (3, 200))
-        )
-    )
+    log = swf_of_three(tmp_path)
     told = said(capsys, "run", "--trace", log, "--scheduler", "easy")
     assert "2 jobs run longer than their estimates: easy expects such a job to end at once" in told
     assert "longer than their estimates" not in said(

@@ -5,10 +5,10 @@ what is refused.
 import gzip
 import logging
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support import DATA, messages
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_jobs
@@ -21,8 +21,6 @@ from cgrsp_simpy.studies.compare import compare
 read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
 )
-# Read, not carried: a folder beside the project.
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 TRACE, PODS = (
     DATA / "gavel_philly" / "ee9e8c.trace",
     DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv",
@@ -48,22 +46,6 @@ def batch(submit=0, run=60, allocated=1, requested=-1, limit=-1, status=1, user=
         f"7 {submit} -1 {run} {allocated} -1 -1 {requested} {limit} -1 {status} {user} 1"
         f" {application} -1 -1 -1 -1\n"
     )
-
-
-@pytest.fixture
-def file(tmp_path):
-    """A file with a text."""
-
-    def make(text):
-        path = tmp_path / "log"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return make
-
-
-def told(caplog, level):
-    return [record.getMessage() for record in caplog.records if record.levelno == level]
 
 
 # ---- Philly traces ----
@@ -110,7 +92,7 @@ def test_real_philly_trace(caplog):
     assert jobs.jobs == 2000 and np.sum(jobs.gpus == 1) == 975 and jobs.gpus.max() == 32
     assert jobs.arrival_s[-1] == 4_508_448 and len(set(jobs.family)) == 7
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
-    assert told(caplog, logging.INFO) == [
+    assert messages(caplog, logging.INFO) == [
         f"{TRACE}: 2000 jobs read; GPUs of a job 4.29 on average, at most 32; "
         "estimates shorter than the run: 0, equal to it: 2000; not told: user; "
         f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
@@ -164,7 +146,7 @@ def test_pods_that_cannot_run_are_counted(file, caplog):
             )
         )
     assert jobs.jobs == 1
-    assert told(caplog, logging.INFO)[-2].endswith(
+    assert messages(caplog, logging.INFO)[-2].endswith(
         "log: rows left out: 2 of no GPU, 1 of run time 0"
     )
 
@@ -177,7 +159,9 @@ def test_real_pods(caplog):
     assert (
         jobs.jobs == 8152 - 1088 - 1 and np.sum(jobs.gpus == 8) == 44 and np.sum(jobs.gpus > 8) == 0
     )
-    assert told(caplog, logging.INFO)[0].endswith("rows left out: 1088 of no GPU, 1 of run time 0")
+    assert messages(caplog, logging.INFO)[0].endswith(
+        "rows left out: 1088 of no GPU, 1 of run time 0"
+    )
 
 
 # ---- SWF ----
@@ -217,9 +201,10 @@ def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
         "1 of part of a job, 1 of cancelled before it ran, 1 of no run time, 1 of no submit time,"
         " 1 of no processors"
     )
-    assert told(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
+    assert messages(caplog, logging.INFO)[-2].endswith(f"left out: {reasons}, 1 of run time 0")
 
 
+@pytest.mark.slow
 @needs_data
 def test_real_swf(caplog):
     """18239 jobs, of which 173 ran 0 s, on 128 processors."""
@@ -351,7 +336,7 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
         read(path)
     with caplog.at_level(logging.INFO):
         assert read(path, skip_wide=True).jobs == 1
-    assert "left out: 1 of wider than the cluster" in "".join(told(caplog, logging.INFO))
+    assert "left out: 1 of wider than the cluster" in "".join(messages(caplog, logging.INFO))
     assert read(path, cluster=Cluster((8,) * 9)).jobs == 2
 
 
@@ -361,7 +346,7 @@ def test_a_log_that_is_out_of_order_is_sorted_or_refused(name, file, caplog):
     assert read(path).arrival_s.tolist() == [0, 9]
     assert (
         f"out of order, first at line {2 + (head != '')} (sorted)"
-        in told(caplog, logging.WARNING)[0]
+        in messages(caplog, logging.WARNING)[0]
     )
     with pytest.raises(
         InputError, match=r"out of order, first at line . \(refused, being strict\)"
@@ -404,7 +389,7 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
     path = file(head + row() + row(**changes))
     with caplog.at_level(logging.INFO):
         assert read(path).jobs == 1
-    assert "1 bad row: line" in told(caplog, logging.WARNING)[0]
+    assert "1 bad row: line" in messages(caplog, logging.WARNING)[0]
     with pytest.raises(InputError, match=f"line {2 + (head != '')}: {fault}"):
         read(path, strict=True)
 

@@ -323,3 +323,10 @@ def test_metrics_are_within_their_bounds(rows, cluster):
     assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs.duration_s.mean())
     assert sum(row["jobs"] for row in by_class(run)) == 2 * len(rows)
     assert sum(row["starved"] for row in by_class(run)) == 2 * found["starved"]
+
+
+def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
+    """At 1e18 s the next time that a clock can show is 128 s later."""
+    run = simulate(jobs_of((1e18, 2, 10.0)), Cluster((4,)), fifo)
+    assert run.start_s[0] == run.finish_s[0]
+    assert course(run)["busy"].tolist() == [0]

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from support import swf_of_three
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
@@ -439,13 +440,7 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
 
 
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
-    log = tmp_path / "three.swf"
-    log.write_text(
-        "".join(
-            f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
-            for job, asked_s in ((1, 50), (2, 50), (3, 200))
-        )
-    )
+    log = swf_of_three(tmp_path)
     assert main(["cluster", "run", "--trace", str(log), "--kill-at-limit", "--nodes", "1x8"]) == 0
     told = capsys.readouterr().out
     figures = dict(line.split() for line in told.split("\n\n")[0].splitlines()[1:])
@@ -510,6 +505,7 @@ def test_a_run_is_walked_through_step_by_step():
     ]
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
     chart, film = tmp_path / "run.svg", tmp_path / "run.html"
     options = ["cluster", "run", "--jobs", "8", "--nodes", "4x8"]

@@ -22,7 +22,8 @@ from cgrsp_simpy.dag import panels as dag_panels
 from cgrsp_simpy.dag.schedulers import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp import panels as hgsp_panels
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS as HGSP
-from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, line_of, looks, marker_of
+from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
+from cgrsp_simpy.spot.policies import POLICIES as SPOT
 from cgrsp_simpy.waiting import panels as waiting_panels
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
 
@@ -31,6 +32,7 @@ MODULES = {
     "cluster": CLUSTER,
     "hgsp": HGSP,
     "dag": DAG,
+    "spot": SPOT,
     "waiting": WAITING,
 }
 FIGURES = Path(__file__).parents[2] / "figures"
@@ -90,7 +92,7 @@ def test_every_name_has_a_look_and_no_two_of_a_module_share_colour_or_marker(mod
     for part in ("colour", "marker"):
         assert len({getattr(LOOKS[name], part) for name in names}) == len(names)
     for name in names:
-        assert (colour_of(name), marker_of(name), line_of(name)) == LOOKS[name]
+        assert (colour_of(name), *looks([name])[0][1:]) == LOOKS[name]
 
 
 @pytest.mark.parametrize("seen", SEEN)
@@ -187,6 +189,7 @@ def rows_of(name):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "name", "names"),
     [
@@ -238,6 +241,7 @@ def test_critical_differences_are_drawn_in_the_colours_of_the_names():
     assert found == {row["rank"]: LOOKS[row["scheduler"]].colour.lower() for row in rows}
 
 
+@pytest.mark.slow
 def test_table_two_of_the_cluster_has_a_line_a_scheduler_in_its_colour():
     canvas = blank()
     cluster_panels.table_two(canvas, rows_of("cluster/cluster_table2"), "note")

@@ -29,6 +29,7 @@ def said(capsys, *arguments, status=0):
     return printed.out if status == 0 else printed.err.strip()
 
 
+@pytest.mark.slow
 def test_solve_measures_every_scheduler_by_simulation(capsys):
     answer = json.loads(
         said(capsys, "solve", *SMALL, "--scheduler", ",".join(SCHEDULERS), "--format", "json")
@@ -124,6 +125,7 @@ def test_correlate_answers_in_three_forms(capsys):
     assert f"pearson     {answer['pearson']['coefficient']:.3f}" in said(capsys, *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PEGASUS.is_dir(), reason="the logs are not here")
 @pytest.mark.parametrize(
     "log", ["epigenomics-chameleon-hep-1seq-100k-001.json", "montage-chameleon-dss-05d-001.json"]

@@ -54,6 +54,7 @@ def rows_of(folder, id):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     folder, paths = drawn
     assert len(paths) == 3 * len(FIGURES) + 1 and all(path.stat().st_size > 0 for path in paths)
@@ -76,6 +77,7 @@ def test_a_schedule_as_rows():
     ]
 
 
+@pytest.mark.slow
 def test_bests_over_evaluations_fall_and_end_with_the_result(runs):
     rows = data.convergence(runs)
     for name in {row["scheduler"] for row in rows}:
@@ -88,6 +90,7 @@ def test_bests_over_evaluations_fall_and_end_with_the_result(runs):
     )
 
 
+@pytest.mark.slow
 def test_ranks_and_losses_are_those_of_the_study(runs):
     ranks = {row["scheduler"]: row["rank"] for row in data.ranks(runs)}
     assert sum(ranks.values()) == pytest.approx(len(ranks) * (len(ranks) + 1) / 2)
@@ -101,6 +104,7 @@ def test_ranks_and_losses_are_those_of_the_study(runs):
     assert loss["without both"] == pytest.approx(np.mean(100 * (by_chance / full - 1)))
 
 
+@pytest.mark.slow
 def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
     over = over_heft(data.order(runs))
     heft_s = np.array(runs.compared.values("heft", "makespan_s"))
@@ -124,6 +128,7 @@ def test_each_scheduler_has_a_look_of_its_own():
         assert len({getattr(look, part) for look in looks}) == len(looks)
 
 
+@pytest.mark.slow
 def test_relative_makespans_have_mean_1_on_each_graph(drawn):
     rows = [row for row in rows_of(drawn[0], "sensitivity") if row["parameter"] == "b"]
     for seed in {row["seed"] for row in rows}:
@@ -132,12 +137,14 @@ def test_relative_makespans_have_mean_1_on_each_graph(drawn):
         ) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_levels_of_the_small_graph_follow_its_edges(drawn):
     rows = rows_of(drawn[0], "placement")
     level = {row["name"]: float(row["x"]) for row in rows if row["what"] == "node"}
     assert all(level[row["name"]] < level[row["to"]] for row in rows if row["what"] == "edge")
 
 
+@pytest.mark.slow
 def test_the_same_files_each_time(tmp_path):
     one, other = (
         draw_figures(tmp_path / name, ["scatter", "gantt"], nodes=30) for name in ("one", "other")

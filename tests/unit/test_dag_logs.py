@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import messages
 
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.model.checks import InputError
@@ -14,23 +15,6 @@ from cgrsp_simpy.model.checks import InputError
 # Read, not carried: a folder beside the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the folder of real data is absent")
-
-
-@pytest.fixture
-def file(tmp_path):
-    """A file with a text, or with a JSON value."""
-
-    def make(content):
-        path = tmp_path / "log"
-        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return make
-
-
-def told(caplog, level):
-    return [record.getMessage() for record in caplog.records if record.levelno == level]
 
 
 def edges_of(graph):
@@ -169,7 +153,7 @@ def test_real_workflows(name, nodes, edges, seconds, data_gb, caplog):
     ) and graph.data_gb.sum() == pytest.approx(data_gb)
     # every parent writes what its child reads
     assert np.all(graph.data_gb > 0) and not graph.memory_mb.any()
-    assert told(caplog, logging.INFO) == [
+    assert messages(caplog, logging.INFO) == [
         f"{DATA / name}.json: {nodes} nodes and {edges} edges read"
     ]
 
@@ -288,7 +272,7 @@ def test_every_job_is_a_graph_by_its_name(file, caplog):
         "j_2": (("M1", "J2_1"), [("M1", "J2_1")]),
         "j_1": (("M1", "task_Nzg3ODAw==", "MergeTask"), []),
     }
-    assert told(caplog, logging.INFO) == [f"{path}: 2 jobs read; jobs with faults: 0"]
+    assert messages(caplog, logging.INFO) == [f"{path}: 2 jobs read; jobs with faults: 0"]
 
 
 def test_a_need_that_is_named_twice_is_one_edge(file):
@@ -332,7 +316,7 @@ def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplo
     path = file(line("M1") + bad + line("R8", job="j_2"))  # a good task of the bad job
     with caplog.at_level(logging.WARNING):
         assert list(read_alibaba(path)) == ["j_1"]
-    [note] = told(caplog, logging.WARNING)
+    [note] = messages(caplog, logging.WARNING)
     assert re.search("1 (fault|bad row): line 2: ", note)
     for options in ({"strict": True}, {"job": "j_2"}):
         with pytest.raises(InputError, match=message) as refused:

@@ -150,30 +150,34 @@ def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
     assert (online[:, 1] == -np.inf).all() and np.isfinite(online[:, 0]).all()
 
 
+def learn(agent, hopes, episodes):
+    for _ in range(episodes):
+        agent.explore(hopes)
+        agent.learn()
+
+
+def by_chance(problem, hopes):
+    """How far random plans are from what is hoped for."""
+    plans = random_units(problem, 1000, np.random.default_rng(0))
+    return np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).mean()
+
+
+@pytest.mark.slow
 def test_the_agent_learns_to_meet_even_hopes_if_loads_are_paced():
     problem = twelve()
     turns = Turns(problem, paced=True)
     agent, hopes = Agent(turns, training=Training(updates=16)), np.full((1, 12), turns.mean_s)
-    for _ in range(300):
-        agent.explore(hopes)
-        agent.learn()
-    by_chance = np.abs(
-        hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))
-    ).sum(axis=1)
-    assert np.mean(agent.deviations[-50:]) < 0.5 * by_chance.mean()
+    learn(agent, hopes, 300)
+    assert np.mean(agent.deviations[-50:]) < 0.5 * by_chance(problem, hopes)
     assert np.mean(agent.deviations[-50:]) < 0.5 * np.mean(agent.deviations[:20])
 
 
 def test_the_agent_learns_to_put_all_on_one_gpu_if_that_is_hoped_for():
     problem = twelve()
     agent, hopes = Agent(Turns(problem)), np.full((1, 12), problem.graph.work_tflop.sum())
-    for _ in range(60):
-        agent.explore(hopes)
-        agent.learn()
-    by_chance = np.abs(
-        hopes - node_loads_s(problem, random_units(problem, 1000, np.random.default_rng(0)))
-    ).sum(axis=1)
-    assert np.abs(hopes - node_loads_s(problem, agent.plan(hopes))).sum() < 0.5 * by_chance.mean()
+    learn(agent, hopes, 60)
+    own = np.abs(hopes - node_loads_s(problem, agent.plan(hopes))).sum()
+    assert own < 0.5 * by_chance(problem, hopes)
 
 
 def test_the_printed_rewards_sum_up_to_the_same_for_an_even_and_an_uneven_plan():

@@ -9,8 +9,10 @@ import sys
 
 import numpy as np
 import pytest
+import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import output
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
@@ -34,15 +36,7 @@ def fork(reading="exclusive", unit=(), memory=(10, 4), bandwidth=1.0):
 
 
 def events_of(problem, scheduler):
-    told = []
-    run = Simulation(problem, scheduler, told.append)
-    run.env.run()
-    run.close()
-    return [
-        (event.time_s, event.kind, event.job, event.slots)
-        for event in told
-        if event.kind != "decide"
-    ]
+    return support.events_of(Simulation, problem, scheduler)
 
 
 def soonest(view):
@@ -140,13 +134,8 @@ def problems(draw):
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < 0.3, 1))
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
-    graph = Graph(
-        rng.integers(0, 5, nodes),
-        rng.integers(0, 13, nodes),
-        pairs,
-        rng.integers(0, 4, len(pairs)),
-        unit,
-    )
+    work, memory_gb = rng.integers(0, 5, nodes), rng.integers(0, 13, nodes)
+    graph = Graph(work, memory_gb, pairs, rng.integers(0, 4, len(pairs)), unit)
     memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
     bandwidth, latency_s = (
         rng.choice([1.0, 2.0, np.inf], (gpus, gpus)),
@@ -267,14 +256,14 @@ OWN = (
 
 
 def said(capsys, *more):
-    assert main([*RUN, *map(str, more)]) == 0
-    return capsys.readouterr().out
+    return output(capsys, *RUN, *more)
 
 
 def without_wall_time(text):
     return [line for line in text.splitlines() if not line.startswith("seconds ")]
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
     plain = without_wall_time(said(capsys))
     listed = said(capsys, "--events")

@@ -11,7 +11,7 @@ import simpy
 
 from cgrsp_simpy.engine.claims import Pool, Slot, claims_table
 from cgrsp_simpy.engine.engine import Engine
-from cgrsp_simpy.model.policy import PlaceError, PolicyError, Wake
+from cgrsp_simpy.model.policy import PlaceError, PolicyError, Suspend, Wake
 
 
 class Bench:
@@ -206,4 +206,54 @@ def test_a_wrong_answer_is_one_line(words):
     bench = Bench(WRONG[words], 2)
     bench.job(1, 0, 1)
     with pytest.raises(PolicyError, match=f"at t = 0 s .*{words}"):
+        bench.run()
+
+
+# ---- suspension ----
+
+
+def latest_first(bench):
+    """The job that came last runs: it takes the place of the one that does."""
+    (running,) = bench.running or (None,)
+    waiting = max(bench.waiting, default=-1)
+    if running is None:
+        return one_each(bench) if waiting < 0 else [(waiting, ((0, 1),))]
+    return [Suspend(running)] if waiting > running else []
+
+
+def suspensible(policy):
+    """A bench of one slot whose jobs may be suspended; they are lost when that happens."""
+    bench = Bench(policy, 1, hears_all=True)
+    bench.running = bench.engine.running = {}
+    return bench
+
+
+def test_a_suspended_job_makes_room_in_the_same_instant():
+    bench = suspensible(latest_first)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 5)
+    assert bench.run() == [
+        (0, "starts", 1),
+        (4, Suspend(1), 1),
+        (4, "starts", 2),
+        (9, "ends", 2),
+    ]
+    assert bench.running == {}
+
+
+SUSPENDED = {
+    r"answered Suspend\(job=1\); this scenario allows no suspension": (None, Suspend(1)),
+    "suspended job 7, which does not run": ({}, Suspend(7)),
+    r"suspended job \[\], which does not run": ({}, Suspend([])),
+    "suspended job 1 in the instant of its dispatch": ({}, Suspend(1)),
+}
+
+
+@pytest.mark.parametrize("words", SUSPENDED)
+def test_what_cannot_be_suspended_is_one_line(words):
+    running, item = SUSPENDED[words]
+    bench = Bench(lambda view: [(1, ((0, 1),)), item], 1)
+    bench.engine.running = running
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=f"at t = 0 s {words}"):
         bench.run()

@@ -51,6 +51,7 @@ def rows_of(path):
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.slow
 def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.Scenario.run", None)  # no run of a study is made anew
     before = set(plt.get_fignums())
@@ -66,6 +67,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, 
         assert (width, height) == pytest.approx((200 * figure.size[0], 200 * figure.size[1]), abs=1)
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
     ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
     for folder in ("one", "two"):
@@ -74,6 +76,7 @@ def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
 def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
     (path, *_) = draw_figures(tmp_path, [id], runs)
@@ -87,6 +90,7 @@ def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path)
         assert row["published"] == str(float(cell.figure))
 
 
+@pytest.mark.slow
 def test_the_days_of_the_month_are_those_of_its_first_replication(results):
     rows = data.daily_rows(results, ["rh"])
     month = cg.month(policies=["rh"], replications=1)
@@ -94,6 +98,7 @@ def test_the_days_of_the_month_are_those_of_its_first_replication(results):
     assert [row["kind"] for row in rows] == [row["kind"] for row in month.days]
 
 
+@pytest.mark.slow
 def test_bars_are_as_long_as_their_rows_say(results):
     from matplotlib.figure import Figure as Canvas
 
@@ -108,6 +113,7 @@ def test_bars_are_as_long_as_their_rows_say(results):
         assert bars == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
     rows = {
         (row["column"], row["part"]): row["published"]
@@ -117,6 +123,7 @@ def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
     assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
 
 
+@pytest.mark.slow
 def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
     rows = data.lateness(results)
     for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
@@ -245,6 +252,7 @@ def test_the_architecture_in_figures_is_that_of_today():
     assert committed.read_text(encoding="utf-8") == csv_text(data.architecture())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["print", "lecture"])
 def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
     def draw_and_measure(canvas, rows):

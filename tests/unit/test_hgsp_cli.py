@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import check_bad_input, outcome
 
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import cluster
 
@@ -30,13 +30,7 @@ SMALL = ["--level", "tasks3", "--tasks", "30"]
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of a command."""
-    try:
-        status = main(["hgsp", *words])
-    except SystemExit as left:
-        status = left.code
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "hgsp", *words)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +132,7 @@ def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
     assert {row["gap_pct"] == "nan" for row in rows} == {gap is None}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the instances are not here")
 def test_the_orlib_layout(capsys):
     path = str(DATA / "orlib_wt" / "wt40.txt")
@@ -218,10 +213,7 @@ def test_llm_prints_table_two(capsys):
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
-    status, out, err = told(capsys, *words)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert all(word in err for word in told_words), err
+    check_bad_input(told(capsys, *words), told_words)
 
 
 def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
@@ -372,6 +364,19 @@ def test_seeds_without_effect_on_tasks_that_are_there_are_refused(capsys, file, 
     assert (
         told(capsys, "solve", "--scheduler", "sagreedy", "--seed", "1", "--instance", file)[0] == 0
     )
+
+
+def test_a_sweep_of_noise_over_tasks_of_a_file_takes_seeds(capsys, file):
+    """At noise 0 every seed is the same; at another each has its own times."""
+    words = ["sweep", "noise=0,0.2", "--schedulers", "atc", "--seeds", "3", "--instance", file]
+    status, out, _ = told(capsys, *words, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == 0
+    assert [(row["noise"], row["seed"]) for row in rows] == [
+        (noise, seed) for noise in ("0", "0.2") for seed in "012"
+    ]
+    assert len({row["makespan_s"] for row in rows[:3]}) == 1
+    assert len({row["makespan_s"] for row in rows[3:]}) == 3
 
 
 def test_without_options_compare_has_intervals_and_tests(capsys, monkeypatch):

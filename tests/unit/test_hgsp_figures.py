@@ -14,10 +14,19 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from support import check_index, check_lecture, check_same_files, outcome
 
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.cli import main
-from cgrsp_simpy.hgsp.figure_data import COMPARED, FIFTY, GANTT, HIGH, PUBLISHED, READINGS, WINDOW_S
+from cgrsp_simpy.hgsp.figure_data import (
+    COMPARED,
+    FIFTY,
+    GANTT,
+    HIGH,
+    PUBLISHED,
+    READINGS,
+    WINDOW_S,
+    Runs,
+)
 from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.llm import table_two
@@ -62,7 +71,7 @@ def drawn(id, rows):
     """A figure on a canvas, laid out."""
     canvas = Canvas(figsize=(6.3, 5), layout="constrained")
     FigureCanvasAgg(canvas).draw()
-    pictures(SMALL["instances"])[id].draw(canvas, rows, "note")
+    pictures(Runs(**SMALL))[id].draw(canvas, rows, "note")
     canvas.canvas.draw()
     return canvas
 
@@ -83,15 +92,12 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_with_an_index(folder):
-    assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    for id in FIGURES:
-        assert f"(hgsp_{id}.png)" in index
-        assert f"`cgrsp hgsp figures --only {id}`" in index
-    assert "{" not in index
+    check_index(folder, "hgsp", FIGURES)
 
 
+@pytest.mark.slow
 def test_the_index_holds_both_tables(folder):
     index = (folder / "README.md").read_text(encoding="utf-8")
     lines = [line for line in index.splitlines() if line.startswith("| tasks")]
@@ -123,6 +129,7 @@ def test_published_values_are_those_of_table_one():
     assert found == PUBLISHED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "name"),
     [("tasks1", "edd"), ("tasks2", "greedy"), ("tasks3", "sagreedy"), ("tasks3", "annealing")],
@@ -149,6 +156,7 @@ def test_table_one_is_the_mean_of_what_solve_gives(folder, level, name):
         )
 
 
+@pytest.mark.slow
 def test_the_claim_at_medium_load_is_judged_in_both_readings_beside_its_print(folder):
     """Each by its paired difference from Greedy on the same instances, which
     decides what is said.
@@ -191,6 +199,7 @@ def test_what_the_first_reading_does_not_find_on_the_fifty_tasks_the_other_finds
     assert blocking == greedy > 1.5 * arrived
 
 
+@pytest.mark.slow
 def test_the_comparison_is_by_instance(folder):
     (row,) = (
         row
@@ -209,6 +218,7 @@ def test_the_comparison_is_by_instance(folder):
     } == {1.0}
 
 
+@pytest.mark.slow
 def test_bars_are_as_long_as_the_rows_say(folder):
     rows = plotted(folder, "comparison")
     for ax, level in zip(drawn("comparison", rows).axes, LEVELS):
@@ -223,6 +233,7 @@ def test_bars_are_as_long_as_the_rows_say(folder):
         np.testing.assert_array_equal(hollow.get_xdata(), published)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("id", "level"), [("gantt", FIFTY), ("gantt_window", "tasks1")])
 def test_the_gantt_chart_is_the_schedule(folder, id, level):
     rows = rows_of(folder / f"hgsp_{id}.csv")
@@ -244,6 +255,7 @@ def test_the_gantt_chart_is_the_schedule(folder, id, level):
         assert len(own) == 50 if id == "gantt" else 100 < len(own) < 300
 
 
+@pytest.mark.slow
 def test_the_window_is_the_half_hour_in_which_fifo_starts_most_late_tasks(folder):
     schedule = solved("tasks1", "fifo").schedule
     late_s = schedule.start_s[schedule.tardiness_s > 0]
@@ -253,6 +265,7 @@ def test_the_window_is_the_half_hour_in_which_fifo_starts_most_late_tasks(folder
     assert numbers(rows, "start_s").max() - numbers(rows, "start_s").min() < WINDOW_S
 
 
+@pytest.mark.slow
 def test_tasks_are_green_if_they_end_in_time_and_red_if_late(folder):
     rows = plotted(folder, "gantt")
     for ax, name in zip(drawn("gantt", rows).axes, GANTT):
@@ -266,6 +279,7 @@ def test_tasks_are_green_if_they_end_in_time_and_red_if_late(folder):
         assert f"{name}: {late} of 50 late" in ax.get_title(loc="left")
 
 
+@pytest.mark.slow
 def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
     """Three GPUs of three models: the mean over the models is Eq. 12."""
     rows, table = rows_of(folder / "hgsp_utilisation.csv"), rows_of(folder / "hgsp_table1.csv")
@@ -282,6 +296,7 @@ def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
     assert checked == 2 * len(COMPARED)
 
 
+@pytest.mark.slow
 def test_the_course_of_a_search_is_the_solutions(folder):
     rows = rows_of(folder / "hgsp_annealing.csv")
     fifo = solved(HIGH, "fifo").schedule.weighted_tardiness
@@ -298,6 +313,7 @@ def test_the_course_of_a_search_is_the_solutions(folder):
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()
 
 
+@pytest.mark.slow
 def test_table_two_is_printed_and_simulated(folder):
     for row, own in zip(rows_of(folder / "hgsp_table2.csv"), table_two(), strict=True):
         assert float(row["weighted_response"]) == own["weighted_response"]
@@ -306,18 +322,16 @@ def test_table_two_is_printed_and_simulated(folder):
         )
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(folder, tmp_path):
     with ThreadPoolExecutor(2) as two:
         paths = draw_figures(tmp_path, ("comparison",), **SMALL, executor=two)
-    for path in paths:
-        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+    check_same_files(paths, folder)
 
 
 def test_a_picture_for_a_lecture(tmp_path):
     draw_figures(tmp_path, ("table2",), style="lecture")
-    width, height = np.frombuffer((tmp_path / "hgsp_table2.png").read_bytes()[16:24], ">u4")
-    assert width == 2000  # 10 inches at 200 dpi
-    assert 0.4 < height / width < 0.8
+    check_lecture(tmp_path / "hgsp_table2.png")
 
 
 def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
@@ -336,12 +350,7 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of the command."""
-    try:
-        status = main(["hgsp", "figures", *words])
-    except SystemExit as left:
-        status = left.code
-    return status, *capsys.readouterr()
+    return outcome(capsys, "hgsp", "figures", *words)
 
 
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):

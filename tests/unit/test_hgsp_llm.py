@@ -3,6 +3,7 @@ loop beside the engine.
 """
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -414,13 +415,8 @@ def test_the_printed_workload_and_cluster():
 
 
 @pytest.fixture
-def log_of(tmp_path):
-    def make(text):
-        path = tmp_path / "log.csv"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return make
+def log_of(file):
+    return partial(file, name="log.csv")
 
 
 GOOD = "2023-11-16 18:17:03.9799600,1000,10\n2023-11-16 18:17:04.9799600,1001,0\n"

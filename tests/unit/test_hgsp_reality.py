@@ -14,9 +14,9 @@ import pytest
 import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.exact import solve_exact
@@ -53,10 +53,7 @@ def of(*rows, gpus=(SLOW,), **more):
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of a command."""
-    status = main(["hgsp", *words])
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "hgsp", *words)
 
 
 # ---- noise and delay ----
@@ -114,7 +111,7 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
 @pytest.mark.parametrize(
     "name", ["fifo", "greedy", "sagreedy", "sagreedy-arrived", "annealing", "wspt", "edd", "atc"]
 )
-@pytest.mark.parametrize("level", ["tasks1", "tasks3"])
+@pytest.mark.parametrize("level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)])
 def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
     instance = generate(
         Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
@@ -323,6 +320,7 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
     )
 
 
+@pytest.mark.slow
 def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
     setting, policies = (
         Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
@@ -546,6 +544,8 @@ def test_run_animates(capsys, tmp_path):
 
 # ---- the commands ----
 
+WAYS = ["compare", "--schedulers", "greedy,atc", *SMALL, "--noise", "0.2", "--replan", "9"]
+
 
 @pytest.mark.parametrize(
     ("words", "runs"),
@@ -553,18 +553,7 @@ def test_run_animates(capsys, tmp_path):
         (["solve", "--scheduler", "greedy", *SMALL], 1),
         (["compare", "--schedulers", "fifo,atc", *SMALL, "--instances", "2"], 4),
         (
-            [
-                "compare",
-                "--schedulers",
-                "greedy,atc",
-                *SMALL,
-                "--noise",
-                "0.2",
-                "--replan",
-                "9",
-                "--instances",
-                "1",
-            ],
+            [*WAYS, "--instances", "1"],
             5,
         ),
         (["run", "--scheduler", "greedy", *SMALL], 1),
@@ -608,18 +597,7 @@ def test_run_shows_the_plan_beside_what_was_measured(capsys):
 
 
 def test_compare_shows_each_way_with_paired_intervals(capsys):
-    words = [
-        "compare",
-        "--schedulers",
-        "greedy,atc",
-        *SMALL,
-        "--noise",
-        "0.2",
-        "--replan",
-        "9",
-        "--instances",
-        "3",
-    ]
+    words = [*WAYS, "--instances", "3"]
     out = told(capsys, *words)[1]
     labels = ["greedy", "greedy:replan_s=9", "atc", "atc:replan_s=9", "atc:online=true"]
     assert all(re.search(rf"^{label} ", out, re.MULTILINE) for label in labels)

@@ -2,13 +2,14 @@
 package writes JSON.
 """
 
+import argparse
 import json
 from pathlib import Path
 
 import pytest
 
 import cgrsp_simpy
-from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli import main, make_parser
 from cgrsp_simpy.model.table import json_text
 
 NAN, INF = float("nan"), float("inf")
@@ -42,22 +43,74 @@ def test_what_is_no_number_is_null_however_deep():
     }
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cluster table --loads 0.6 --seeds 1",  # no interval of one seed
-        "cluster compare --schedulers fifo,easy --jobs 1 --seeds 1",
-        "run --day quiet --jobs-per-day 1",  # no tight job, or no loose one
-        "compare --day quiet --jobs-per-day 1 --policies fifo,spt --seeds 1",
-        "sweep name=quiet slots=1,2 --policies fifo --seeds 1",
-        "dag correlate --graph er:n=20 --gpus 3 --pairs 20",
-        "hgsp compare --level tasks1 --schedulers fifo --instances 1",
-        "waiting compare --rate 0.2 --service 500 --servers 104 --jobs 50 --trials 1",
-    ],
-)
+# with as few jobs and seeds as there can be, so that figures are missing
+LINES = [
+    "cluster table --loads 0.6 --seeds 1",  # no interval of one seed
+    "cluster compare --schedulers fifo,easy --jobs 1 --seeds 1",
+    "run --day quiet --jobs-per-day 1",  # no tight job, or no loose one
+    "compare --day quiet --jobs-per-day 1 --policies fifo,spt --seeds 1",
+    "sweep name=quiet slots=1,2 --policies fifo --seeds 1",
+    "dag correlate --graph er:n=20 --gpus 3 --pairs 20",
+    "hgsp compare --level tasks1 --schedulers fifo --instances 1",
+    "waiting compare --rate 0.2 --service 500 --servers 104 --jobs 50 --trials 1",
+    "month --days 1 --replications 1 --policies fifo,spt",
+    "advise --day quiet --jobs-per-day 1 --seeds 1 --bound-seeds 1 --try-slots 1",
+    "bound --day quiet --jobs-per-day 1 --seeds 1",
+    "cluster run --jobs 1",
+    "cluster sweep load=0.5 --schedulers fifo --jobs 1 --seeds 1",
+    "dag solve --graph er:n=1,degree=0 --gpus 1 --evaluations 2",
+    "dag run --graph er:n=1,degree=0 --gpus 1",
+    "dag compare --graph er:n=1,degree=0 --gpus 1 --evaluations 2 --seeds 1",
+    "dag sweep gpus=1,2 --graph er:n=1,degree=0 --policies heft --seeds 1",
+    "hgsp run --tasks 1",
+    "hgsp sweep tasks=1 --schedulers fifo --instances 1",
+    "hgsp solve --tasks 1 --scheduler wspt",
+    "hgsp llm",
+    "llm run",
+    "llm compare --schedulers fifo",
+    "llm sweep gpus=16 --schedulers fifo",
+    "spot run --hours 1 --deadline 2 --overhead 0.1",
+    "spot compare --hours 1 --deadline 2 --overhead 0.1 --seeds 1",
+    "spot sweep deadline=2 --hours 1 --overhead 0.1 --seeds 1",
+    "waiting run --servers 1 --jobs 1",
+    "waiting sweep machines=9 --rate 0.01 --jobs 2 --policies ajw-t --seeds 1",
+    "waiting analyze --policy ajw-t",
+    "waiting optimize",
+    "waiting simulate --policy ajw-t --servers 9 --rate 0.01 --jobs 20 --trials 1",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
 def test_commands_print_json_that_any_program_reads(line, capsys):
     assert main([*line.split(), "--format", "json"]) == 0
     assert strict(capsys.readouterr().out)
+
+
+def test_every_command_with_json_is_tried():
+    def leaves(parser, path=()):
+        for each in parser._actions:
+            if isinstance(each, argparse._SubParsersAction):
+                for name, below in each.choices.items():
+                    yield from leaves(below, (*path, name))
+            elif each.dest == "format" and "json" in each.choices:
+                yield path
+
+    tried = [tuple(line.split()) for line in LINES]
+    assert not [
+        path
+        for path in leaves(make_parser())
+        if path not in {words[: len(path)] for words in tried}
+    ]
+
+
+def test_one_place_writes_csv():
+    package = Path(cgrsp_simpy.__file__).parent
+    files = [
+        path
+        for path in package.rglob("*.py")
+        if "csv.writer" in (text := path.read_text()) or "DictWriter" in text
+    ]
+    assert [path.name for path in files] == ["table.py"]
 
 
 def test_no_command_goes_to_json_another_way():

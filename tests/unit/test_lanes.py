@@ -262,6 +262,7 @@ def test_of_many_kinds_some_are_in_the_legend(ax):
     assert len({to_hex(each.get_facecolor()[0]) for each in ax.collections}) == 30
 
 
+@pytest.mark.slow
 def test_two_thousand_boxes_are_wider_than_high_in_all():
     moving = animate(crowd(), 2)
     moving._draw_was_started = True

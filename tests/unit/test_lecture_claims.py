@@ -149,6 +149,7 @@ def test_intervals_of_such_runs_hold_the_formula():
 # ---- lecture 4 ----
 
 
+@pytest.mark.slow
 def test_common_random_numbers_are_worth_about_three_times_the_seeds():
     fifo, edf = (by_seed(cg.day("normal"), policy, range(5000, 5400)) for policy in ("fifo", "edf"))
     rng = np.random.default_rng(1)
@@ -168,6 +169,7 @@ def test_common_random_numbers_are_worth_about_three_times_the_seeds():
 # ---- lecture 6: who, and where ----
 
 
+@pytest.mark.slow
 def test_on_a_normal_day_the_slot_makes_the_difference_and_the_order_none():
     day, seeds = cg.day("normal"), range(5000, 5200)
     fifo = by_seed(day, "fifo", seeds)
@@ -290,6 +292,7 @@ def from_hour(name, hour):
     return replace(day, market=replace(day.market, clock=replace(day.market.clock, start_h=hour)))
 
 
+@pytest.mark.slow
 def test_to_hold_jobs_until_the_peak_is_over_makes_the_surge_day_worse():
     day, seeds = cg.day("surge"), range(5000, 5010)
     fifo = by_seed(day, "fifo", seeds)
@@ -302,6 +305,7 @@ def test_to_hold_jobs_until_the_peak_is_over_makes_the_surge_day_worse():
     assert max(bills) < 1.06 * min(bills)
 
 
+@pytest.mark.slow
 def test_submissions_after_the_peak_hardly_wait_but_a_hectic_day_does_at_any_hour():
     late = from_hour("surge", 18)
     assert by_seed(late, "fifo", range(5000, 5005)).max() < 1
@@ -352,6 +356,7 @@ def test_the_queue_of_a_surge_day_grows_a_little_slower_than_arrivals_minus_pace
 # ---- lecture 8 ----
 
 
+@pytest.mark.slow
 def test_urgency_changes_no_decision_on_the_thirty_normal_days():
     day = cg.day("normal")
     for seed in range(30):
@@ -499,6 +504,7 @@ INDEPENDENT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", INDEPENDENT)
 def test_an_answer_by_another_way_is_right(exercise):
     verdict = cg.exercises.check(exercise, INDEPENDENT[exercise]())

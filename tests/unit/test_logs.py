@@ -243,6 +243,7 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
         np.testing.assert_array_equal(values, odd[column])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "name", "rows", "left_out"),
     [
@@ -325,6 +326,7 @@ def table(names, rows):
     return out.getvalue()
 
 
+@pytest.mark.slow
 @given(ROWS, st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(
@@ -585,6 +587,7 @@ def shuffled_rows(number, seed=3):
     return rows
 
 
+@pytest.mark.slow
 def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path):
     path, rows = tmp_path / "log.csv", shuffled_rows(10_000)
     path.write_text(table(["job_id", "submit_s", "service_s", "customer"], rows))
@@ -845,6 +848,11 @@ def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told
         ("sweep name=quiet jobs=3 --jobs-per-day 9", "--jobs-per-day(=9) must be left out"),
         ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),
         ("dag sweep gpus=2,4 --gpus 3", "--gpus(=3) must be left out"),
+        ("dag sweep memory_gb=9,40 --memory 30", "--memory(=30.0) must be left out"),
+        ("hgsp sweep delay_s=0,1 --delay 2", "--delay(=2.0) must be left out"),
+        ("llm sweep memory_gb=60,80 --memory 40", "--memory(=40.0) must be left out"),
+        ("waiting sweep machines=4,8 --servers 5", "--servers(=5) must be left out"),
+        ("hgsp sweep tasks=900000,99000000 --seeds 9", "jobs are to be simulated"),
         ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
         ("advise --day surge --seeds 900000", "jobs are to be simulated"),
         ("cluster table --seeds 900000", "jobs are to be simulated"),

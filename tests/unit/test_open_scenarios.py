@@ -47,6 +47,7 @@ def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day)
     assert list(run.summary()) == list(again.summary())
 
 
+@pytest.mark.slow
 def test_bounds_and_optima_read_the_table_too():
     usual = cg.day("quiet", jobs=4, slots=2)
     other = replace(usual, market=as_table(usual.market))

@@ -76,7 +76,7 @@ def thesis(id):
 @cache
 def of_hgsp(id):
     with plots.styled("print"):
-        picture = hgsp.pictures(10)[id]
+        picture = hgsp.FIGURES[id]
         canvas = canvas_of(*picture.size)
         picture.draw(canvas, rows_of(PICTURES / "hgsp" / f"hgsp_{id}.csv"), picture.note)
         canvas.canvas.draw()
@@ -161,6 +161,7 @@ def test_each_value_stands_at_its_own_mark(seed):
         assert check_values(ax) == number + np.isfinite(published).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", WITH_BARS)
 def test_each_value_of_the_thesis_stands_at_its_own_mark(id):
     with plots.styled("print"):
@@ -169,6 +170,7 @@ def test_each_value_of_the_thesis_stands_at_its_own_mark(id):
         assert all(check_values(ax) for ax in axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["comparison", "table1", "table2"])
 def test_each_value_of_hgsp_stands_at_its_own_mark(id):
     with plots.styled("print"):
@@ -190,6 +192,7 @@ def test_a_published_value_has_no_more_digits_than_are_printed():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", [*WITH_BARS, *WITH_POLICIES])
 def test_panels_have_more_than_two_ticks(id):
     for ax in thesis(id).axes:
@@ -255,6 +258,7 @@ def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
         assert image[row, middle_x - 20 : middle_x + 21].sum() > 6
 
 
+@pytest.mark.slow
 def test_table_one_of_hgsp_shows_that_intervals_go_on_to_zero():
     rows = [
         row for row in rows_of(PICTURES / "hgsp" / "hgsp_table1.csv") if row["level"] == "tasks1"

@@ -33,14 +33,13 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
 from cgrsp_simpy.plots.style import (
     COMPLEXITY,
+    LOOKS,
     MISSED,
     POLICY,
     PROVISIONING,
     STYLE,
     colour_of,
-    line_of,
     looks,
-    marker_of,
 )
 from cgrsp_simpy.rental.record import RECORD, Run, Totals
 from cgrsp_simpy.thesis.verdict import Judged
@@ -327,8 +326,9 @@ def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
         assert list(lines[policy].get_ydata()) == [
             at.means()[policy]["wait_min"].mean for _, at in sweep
         ]
-        assert lines[policy].get_marker() == marker_of(policy)
-    (hollow,) = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+        assert lines[policy].get_marker() == LOOKS[policy].marker
+    marks = [line for line in ax.lines if line.get_marker() != "_"]  # no caps of intervals
+    (hollow,) = [line for line in marks if line.get_markerfacecolor() == "white"]
     assert np.array_equal(hollow.get_ydata(), [np.nan, 9.0, np.nan], equal_nan=True)
     assert ax.get_xlabel() == "slots"
 
@@ -458,7 +458,9 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw, tmp_path
 
 
 @every_function
-@pytest.mark.parametrize("style", STYLE)
+@pytest.mark.parametrize(
+    "style", [pytest.param(each, marks=[pytest.mark.slow] * (each == "lecture")) for each in STYLE]
+)
 def test_changes_no_setting(draw, style):
     before = dict(matplotlib.rcParams)
     with plots.styled(style):
@@ -636,6 +638,7 @@ def test_a_run_of_one_job(draw):
     drawn(draw(cg.simulate(cg.Scenario("one", one, market=AT_ONCE), "fifo")))
 
 
+@pytest.mark.slow
 def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
     ax = plots.gantt(cg.simulate(cg.day("hectic", jobs=2000), "fifo"))
     assert drawn(ax) == []
@@ -798,14 +801,12 @@ def lab(colour, seen=None):
 def test_every_policy_has_a_look_of_its_own():
     assert list(POLICY) == list(cg.POLICIES)
     assert len(set(POLICY.values())) == len(POLICY)
-    assert len({marker_of(policy) for policy in POLICY}) == len(POLICY)
-    styles = {(colour_of(policy), line_of(policy)) for policy in POLICY}
+    assert len({LOOKS[policy].marker for policy in POLICY}) == len(POLICY)
+    styles = {(colour_of(policy), LOOKS[policy].line) for policy in POLICY}
     assert len(styles) == len(POLICY)
-    assert (colour_of("rh:reserve=2"), marker_of("rh:reserve=2")) == (
-        colour_of("rh"),
-        marker_of("rh"),
-    )
-    assert colour_of("mine") is marker_of("mine") is line_of("mine") is None
+    assert colour_of("rh:reserve=2") == colour_of("rh")
+    assert looks(["rh:reserve=2"]) == [LOOKS["rh"]]
+    assert colour_of("mine") is None
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(TEN, 2)))
@@ -816,7 +817,7 @@ def test_any_two_policies_are_told_apart_by_the_colour_blind_and_in_grey(one, ot
     )
     grey = abs(lab(POLICY[one])[0] - lab(POLICY[other])[0])
     assert min(normal, deuteranope) > 11  # CIE76; 2.3 is just noticeable
-    assert grey > 10 or (line_of(one), marker_of(one)) != (line_of(other), marker_of(other))
+    assert grey > 10 or LOOKS[one][1:] != LOOKS[other][1:]  # markers and lines
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,24 @@
-"""Property tests: the same examples in every run, fresh ones beside the long tests, and no test
-that decides this for itself.
+"""Property tests: the same examples in every run, fewer beside the quick tests and fresh ones beside
+the long tests, and no test that decides this for itself; and the tiers of tests.
 """
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parents[1]
+OPTIONS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "pytest"
+]["ini_options"]
 OWN = """
 from hypothesis import given, settings, strategies as st
 
-@settings(max_examples=5)
+@settings(max_examples=12)
 @given(st.integers(0, 10**12))
 def test_numbers(number):
     with open("tried.txt", "a") as file:
@@ -29,7 +34,7 @@ def folder(tmp_path):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text())
     (tmp_path / "test_own.py").write_text(OWN)
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\naddopts = -m 'not long' --strict-markers\nmarkers = long: takes minutes\n"
+        f"[pytest]\naddopts = {OPTIONS['addopts']}\nmarkers =\n  slow: seconds\n  long: minutes\n"
     )
     return tmp_path
 
@@ -48,16 +53,27 @@ def tried(folder, *options):
     return numbers
 
 
-def test_examples_are_the_same_in_every_run(folder):
-    assert tried(folder) == tried(folder)
+def test_examples_are_the_same_in_every_run_and_a_quarter_beside_the_quick_tests(folder):
+    quick = tried(folder)
+    assert len(quick) == 3
+    assert tried(folder) == quick
     assert (folder / "another.txt").is_file()
 
 
+@pytest.mark.slow
+def test_with_the_slow_tests_they_are_all_tried_and_the_same_in_every_run(folder):
+    one, other = tried(folder, "-m", "slow"), tried(folder, "-m", "slow")
+    assert len(one) == 12
+    assert one == other
+    assert not (folder / "another.txt").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["long", "long and hypothesis"])
 def test_with_the_long_tests_they_are_fresh(folder, chosen):
     first, second = tried(folder, "-m", chosen), tried(folder, "-m", chosen)
     assert first != second
-    assert len(first) >= 5 <= len(second)
+    assert len(first) >= 12 <= len(second)
     assert not (folder / "another.txt").exists()
 
 
@@ -66,3 +82,34 @@ def test_no_test_decides_for_itself_which_examples_it_tries():
     files = [path for path in TESTS.rglob("test_*.py") if path != Path(__file__)]
     assert files
     assert not [str(path) for path in files if wrong.search(path.read_text())]
+
+
+# ---- tiers ----
+
+
+def test_no_test_is_both_slow_and_long(folder):
+    (folder / "test_both.py").write_text(
+        "import pytest\npytestmark = pytest.mark.slow\n@pytest.mark.long\ndef test_both(): pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "test_both.py::test_both is both slow and long" in done.stdout + done.stderr
+
+
+def test_what_needs_a_package_beside_those_of_the_quick_tests_is_not_quick():
+    """`pip install .[test]` gives these; continuous integration installs the others afterwards."""
+    quick = [
+        f"{path.name}::{test.name}"
+        for path in TESTS.rglob("test_*.py")
+        for test in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(test, ast.FunctionDef)
+        and any(
+            isinstance(node, ast.Attribute) and node.attr == "importorskip"
+            for node in ast.walk(test)
+        )
+        and not {"slow", "long"}
+        & {ast.unparse(each).rpartition(".")[2] for each in test.decorator_list}
+    ]
+    assert not quick

@@ -20,6 +20,9 @@ SCRIPTS = [text for kind, text in BLOCKS if kind == "python"]
 SHOWN = {
     text.strip(): after.strip() for (_, text), (kind, after) in pairwise(BLOCKS) if kind == "text"
 }
+QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
+    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|run .*--step)"
+)
 LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
 
@@ -47,7 +50,14 @@ def calls(command):
     return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if "pytest" not in command])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[pytest.mark.slow] * (not QUICK.search(command)))
+        for command in COMMANDS
+        if "pytest" not in command
+    ],
+)
 def test_command(command, tmp_path):
     if "--trace" in command and not LOGS.is_dir():
         pytest.skip("the log is not here")
@@ -66,6 +76,7 @@ def test_set_up_commands_install_and_run_in_one_line():
     assert tests.endswith("-m pytest -q -n auto")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
     (tmp_path / "script.py").write_text(script, encoding="utf-8")

@@ -1,9 +1,11 @@
 """What the first lines of scenarios/ say is so with other seeds than theirs: pytest -m long."""
 
 import re
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -11,8 +13,13 @@ from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.rental.stock import Stock
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
+OFFERS = [
+    Path(__file__).parents[3] / "shared" / "data" / "gpu_market" / f"{name}.jsonl.gz"
+    for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+]
 LOG = (
     Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
 )
@@ -90,7 +97,39 @@ def test_deadline_week_tardiness_is_a_sixth(seed):
     assert 5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 7
 
 
+@pytest.mark.skipif(not OFFERS[0].is_file(), reason="the snapshots are not here")
+def test_replayed_month_hardly_waits_but_on_days_without_stock():
+    day = script("replay_month").replayed(OFFERS, free_types=True, sight="now")
+    waits, out_of_stock = [], []
+    for seed in range(6000, 6040):
+        stock = Stock(day.market, seed)
+        met = [[stock.status(gpu, 600.0 * k, 0) for gpu in day.gpus] for k in range(48)]
+        out_of_stock.append(np.mean([min(each) == cg.Status.LOW for each in met]))
+        waits.append(cg.simulate(day, "watch", seed).summary()["wait_min"])
+    waits, out_of_stock = np.array(waits), np.array(out_of_stock)
+    assert np.median(waits) < 3
+    assert out_of_stock[waits > 60].min() > 0.75
+    assert waits[out_of_stock < 0.1].max() < 15
+
+
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
+def test_a_logs_hours_spare_it_scarce_stock_until_its_peaks_queue():
+    rates_of_a_log = script("rates_of_a_log")
+    log = cg.trace(LOG, format="gentd26", window=rates_of_a_log.WINDOW)
+    rates = cg.arrival_rates(log.workload)
+    even = replace(rates, per_h=[sum(rates.per_h[0]) / 24] * 24)
+
+    def wait(each, times):
+        day = rates_of_a_log.day(log, each, times)
+        return cg.compare(day, ["cadr"], range(6000, 6020)).means()["cadr"]["wait_min"]
+
+    own, spread = wait(rates, 1), wait(even, 1)
+    assert own.mean == pytest.approx(11, abs=2)
+    assert spread.mean == pytest.approx(30, abs=4)
+    assert own.high < spread.low
+    assert wait(rates, 4).low > wait(even, 4).high
+
+
 def test_real_log_waits_eleven_minutes_by_low_stock():
     log = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-22")
     runs = [cg.simulate(log, "fifo", seed) for seed in range(6000, 6040)]
@@ -100,3 +139,32 @@ def test_real_log_waits_eleven_minutes_by_low_stock():
         [(run.jobs["status"] == cg.Status.LOW).sum() for run in runs]
     ).mean == pytest.approx(17, abs=1)
     assert log.known().offered_load == pytest.approx(0.08, abs=0.005)
+
+
+def test_warm_or_cold_a_minute_on_a_hectic_day():
+    warm_or_cold = script("warm_or_cold")
+    cold, warm = (warm_or_cold.days("hectic", kept_s, SEEDS) for kept_s in (0, 60))
+    assert 0.70 < 1 - warm["wait_min"] / cold["wait_min"] < 0.82
+    rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, warm)]
+    assert 1.03 < rent[1] / rent[0] < 1.07
+    assert 0.60 < 1 - warm["cost_usd"] / cold["cost_usd"] < 0.72
+    cold, five, thirty = (warm_or_cold.days("normal", kept_s, SEEDS) for kept_s in (0, 300, 1800))
+    rent = [day["cost_usd"] - day["provisioning_usd"] for day in (cold, five, thirty)]
+    assert 3.3 < rent[1] / rent[0] < 5
+    assert 8 < rent[2] / rent[0] < 12
+    assert thirty["wait_min"] < 0.25 * cold["wait_min"]
+    assert 1 < cold["wait_min"] - five["wait_min"] < 3
+
+
+def test_spot_checkpoints_youngs_interval_is_near_the_best():
+    own = script("spot_checkpoints")
+    minutes = (2, 5, 10, 20, 40, 80, None)
+    cost = {
+        each: own.figures(own.SPOT_USD, own.spot(each and 60 * each), SEEDS)["cost_usd"]
+        for each in minutes
+    }
+    dear = own.figures(own.ON_DEMAND_USD, cg.Terms(), SEEDS)["cost_usd"]
+    assert cost[20] < 1.01 * min(cost.values())
+    assert max(cost[10], cost[40]) < 1.05 * cost[20]
+    assert min(cost[2], cost[80]) > 1.1 * cost[20]
+    assert 0.3 < 1 - (dear - cost[None]) / (dear - cost[20]) < 0.6

@@ -13,15 +13,43 @@ import pytest
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 LOGS = {
+    "replay_month.py": [
+        DATA / "gpu_market" / f"{name}.jsonl.gz" for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+    ],
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
+    "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",
     "llm_requests.py": DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv",
     "workflow_on_gpus.py": DATA / "pegasus" / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
+QUICK = (
+    "buy_or_rent",
+    "own_policy",
+    "readme_figure",
+    "workflow_on_gpus",
+)  # the others: pytest -m slow
 # about 20 s each: pytest -m long
-LONG = ("adaptive_fails", "how_many_slots", "real_log", "waiting_on_a_log")
+LONG = (
+    "adaptive_fails",
+    "how_many_slots",
+    "how_many_zones",
+    "rates_of_a_log",
+    "real_log",
+    "replay_month",
+    "waiting_on_a_log",
+)
+
+
+def tier(script):
+    return [] if script in QUICK else pytest.mark.long if script in LONG else pytest.mark.slow
+
+
+def logs_of(script):
+    """The files that a script is run on."""
+    found = LOGS.get(script.name, [])
+    return found if isinstance(found, list) else [found]
 
 
 def output(script, folder):
@@ -29,7 +57,7 @@ def output(script, folder):
     command = [
         sys.executable,
         str(script),
-        *([str(LOGS[script.name])] if script.name in LOGS else []),
+        *map(str, logs_of(script)),
     ]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONWARNINGS": "error"}
     done = subprocess.run(
@@ -41,13 +69,10 @@ def output(script, folder):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG))
-        for each in SCRIPTS
-    ],
+    [pytest.param(each, id=each.stem, marks=tier(each.stem)) for each in SCRIPTS],
 )
 def test_script_prints_its_out_file(script, tmp_path):
-    if script.name in LOGS and not LOGS[script.name].is_file():
+    if not all(log.is_file() for log in logs_of(script)):
         pytest.skip("the log is not here")
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
 

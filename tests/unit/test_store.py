@@ -21,6 +21,7 @@ from math import isnan
 from pathlib import Path
 
 import pytest
+from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -32,7 +33,6 @@ from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import Store
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
 NAN, INF = float("nan"), float("inf")
 quiet = cg.day("quiet")
@@ -1079,6 +1079,7 @@ def limited():
     resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["here", "2 workers"])
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, workers):
@@ -1148,18 +1149,12 @@ def killed(folder, enough):
 
 
 def finished(folder):
-    done = subprocess.run(
-        [*CGRSP, *KILLED.split()],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = process([*CGRSP, *KILLED.split()], folder)
     assert (done.returncode, done.stderr) == (0, "cgrsp: results are in results\n")
     return done.stdout
 
 
+@pytest.mark.slow
 @posix
 def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from support import CGRSP, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
@@ -27,7 +28,6 @@ from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies import replicate
 from cgrsp_simpy.studies.month import days_of
 
-CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 TESTED = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
 NAN, INF = float("nan"), float("inf")
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=30)
@@ -46,19 +46,6 @@ def runs(monkeypatch):
 
     monkeypatch.setattr(cg.Scenario, "run", counted)
     return made
-
-
-@pytest.fixture
-def printed(capsys):
-    """Run a command that must succeed; what it prints."""
-
-    def run(line):
-        assert main(line.split()) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out
-
-    return run
 
 
 def rows_of(text):
@@ -174,7 +161,7 @@ def leaves_late(view):
 
 
 @pytest.mark.parametrize("policy", [leaves, leaves_late])
-@pytest.mark.parametrize("workers", [None, 1])
+@pytest.mark.parametrize("workers", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
     study = cg.compare(quiet, ["fifo", policy, "spt"], range(2), workers)
     assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
@@ -297,7 +284,7 @@ def test_a_command_with_failures_ends_with_status_1(
     assert told.endswith("KeyError: 'lost'")
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)
     command = [*CGRSP, *FAILING[0][0].split(), "--format", form]
@@ -1293,29 +1280,18 @@ BAR = re.compile(rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
-@pytest.mark.parametrize("line", SECONDS, ids=[line.split()[0] for line in SECONDS])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0]))
+        for line in SECONDS
+    ],
+)
 def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-    with subprocess.Popen(
-        [*CGRSP, *line.split()], stdout=subprocess.DEVNULL, stderr=theirs
-    ) as command:
-        os.close(theirs)
-        seen = b""
-        try:
-            while not BAR.search(seen):
-                seen += os.read(ours, 4096)  # fails at the end of the command
-        finally:
-            command.kill()
-            os.close(ours)
-    assert b"/190k " in seen  # of all jobs of the study
+    assert b"/190k " in seen_on_a_terminal(line, BAR.search, 100)  # of all jobs of the study
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_is_said_of_progress():
     begin = time.monotonic()
     done = subprocess.run(

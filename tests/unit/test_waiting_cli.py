@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
@@ -27,13 +27,7 @@ LOG = "; Computer: none\n" + "".join(
 
 
 def told(capsys, *words):
-    """Status, stdout and stderr of a command."""
-    try:
-        status = main(["waiting", *words])
-    except SystemExit as left:
-        status = left.code
-    out, err = capsys.readouterr()
-    return status, out, err
+    return outcome(capsys, "waiting", *words)
 
 
 @pytest.fixture
@@ -431,10 +425,7 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(capsys, words, told_words):
-    status, out, err = told(capsys, *words)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert all(word in err for word in told_words), err
+    check_bad_input(told(capsys, *words), told_words)
 
 
 def test_a_log_goes_with_no_rate_and_a_job_that_fits_nowhere_is_named(capsys, log_file):

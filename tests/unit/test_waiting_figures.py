@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_with_an_index(folder):
     assert set(FIGURES) == {"table1", "errors", *map(str, range(2, 23))}
     assert len(list(folder.iterdir())) == 3 * len(FIGURES) + 1
@@ -47,6 +48,7 @@ def test_every_figure_is_drawn_with_an_index(folder):
         assert f"({picture.name})" in index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", ["2", "4", "6", "12", "13"])
 def test_lines_are_the_formulas(folder, id):
     """Of the policies with the paper's b and t."""
@@ -88,6 +90,7 @@ def test_marks_lie_on_the_lines(tmp_path):
     assert max(deviations(tmp_path, shift=2)) > 4  # two servers aside is another model
 
 
+@pytest.mark.slow
 def test_table_1_is_as_printed_but_for_rounding(folder):
     for row in rows_of(folder / "waiting_table_1.csv"):
         assert float(row["effective_cents_per_h"]) == pytest.approx(
@@ -98,6 +101,7 @@ def test_table_1_is_as_printed_but_for_rounding(folder):
         )
 
 
+@pytest.mark.slow
 def test_figure_18_stands_at_the_cheapest_number_of_figure_16(folder):
     compound = [
         row for row in rows_of(folder / "waiting_figure_16.csv") if row["line"] == "compound"
@@ -113,11 +117,14 @@ def test_figure_18_stands_at_the_cheapest_number_of_figure_16(folder):
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_files_to_the_byte(folder, tmp_path):
     for path in draw_figures(tmp_path, ("3", "11", "15"), **SMALL):
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_a_log_of_ones_own_takes_the_place_of_generated_jobs(tmp_path):
     (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
     log = ListedJobs(*chunk, name="mine")
@@ -130,6 +137,7 @@ def test_a_log_of_ones_own_takes_the_place_of_generated_jobs(tmp_path):
     assert np.isfinite(prices).all()
 
 
+@pytest.mark.slow
 def test_the_index_names_the_log_where_it_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "FIGURES", {id: FIGURES[id] for id in ("table1", "15")})
     (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
@@ -141,6 +149,7 @@ def test_the_index_names_the_log_where_it_is_drawn(tmp_path, monkeypatch):
         assert f"`cgrsp waiting figures {command}`" in index
 
 
+@pytest.mark.slow
 def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(tmp_path, caplog):
     submit_s, run_s = np.arange(400.0) * 60, np.full(400, 900.0)
     cores = np.where(np.arange(400) % 50 == 0, 150, 2)  # 150 cores are more than two machines

@@ -11,8 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import simpy
+import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -43,16 +45,7 @@ def jobs_of(*rows):
 
 
 def events_of(case, seed=0):
-    """Time, kind, job and machines of all events but decisions."""
-    told = []
-    run = Simulation(case, seed, told.append)
-    run.env.run()
-    run.close()
-    return [
-        (event.time_s, event.kind, event.job, event.slots)
-        for event in told
-        if event.kind != "decide"
-    ]
+    return support.events_of(Simulation, case, seed)
 
 
 FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
@@ -391,10 +384,10 @@ OWN = (
 
 
 def said(capsys, *more):
-    assert main([*RUN, *map(str, more)]) == 0
-    return capsys.readouterr().out
+    return output(capsys, *RUN, *more)
 
 
+@pytest.mark.slow
 def test_the_command_lists_steps_and_draws_one_run(capsys, monkeypatch, tmp_path):
     plain = said(capsys)
     listed = said(capsys, "--events")

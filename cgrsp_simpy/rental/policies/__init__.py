@@ -15,12 +15,14 @@ from cgrsp_simpy.rental.policies.hybrid import (
     cadr_order_only,
     spt_rescue,
 )
+from cgrsp_simpy.rental.policies.preemptive import edf_p, srpt
 from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
 from cgrsp_simpy.rental.policies.triage import triage
+from cgrsp_simpy.rental.policies.watch import watch
 from cgrsp_simpy.rental.view import Policy
 
-__all__ = ["POLICIES", "SECTIONS", "ListPolicy", "make_policy"]
+__all__ = ["POLICIES", "PREEMPTIVE", "SECTIONS", "ListPolicy", "make_policy"]
 
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": fifo,
@@ -35,11 +37,17 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "cadr": cadr,
     "cadr-oo": cadr_order_only,
     "triage": triage,
+    "watch": watch,
 }
 
+# They suspend jobs, and need terms of renting that allow it.
+PREEMPTIVE: dict[str, Callable[..., Policy]] = {"edf-p": edf_p, "srpt": srpt}
+
 # Where the thesis describes each; "ours" is not in it.
-_SECTIONS = "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours"
-SECTIONS = dict(zip(POLICIES, _SECTIONS.split()))
+_SECTIONS = (
+    "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours ours"
+)
+SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6.2.2")
 
 
 def make_policy(policy: str | Policy) -> Policy:
@@ -61,4 +69,4 @@ def make_policy(policy: str | Policy) -> Policy:
     InputError
         For an unknown name, parameter or file.
     """
-    return chosen("policy", policy, POLICIES)
+    return chosen("policy", policy, POLICIES | PREEMPTIVE)

@@ -1,0 +1,179 @@
+"""The stock of a market as it was recorded, a law fitted to it, and the thesis on stock that
+persists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.cli.options import Answer, add_gallery, gallery_of
+from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.table import aligned, csv_text, json_text
+from cgrsp_simpy.rental.fit import LAGS_H, Polls, StockFit, fit_stock
+from cgrsp_simpy.rental.measured import measured_toml, snapshots_of
+
+log = logging.getLogger(__name__)
+
+Row = dict[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    report = actions.add_parser(
+        "report", help="by type: shares, prices, runs, gaps, correlations, and shares by hour"
+    )
+    fit = actions.add_parser(
+        "fit", help="chances by hour and persistence, by type, and how they fit the snapshots"
+    )
+    for action in (report, fit):
+        action.add_argument(
+            "files",
+            nargs="+",
+            metavar="FILE",
+            help="snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped",
+        )
+        action.add_argument(
+            "--format",
+            choices=("table", "csv", "json"),
+            default="table",
+            help="default: %(default)s",
+        )
+    report.add_argument(
+        "--figure", metavar="STEM", help="draw STEM.png and STEM.svg, and write their data"
+    )
+    fit.add_argument("--out", metavar="FILE.toml", help="write the laws, for --market")
+    figures = actions.add_parser(
+        "figures", help="the thesis's days where stock persists: PNG, SVG and CSV"
+    )
+    add_gallery(figures, "figures/market")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """What the snapshots tell, or the law, in the format asked for."""
+    if given.action == "figures":
+        return _figures(given)
+    listed = snapshots_of(given.files)
+    if given.action == "fit":
+        return _fitted([fit_stock(each) for each in listed], given)
+    polls = [Polls(each) for each in listed]
+    if given.figure is not None:
+        _draw([fit_stock(each) for each in listed], Path(given.figure))
+    rows = [_told(each) for each in polls]
+    hours = [_by_hour(each) for each in polls]
+    if given.format == "csv":
+        merged = [row | hour for row, hour in zip(rows, hours)]
+        return Answer(csv_text(merged).rstrip("\n"))
+    if given.format == "json":
+        found = [row | {"low_pct_by_hour": list(own.values())[1:]} for row, own in zip(rows, hours)]
+        return Answer(json_text({"types": found}))
+    head = "share of Low stock by hour of day, %"
+    return Answer("\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"]))
+
+
+def _figures(given: argparse.Namespace) -> Answer:
+    # matplotlib, for this action alone
+    from cgrsp_simpy.thesis.persistence import FIGURES, draw_figures
+
+    ids, executor = gallery_of(given, FIGURES)
+    paths = draw_figures(given.out, ids, style=given.style, executor=executor)
+    return Answer("\n".join(map(str, paths)))
+
+
+def _told(polls: Polls) -> Row:
+    """What the snapshots of a type tell."""
+    own, gaps = polls.snapshots, polls.gaps_h
+    shares = zip(("high_pct", "medium_pct", "low_pct"), polls.shares)
+    row: Row = {
+        "type": own.gpu,
+        "snapshots": len(own.time_s),
+        "from": "-" if own.start is None else f"{own.start:%Y-%m-%d}",
+        "days": float(own.time_s[-1]) / 86400,
+        "step_s": polls.step_s,
+        "gaps": len(gaps),
+        "gaps_h": sum(gaps),
+        **{name: 100 * share for name, share in shares},
+        "usd_per_h": polls.price_usd_per_h,
+        "low_run_h": polls.run_h(low=True),
+        "other_run_h": polls.run_h(low=False),
+    }
+    for lag_h in LAGS_H:
+        row[f"r_{lag_h:g}h"], row[f"r_{lag_h:g}h_half_width"] = polls.correlation(lag_h)
+    return row
+
+
+def _by_hour(polls: Polls) -> Row:
+    found: Row = {"type": polls.snapshots.gpu}
+    for hour in range(24):
+        own = polls.status[polls.seen & (polls.hour == hour)]
+        found[f"{hour:02}"] = 100 * float((own == 2).mean()) if len(own) else float("nan")
+    return found
+
+
+def _fitted(fits: Sequence[StockFit], given: argparse.Namespace) -> Answer:
+    if given.out is not None:
+        require(given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml")
+        write_whole(Path(given.out), measured_toml(fits).encode())
+        log.info("the laws are in %s: --market %s", given.out, given.out)
+    rows = [_goodness(fit) for fit in fits]
+    if given.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"))
+    if given.format == "json":
+        return Answer(json_text({"types": rows}))
+    head = "snapshots | law: mean runs, hours, and correlations of the status"
+    beside = [
+        {
+            "type": row["type"],
+            "persistence_s": row["persistence_s"],
+            **{
+                name: f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
+                for name in row
+                if f"{name}_law" in row
+            },
+        }
+        for row in rows
+    ]
+    return Answer(f"{head}\n{_table(beside)}")
+
+
+def _goodness(fit: StockFit) -> Row:
+    """The law of a type beside its data."""
+    polls = fit.polls
+    row: Row = {"type": fit.stock.gpu, "persistence_s": fit.stock.persistence_s}
+    for name, low in (("low_run_h", True), ("other_run_h", False)):
+        row[name], row[f"{name}_law"] = polls.run_h(low), fit.run_h(low)
+    for lag_h in LAGS_H:
+        name = f"r_{lag_h:g}h"
+        row[name], row[f"{name}_half_width"] = polls.correlation(lag_h)
+        row[f"{name}_law"] = fit.correlation(lag_h)
+    return row
+
+
+def _table(rows: Sequence[Row], digits: int = 2) -> str:
+    shown = [name for name in rows[0] if not name.endswith("_half_width")]
+    cells = [[_cell(row[name], digits) + _error(row, name) for name in shown] for row in rows]
+    return "\n".join(aligned([shown, *cells]))
+
+
+def _cell(value: Any, digits: int = 2) -> str:
+    if isinstance(value, float):
+        return f"{value:,.{digits}f}" if isfinite(value) else "-"
+    return str(value)
+
+
+def _error(row: Row, name: str) -> str:
+    own = row.get(f"{name}_half_width")
+    return f" ± {own:.2f}" if own is not None and isfinite(own) else ""
+
+
+def _draw(fits: Sequence[StockFit], stem: Path) -> None:
+    from cgrsp_simpy.plots.gallery import write_figure  # matplotlib, for figures alone
+    from cgrsp_simpy.plots.market import draw_market, market_rows
+
+    write_figure(stem, market_rows(fits), (6.3, 0.6 + 2.2 * len(fits)), draw_market)

@@ -1,0 +1,262 @@
+"""Snapshots of a market: the stock of a type, and its price, as recorded over weeks.
+
+Three formats, plain or gzipped; which one it is, is seen from the content:
+
+    SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600}, "data": [1, 0]}:
+                             how many instances were to be had at each poll. The type is named
+                             after the file.
+    GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type, availability
+                             {low, medium, high: numbers of offers}, price_stats {median: USD/h}.
+    CSV                      columns time (seconds or timestamps) and status; type and price (USD/h)
+                             if there are any. status: high, medium, low, "" (not fetched), or how
+                             many instances were to be had.
+
+A number of instances means Low at 0, High at the greatest of the series, and Medium between. Of
+offers by label the best counts: one instance is wanted. A snapshot without any labelled offer was
+not fetched, and tells nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.logs.text import comma_rows, faults_of, opened
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.reading import timestamp
+
+__all__ = ["NOT_FETCHED", "Snapshots", "read_market"]
+
+NOT_FETCHED = -1
+STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshots:
+    """What was recorded of a type.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the type.
+    time_s : array of float
+        Of each snapshot, seconds from the first of the series on, rising.
+    status : array of int
+        0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot.
+    price_usd_per_h : array of float
+        NaN where it is not known; one a snapshot.
+    start : datetime, optional
+        The moment of second 0 (UTC); None where the file knows no calendar.
+    """
+
+    gpu: str
+    time_s: npt.NDArray[np.float64]
+    status: npt.NDArray[np.int64]
+    price_usd_per_h: npt.NDArray[np.float64]
+    start: datetime | None = None
+
+    @property
+    def start_h(self) -> float | None:
+        """Hour of day at second 0."""
+        own = self.start
+        return None if own is None else own.hour + own.minute / 60 + own.second / 3600
+
+
+class _Row(NamedTuple):
+    """A snapshot as the file has it.
+
+    moment: a date, or seconds. instances: their number, where the file tells one in place
+    of a status.
+    """
+
+    line: int
+    gpu: str
+    moment: datetime | float
+    status: int
+    price_usd_per_h: float
+    instances: int | None = None
+
+
+def read_market(path: str | Path) -> list[Snapshots]:
+    """Read the snapshots of a file, a series a type.
+
+    Parameters
+    ----------
+    path : str or Path
+        In one of the three formats, plain or gzipped.
+
+    Returns
+    -------
+    list of Snapshots
+        In the order in which the types come.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one, for what is not of the format, times
+        that do not rise, unknown statuses and negative prices.
+    """
+    path = Path(path)
+    with faults_of(path), opened(path) as file:
+        start = file.read(1)
+        while start.isspace():
+            start = file.read(1)
+        file.seek(0)
+        rows = list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+        require(bool(rows), "snapshots", 0, "at least one")
+        by_type: dict[str, list[_Row]] = {}
+        for row in rows:
+            by_type.setdefault(row.gpu, []).append(row)
+        return [_series(gpu, own) for gpu, own in by_type.items()]
+
+
+def _series(gpu: str, rows: Sequence[_Row]) -> Snapshots:
+    """The rows of a type."""
+    first = rows[0].moment
+    for before, after in pairwise(rows):
+        if type(before.moment) is not type(after.moment):
+            raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
+        if not before.moment < after.moment:  # type: ignore[operator]
+            raise InputError(
+                f"line {after.line}: the time of {gpu} must be after that of line {before.line}"
+            )
+    most = max((row.instances for row in rows if row.instances is not None), default=0)
+    return Snapshots(
+        gpu,
+        np.array([_seconds(row.moment, first) for row in rows]),
+        np.array([_status(row, most) for row in rows], np.int64),
+        np.array([row.price_usd_per_h for row in rows], float),
+        first if isinstance(first, datetime) else None,
+    )
+
+
+def _seconds(moment: datetime | float, first: datetime | float) -> float:
+    if isinstance(moment, datetime):
+        assert isinstance(first, datetime)
+        return (moment - first).total_seconds()
+    assert isinstance(first, float)
+    return moment - first
+
+
+def _status(row: _Row, most: int) -> int:
+    """The status of a snapshot; of a number of instances, by the greatest of the series."""
+    if row.instances is None:
+        return row.status
+    return 2 if not row.instances else 0 if row.instances == most else 1
+
+
+# ---- JSON ----
+
+
+def _of_json(path: Path, file: TextIO) -> Iterable[_Row]:
+    text = file.read()
+    try:
+        whole = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        whole = None  # several objects, or none
+    if isinstance(whole, dict) and "timestamp" not in whole:
+        return _of_trace(path, whole)
+    lines = [(line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()]
+    return [_tracked(line, each) for line, each in lines]
+
+
+def _of_trace(path: Path, found: dict[str, Any]) -> list[_Row]:
+    """The polls of a spot trace."""
+    about, data = found.get("metadata"), found.get("data")
+    gap_s = about.get("gap_seconds") if isinstance(about, dict) else None
+    check_number("metadata.gap_seconds", gap_s, above=0)
+    require(isinstance(data, list), "data", data, "a list of numbers of instances")
+    name = _stem(path)
+    for place, count in enumerate(data):  # type: ignore[arg-type]
+        check_whole(f"entry {place} of data", count, least=0)
+    return [
+        _Row(1, name, place * float(gap_s), 0, math.nan, count)  # type: ignore[arg-type]
+        for place, count in enumerate(data)  # type: ignore[arg-type]
+    ]
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+
+
+def _tracked(line: int, text: str) -> _Row:
+    """A line of the GPU price tracker."""
+    try:
+        found = json.loads(text)
+        offers, prices = found["availability"], found["price_stats"]
+        gpu = f"{found['gpu_type']} {found['socket_type']}"
+        numbers = [offers["high"], offers["medium"], offers["low"]]
+        moment, price = timestamp(found["timestamp"]), prices["median"]
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {line}: not JSON ({error.msg})") from None
+    except KeyError as error:
+        raise InputError(f"line {line}: {error.args[0]} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"line {line}: not of the format ({error})") from None
+    for name, number in zip(("high", "medium", "low"), numbers):
+        check_whole(f"line {line}: {name}", number, least=0)
+    status = next((place for place, number in enumerate(numbers) if number), NOT_FETCHED)
+    return _Row(line, gpu, moment, status, _price(line, price))
+
+
+def _price(line: int, value: object) -> float:
+    if value is None:
+        return math.nan
+    check_number(f"line {line}: price", value, least=0)
+    return float(value)  # type: ignore[arg-type]
+
+
+# ---- CSV ----
+
+
+def _of_csv(path: Path, file: TextIO) -> Iterable[_Row]:
+    table = comma_rows(file, {})
+    _, header = next(table, (0, ""))
+    names = [cell.strip() for cell in header] if isinstance(header, list) else []
+    for name in ("time", "status"):
+        require(name in names, "columns", ",".join(names), f"time, status, type, price: no {name}")
+    for line, cells in table:
+        if isinstance(cells, str) or len(cells) != len(names):
+            told = cells if isinstance(cells, str) else f"{len(cells)} cells, not {len(names)}"
+            raise InputError(f"line {line}: {told}")
+        yield _listed(line, dict(zip(names, (cell.strip() for cell in cells))), _stem(path))
+
+
+def _listed(line: int, cells: dict[str, str], name: str) -> _Row:
+    """A row of a CSV table."""
+    text, price = cells["status"].lower(), cells.get("price", "")
+    gpu, moment = cells.get("type") or name, _moment(line, cells["time"])
+    try:
+        usd = float(price) if price else None
+    except ValueError:
+        raise InputError(f"line {line}: price(={price!r}) must be a number >= 0") from None
+    if text.isascii() and text.isdigit():
+        return _Row(line, gpu, moment, 0, _price(line, usd), int(text))
+    if text not in STATUSES:
+        check_one_of(f"status in line {line}", text, [*list(STATUSES)[:3], "a whole number"])
+    return _Row(line, gpu, moment, STATUSES[text], _price(line, usd))
+
+
+def _moment(line: int, text: str) -> datetime | float:
+    try:
+        seconds = float(text)
+        check_number(f"line {line}: time", seconds, least=0)
+        return seconds
+    except InputError:
+        raise
+    except ValueError:
+        pass
+    try:
+        return timestamp(text)
+    except ValueError:
+        told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+        raise InputError(told) from None

@@ -1,0 +1,91 @@
+"""How results show themselves: in one line, as tables of text, and as tables of HTML in
+notebooks; and how work shows its progress.
+"""
+
+from __future__ import annotations
+
+import html
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.model.table import aligned
+
+__all__ = ["ShownRun", "Table", "figure_text", "progress"]
+
+
+class Table(NamedTuple):
+    """A table to be read.
+
+    Parameters
+    ----------
+    title : str
+        What stands above it.
+    rows : sequence of sequences of str
+        The first holds the names of the columns.
+    note : str
+        What stands below it, if anything.
+    """
+
+    title: str
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def text(self) -> str:
+        """Lines for a terminal, columns aligned."""
+        return "\n".join([self.title, *aligned(self.rows), *([self.note] if self.note else [])])
+
+    def html(self) -> str:
+        """The same for a notebook."""
+        head, *body = [[html.escape(cell.strip()) for cell in row] for row in self.rows]
+        lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
+        return (
+            f'<table><caption style="text-align: left">{html.escape(self.title)}</caption>'
+            f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>"
+            f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+            + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
+        )
+
+
+def figure_text(value: Any) -> str:
+    """A figure as text: what is not known is a dash."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+
+
+class ShownRun:
+    """A run that shows itself in one line, and in a notebook as a table of its figures."""
+
+    @property
+    def title(self) -> str:
+        """What was run, and how."""
+        raise NotImplementedError
+
+    def summary(self) -> Mapping[str, Any]:
+        """The figures by name."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.title}>"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, figure_text(value)] for name, value in self.summary().items()]
+        return Table(self.title, [["figure", "value"], *rows]).html()
+
+
+def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
+    """A bar of progress for what takes longer than a second, on a terminal or in a notebook.
+
+    Parameters
+    ----------
+    things : iterable, optional
+        Counted as they are taken; else the bar is updated by hand.
+    **how
+        Parameters of tqdm: total, unit, and so on.
+    """
+    with warnings.catch_warnings():
+        # a notebook without ipywidgets
+        warnings.filterwarnings("ignore", "IProgress not found")
+        from tqdm.auto import tqdm  # here, since it takes asyncio
+    return tqdm(things, **{"delay": 1, "disable": None, "leave": False, **how})

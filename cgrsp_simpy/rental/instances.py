@@ -1,0 +1,200 @@
+"""The instances that are rented for the slots: they come, are kept warm, given back, or
+taken by the market.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import simpy
+
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.budget import Budget
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.processes import Setting
+from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.view import DispatchState, SlotView
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.rental.renting import Tenant
+
+__all__ = ["Instance", "Renting", "Takings"]
+
+
+class Renting:
+    """What the processes of one run share, and the instances that are up.
+
+    setting: as of the thesis's process. budget: None if there is none.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        state: DispatchState,
+        seed: int,
+        policy: Any,
+        budget: Budget | None,
+    ) -> None:
+        self.env, self.engine, self.market = setting.env, setting.engine, setting.market
+        self.stock = setting.stock
+        self.recorder, self.gpu_index = setting.recorder, setting.gpu_index
+        self.state, self.seed, self.budget = state, seed, budget
+        self.terms: Terms = state.known.terms
+        self.takings = Takings(self)
+        self._keep_s = getattr(policy, "keep_s", None)
+        self.recorder.claims = []
+
+    def is_warm(self, slot: int, gpu: GpuType) -> bool:
+        """Whether an instance of a type is kept for a slot."""
+        kept = self.state.warm.get(slot)
+        return kept is not None and kept.gpu == gpu
+
+    def instance(self, slot: int, gpu: GpuType, tenant: Tenant) -> Instance:
+        """The warm instance of a slot, or a new one; a warm one of another type is
+        given back.
+        """
+        kept: Instance | None = self.state.warm.pop(slot, None)
+        if kept is not None:
+            kept.end_idle()
+            if kept.gpu == gpu:
+                kept.tenant.closed()
+                kept.tenant = tenant
+                return kept
+            kept.give_back()
+        return Instance(self, slot, gpu, tenant)
+
+    def keep_s(self, slot: int, gpu: GpuType) -> float:
+        """For how long an instance is kept after its job, seconds."""
+        if not self.terms.warm_s or self._keep_s is None:
+            return self.terms.warm_s
+        now_s, wrong = self.env.now, self.engine.dispatcher.answers.wrong
+        try:
+            kept_s = self._keep_s(self.state.view(now_s), SlotView(slot, gpu))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise wrong(f"raised {type(error).__name__}: {error}") from error
+        if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
+            raise wrong(f"keeps slot {slot} for {kept_s!r} s; that must be a number >= 0")
+        return min(self.terms.warm_s, float(kept_s))
+
+    def spend(self, cost_usd: float) -> None:
+        """Take down a cost on its day."""
+        if self.budget:
+            self.budget.spend(self.env.now, cost_usd)
+
+
+class Takings:
+    """When the market takes the instance of a slot: a Poisson process of each slot and
+    type, the same whoever holds it.
+    """
+
+    def __init__(self, run: Renting) -> None:
+        self.run = run
+        self._times: dict[tuple[int, str], Iterator[float]] = {}
+        self._next: dict[tuple[int, str], float] = {}
+
+    def after(self, slot: int, gpu: GpuType, now_s: float) -> float:
+        """The first time later than now, seconds; infinite if there is none."""
+        key = slot, gpu.name
+        if key not in self._times:
+            self._times[key] = self._drawn(slot, gpu.name)
+            self._next[key] = next(self._times[key])
+        while self._next[key] <= now_s:
+            self._next[key] = next(self._times[key])
+        return self._next[key]
+
+    def _drawn(self, slot: int, gpu: str) -> Iterator[float]:
+        per_h = self.run.terms.preemptions_per_h(gpu)
+        if not any(per_h):
+            yield math.inf
+            return
+        rates = ArrivalRates((per_h,), self.run.market.clock.start_h)
+        index = self.run.gpu_index[gpu]
+        drawn, expected = stream(self.run.seed, "preemptions", slot, index), 0.0
+        while True:
+            expected_by = expected + np.cumsum(drawn.standard_exponential(64))
+            expected = float(expected_by[-1])
+            yield from rates.times_s(expected_by).tolist()
+
+
+class Instance:
+    """A GPU that is rented for a slot, from its order until it is given back or taken.
+
+    tenant: the job that holds it, or held it last, which pays. since_s: from when on it
+    is billed; None: it has not come yet. idle_s: since when it is idle.
+    """
+
+    def __init__(self, run: Renting, slot: int, gpu: GpuType, tenant: Tenant) -> None:
+        self.run, self.slot, self.gpu, self.tenant = run, slot, gpu, tenant
+        ordered = run.terms.billed_from == "provisioning"
+        self.since_s: float | None = run.env.now if ordered else None
+        self.up, self.idle_s = False, math.nan
+        self._timeouts: dict[str, simpy.Event] = {}
+
+    def come(self) -> None:
+        """It is up; from now on it can be taken."""
+        now_s, self.up = self.run.env.now, True
+        self.since_s = now_s if self.since_s is None else self.since_s
+        taken_s = self.run.takings.after(self.slot, self.gpu, now_s)
+        if taken_s < math.inf:
+            self._at("taken", taken_s - now_s, self._taken)
+
+    def leave(self) -> None:
+        """Its job has left it: it is kept, or given back."""
+        kept_s = self.run.keep_s(self.slot, self.gpu) if self.up else 0.0
+        if not kept_s:
+            self.give_back()
+            return
+        self.idle_s = self.run.env.now
+        self.run.state.warm[self.slot] = self
+        self._at("expire", kept_s, self._expire)
+
+    def end_idle(self) -> None:
+        """The time for which it was kept has ended."""
+        self._forget("expire")
+        tenant, now_s = self.tenant, self.run.env.now
+        tenant.pay("idle", now_s - self.idle_s, self.gpu.price_usd_per_h)
+        add_claim = self.run.recorder.add_claim
+        add_claim(tenant.job.id, self.slot, "idle-warm", self.idle_s, now_s)
+
+    def give_back(self) -> None:
+        """It is rented no longer."""
+        self._forget("taken")
+        used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
+        rounding_s = self.run.terms.rounding_s(used_s)
+        self.tenant.pay("rounding", rounding_s, self.gpu.price_usd_per_h)
+        self.tenant.closed()
+
+    def _expire(self, _: simpy.Event) -> None:
+        """No job has come in time."""
+        self.run.engine.tell("expire", None, f"slot {self.slot} is given back")
+        self._end_warm()
+
+    def _taken(self, _: simpy.Event) -> None:
+        """The market takes it back, from its job or from nobody."""
+        self._forget("taken")
+        if self.run.state.warm.get(self.slot) is self:
+            self.run.engine.tell("preempt", None, f"slot {self.slot}, idle")
+            self._end_warm()
+        else:
+            self.run.engine.revoke(self.tenant.claim, self)
+
+    def _end_warm(self) -> None:
+        del self.run.state.warm[self.slot]
+        self.end_idle()
+        self.give_back()
+
+    def _at(self, kind: str, delay_s: float, call: Callable[[Any], None]) -> None:
+        timeout = self._timeouts[kind] = self.run.env.timeout(delay_s, (kind, None))
+        timeout.callbacks = [call]
+
+    def _forget(self, kind: str) -> None:
+        timeout = self._timeouts.pop(kind, None)
+        if timeout is not None and timeout.callbacks is not None:
+            timeout.callbacks.clear()

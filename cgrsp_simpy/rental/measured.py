@@ -1,0 +1,201 @@
+"""A market that was measured: laws and prices, from a file of them or fitted to snapshots, which
+are then replayed; and a scenario on it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots, read_market
+from cgrsp_simpy.logs.text import faults_of
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.model.toml import check_keys, entries, make, mapping, table_of, toml_text
+from cgrsp_simpy.rental.fit import Polls, StockFit, fit_stock
+from cgrsp_simpy.rental.market import HourlyStock, StockSeries
+from cgrsp_simpy.rental.scenario import Scenario
+
+__all__ = ["Measured", "measured", "measured_toml", "on_market", "series_of", "snapshots_of"]
+
+
+class Measured(NamedTuple):
+    """A market by the names of its own types.
+
+    Parameters
+    ----------
+    stock : tuple of HourlyStock
+        The law of each.
+    prices : mapping
+        USD per hour by type, where known.
+    series : tuple of StockSeries
+        What is replayed.
+    """
+
+    stock: tuple[HourlyStock, ...]
+    prices: Mapping[str, float]
+    series: tuple[StockSeries, ...] = ()
+
+
+def measured(*paths: str | Path) -> Measured:
+    """A market from files.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        One file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots of types in
+        any format of `read_market`, which are replayed, and whose fitted law is what schedulers
+        know.
+
+    Returns
+    -------
+    Measured
+        Laws, prices and series.
+
+    Raises
+    ------
+    InputError
+        With the file's name, for what is not of its format, and types that come twice.
+    """
+    require(len(paths) > 0, "market", paths, "at least one file")
+    if any(Path(path).suffix == ".toml" for path in paths):
+        require(len(paths) == 1, "market", [str(path) for path in paths], "one file of laws")
+        return _of_toml(Path(paths[0]))
+    listed = snapshots_of(paths)
+    fits = [fit_stock(each) for each in listed]
+    return Measured(tuple(fit.stock for fit in fits), _prices(fits), series_of(listed))
+
+
+def snapshots_of(paths: Iterable[str | Path]) -> list[Snapshots]:
+    """The series of some files; InputError if a type comes twice."""
+    listed = [each for path in paths for each in read_market(path)]
+    names = [each.gpu for each in listed]
+    require(len(set(names)) == len(names), "types of the market", names, "different")
+    return listed
+
+
+def _prices(fits: Iterable[StockFit]) -> dict[str, float]:
+    found = {fit.stock.gpu: fit.polls.price_usd_per_h for fit in fits}
+    return {name: price for name, price in found.items() if not isnan(price)}
+
+
+def measured_toml(fits: Sequence[StockFit]) -> str:
+    """The fitted laws and median prices as TOML text, for `measured`."""
+    stock = [table_of(fit.stock) for fit in fits]
+    prices = [{"gpu": name, "usd_per_h": price} for name, price in _prices(fits).items()]
+    return toml_text({"stock": stock, "price": prices} if prices else {"stock": stock})
+
+
+def _of_toml(path: Path) -> Measured:
+    with faults_of(path):
+        try:
+            found = tomllib.loads(path.read_bytes().decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(str(error)) from None
+        check_keys("the file", found, ("stock", "price"))
+        stock = tuple(make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock"))
+        require(len(stock) > 0, "[[stock]]", 0, "at least one table")
+        prices = dict(_price(each) for each in entries(found, "price"))
+        return Measured(stock, prices)
+
+
+def _price(table: Any) -> tuple[str, float]:
+    check_keys("[[price]]", mapping("[[price]]", table), ("gpu", "usd_per_h"))
+    name, price = table.get("gpu"), table.get("usd_per_h")
+    require(isinstance(name, str), "gpu of [[price]]", name, "a GPU type's name")
+    check_number(f"usd_per_h of {name}", price, least=0)
+    return str(name), float(price)
+
+
+# ---- replay ----
+
+
+def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
+    """What was recorded, to be replayed: second 0 is the first snapshot of all, a status holds
+    until the next that was fetched, and the first also before. Series without dates count the hours
+    of the day from their beginning, as their law does.
+    """
+    listed = list(listed)
+    starts = [each.start for each in listed if each.start is not None]
+    dated = len(starts) == len(listed)
+    require(dated or not starts, "series", len(listed), "all with dates, or all without")
+    first = min(starts) if dated else None
+    return tuple(_replayed(each, first) for each in listed)
+
+
+def _replayed(own: Snapshots, first: datetime | None) -> StockSeries:
+    fetched = own.status != NOT_FETCHED
+    require(bool(fetched.any()), f"series of {own.gpu}", "nothing fetched", "a status at least")
+    later_s = (own.start - first).total_seconds() if own.start and first else 0.0
+    time_s, status = own.time_s[fetched] + later_s, own.status[fetched]
+    changed = np.concatenate([[True], status[1:] != status[:-1]])
+    times = [0.0, *time_s[changed].tolist()[1:]]
+    length_s = float(own.time_s[-1] + later_s + Polls(own).step_s)
+    statuses, start_h = tuple(status[changed].tolist()), replace(own, start=first).start_h or 0.0
+    return StockSeries(own.gpu, tuple(times), statuses, length_s, start_h)
+
+
+# ---- a scenario on it ----
+
+
+def on_market(
+    scenario: Scenario,
+    market: Measured,
+    types: Mapping[str, str] | None = None,
+    sight: str = "none",
+) -> Scenario:
+    """The scenario on a market that was measured.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its jobs, types, delays and clock remain; prices become the market's where they are known.
+    market : Measured
+        Laws, prices and series.
+    types : mapping, optional
+        The scenario's types -> the market's; unless given, each that the market has by its name.
+        Others keep their law.
+    sight : str
+        What is seen of the stock; see `Market`.
+
+    Returns
+    -------
+    Scenario
+        A copy; the scenario itself stays as it is.
+
+    Raises
+    ------
+    InputError
+        For names that the scenario or the market does not have.
+    """
+    ours, theirs = [gpu.name for gpu in scenario.gpus], [each.gpu for each in market.stock]
+    if types is None:
+        types = {name: name for name in ours if name in theirs}
+    if not types:
+        raise InputError(
+            f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}: tell which is"
+            f" which, such as {ours[0]}={theirs[0]}"
+        )
+    for name, own in types.items():
+        check_one_of("GPU type of the scenario", name, ours)
+        check_one_of("type of the market", own, theirs)
+    laws = {each.gpu: each for each in market.stock}
+    replays = {each.gpu: each for each in market.series}
+    made = replace(
+        scenario.market,
+        stock=tuple(replace(laws[own], gpu=name) for name, own in types.items()),
+        series=tuple(replace(replays[own], gpu=name) for name, own in types.items() if replays),
+        sight=sight,
+    )
+    dear = {name: market.prices[own] for name, own in types.items() if own in market.prices}
+    gpus, slots = (
+        tuple(replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h)) for gpu in own)
+        for own in (scenario.gpus, scenario.slots)
+    )
+    return replace(scenario, market=made, gpus=gpus, slots=slots)

@@ -1,0 +1,152 @@
+"""Watch (ours): a slot whose type is seen out of stock waits until it is to be had.
+
+Where stock persists and can be seen, the delay that a dispatch is to expect is known.
+With p_k the chances of the statuses at the clock's hour and D_k their mean delays
+(thesis Eq. 3.1 and 3.2), tau the persistence, and status s seen `a` seconds ago:
+
+    q_k = exp(-a / tau) [k = s] + (1 - exp(-a / tau)) p_k
+    D = sum over k of q_k D_k                                      dispatched now
+    H = (tau + sum over k but Low of p_k D_k) / (1 - p_Low)        held while Low
+
+since the variate of the status is drawn anew every tau seconds, and is then not Low
+with chance 1 - p_Low. A slot is held while D > H; the policy looks again after `look_s`
+seconds, or when the stock is next polled. Jobs of little laxity (deadline - now - mean
+execution time, the least of the idle slots, from 0 to below `urgent_s`) go first, by
+deadline; then the shortest; then those that are doomed; each to the slot of least D +
+mean execution time. In the thesis's model, where nothing is seen, D is the law's mean,
+no slot is held, and the order remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, inf
+
+from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import LOW
+from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s
+from cgrsp_simpy.rental.view import Assignment, SlotView, View
+
+__all__ = ["watch"]
+
+
+def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
+    """Hold a slot while its type is seen Low and is expected to recover sooner than a
+    Low delay ends; shortest first, jobs of little laxity before.
+
+    Parameters
+    ----------
+    urgent_s : float
+        Laxity in seconds below which a job goes first.
+    look_s : float
+        Seconds between two looks at a slot that is held.
+
+    Returns
+    -------
+    Watch
+        The policy.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    Ours; thesis Eq. 3.1 and 3.2 for the law of the stock.
+    """
+    check_number("urgent_s", urgent_s, least=0)
+    check_number("look_s", look_s, above=0)
+    return Watch(urgent_s, look_s)
+
+
+class Watch:
+    """The policy; for its parameters see `watch`.
+
+    Attributes
+    ----------
+    urgent_s, look_s : float
+        As given.
+    """
+
+    name = "watch"
+
+    def __init__(self, urgent_s: float, look_s: float) -> None:
+        self.urgent_s, self.look_s = urgent_s, look_s
+        self._order = Tiers(self._tiers, fastest_idle_s)
+
+    def _tiers(self, view: View) -> TiersOfClass:
+        now, soon = view.now_s, view.now_s + self.urgent_s
+        return lambda tight, e: ((now + e, 2, e), (soon + e, 0, 0.0), (inf, 1, e))
+
+    def __call__(self, view: View) -> list[Assignment | Wake]:
+        """Decide.
+
+        Parameters
+        ----------
+        view : View
+            What is seen at the decision.
+
+        Returns
+        -------
+        list of Assignment and Wake
+            The assignments, and a Wake if slots are held.
+        """
+        answer: list[Assignment | Wake] = []
+        offers = view.offers()
+        delay_s = {slot.gpu.name: expected_s(view, slot) for slot in offers}
+        for job in self._order(view):
+            slots: list[SlotView] = []
+            while len(slots) < job.gpus:
+                best = soonest(view, job, offers, delay_s)
+                if best is None:
+                    break
+                slots.append(best)
+                offers = view.offers_after(offers, best)
+            if len(slots) < job.gpus:
+                break
+            answer.append((job, tuple(slots)))
+        if view.waiting > len(answer) and inf in delay_s.values():
+            answer.append(Wake(view.now_s + max(self.look_s, next_poll_s(view))))
+        return answer
+
+
+def soonest(
+    view: View,
+    job: Job,
+    offers: Sequence[SlotView],
+    delay_s: dict[str, float],
+) -> SlotView | None:
+    """The slot that is expected to end a job first; None if all are held."""
+
+    def end_s(slot: SlotView) -> float:
+        return delay_s[slot.gpu.name] + view.mean_s(job, slot)
+
+    best = min(offers, key=end_s, default=None)
+    return best if best is not None and end_s(best) < inf else None
+
+
+def expected_s(view: View, slot: SlotView) -> float:
+    """D, the delay that a dispatch is to expect, s; infinite if the slot is held."""
+    market, seen_s = view.known.market, view.seen_s(slot)
+    chances = market.probabilities(slot.gpu, view.now_s)
+    delays_s = [(least + most) / 2 for least, most in market.delay_s]
+    law_s = sum(chance * own_s for chance, own_s in zip(chances, delays_s))
+    persistence_s = market.persistence_of(slot.gpu.name)
+    if seen_s is None or not persistence_s:
+        return law_s
+    kept = exp(-(view.now_s - seen_s) / persistence_s)
+    now_s = kept * delays_s[view.status(slot)] + (1 - kept) * law_s
+    recovers = 1 - chances[LOW]
+    if recovers <= 0:
+        return now_s
+    held_s = (persistence_s + law_s - chances[LOW] * delays_s[LOW]) / recovers
+    return inf if now_s > held_s else now_s
+
+
+def next_poll_s(view: View) -> float:
+    """Seconds until the stock is looked at again; 0 if it is seen at any time."""
+    poll_s = view.known.market.poll_s or 0.0
+    return poll_s - view.now_s % poll_s if poll_s else 0.0

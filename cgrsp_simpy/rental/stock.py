@@ -1,0 +1,162 @@
+"""The stock of a run: the statuses that its jobs meet, and what the scheduler sees of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from math import floor
+
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.market import Market, Status, StockSeries
+
+__all__ = ["Stock"]
+
+DAY_S = 86400.0
+DRAWN = 256  # epochs that are drawn together
+
+
+class Stock:
+    """The stock of each type over a run; it belongs to the seed, whatever a policy does.
+
+    Parameters
+    ----------
+    market : Market
+        Whose stock it is.
+    seed : int
+        Of the streams "market TYPE", one a type, and of "market start", from which a replay takes
+        its start: where the series tell the hour of day, that of the clock on one of their days;
+        else any second.
+    """
+
+    def __init__(self, market: Market, seed: int) -> None:
+        self.market, self._seed = market, seed
+        self._paths: dict[str, _Held | _Replayed | None] = {}
+        self._start_s = _start_s(market, seed)
+        if not market.persists:
+            self.status = market.status  # type: ignore[method-assign]  # a job's own draw
+
+    def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
+        """The status that a dispatch at a time in seconds meets.
+
+        It is the market's, the same for all slots of a type; where the stock of the type does not
+        persist, it is that of the job's own variate (thesis Eq. 3.1).
+        """
+        path = self._path(gpu)
+        return self.market.status(gpu, time_s, uniform) if path is None else path.status(time_s)
+
+    def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
+        """When the scheduler last looked at a type, seconds; None: it sees nothing of it."""
+        poll_s = self.market.poll_s
+        if poll_s is None or self._path(gpu) is None:
+            return None
+        if not poll_s:
+            return now_s
+        look = floor(now_s / poll_s)
+        return (look - (look * poll_s > now_s)) * poll_s
+
+    def since_s(self, gpu: GpuType, seen_s: float) -> float:
+        """The first of the looks, without a break up to this one, that saw the same status."""
+        path, poll_s = self._path(gpu), self.market.poll_s
+        assert path is not None and poll_s is not None
+        if poll_s:
+            looks = [look * poll_s for look in range(round(seen_s / poll_s) + 1)]
+        else:
+            looks = [0.0, *self.changes_s(gpu, 0.0, seen_s), seen_s]
+        for before_s, after_s in reversed(list(pairwise(looks))):
+            if path.status(before_s) != path.status(seen_s):
+                return after_s
+        return 0.0
+
+    def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
+        """When the status of a type may change of itself between two times, seconds, rising."""
+        path = self._path(gpu)
+        if isinstance(path, _Replayed):
+            return path.changes_s(after_s, before_s)
+        own = path.changes_s(after_s, before_s) if path else []
+        return sorted({*own, *_law_changes_s(self.market, after_s, before_s)})
+
+    def _path(self, gpu: GpuType) -> _Held | _Replayed | None:
+        """How the stock of a type goes; None where every dispatch draws its own."""
+        if gpu.name not in self._paths:
+            self._paths[gpu.name] = self._made(gpu)
+        return self._paths[gpu.name]
+
+    def _made(self, gpu: GpuType) -> _Held | _Replayed | None:
+        for series in self.market.series:
+            if series.gpu == gpu.name:
+                return _Replayed(series, self._start_s)
+        persists = self.market.persistence_of(gpu.name) > 0
+        return _Held(self.market, gpu, self._seed) if persists else None
+
+
+class _Held:
+    """A variate U(t) that is held, and drawn anew at the epochs of a Poisson process."""
+
+    def __init__(self, market: Market, gpu: GpuType, seed: int) -> None:
+        self._market, self._gpu = market, gpu
+        self._mean_s = market.persistence_of(gpu.name)
+        self._rng = stream(seed, f"market {gpu.name}")
+        self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
+
+    def status(self, time_s: float) -> Status:
+        """Thesis Eq. 3.1 at the clock's hour and U(t)."""
+        self._draw_until(time_s)
+        held = self._uniforms[bisect_right(self._epochs_s, time_s) - 1]
+        return self._market.status(self._gpu, time_s, held)
+
+    def changes_s(self, after_s: float, before_s: float) -> list[float]:
+        """The epochs between two times."""
+        self._draw_until(before_s)
+        epochs_s = self._epochs_s
+        return epochs_s[bisect_right(epochs_s, after_s) : bisect_left(epochs_s, before_s)]
+
+    def _draw_until(self, time_s: float) -> None:
+        while self._epochs_s[-1] <= time_s:
+            gaps_s = self._rng.exponential(self._mean_s, DRAWN)
+            self._epochs_s += (self._epochs_s[-1] + gaps_s.cumsum()).tolist()
+            self._uniforms += self._rng.random(DRAWN).tolist()
+
+
+class _Replayed:
+    """A recorded series from one of its seconds on."""
+
+    def __init__(self, series: StockSeries, start_s: float) -> None:
+        self._series, self._start_s = series, start_s
+
+    def status(self, time_s: float) -> Status:
+        """The status recorded then."""
+        return self._series.status(self._start_s + time_s)
+
+    def changes_s(self, after_s: float, before_s: float) -> list[float]:
+        """When the recorded status changes between two times."""
+        start_s = self._start_s
+        found = self._series.changes_s(start_s + after_s, start_s + before_s)
+        return [time_s - start_s for time_s in found]
+
+
+def _start_s(market: Market, seed: int) -> float:
+    """The second of the series at which a run of a seed begins; the same for all types."""
+    if not market.series:
+        return 0.0
+    longest = max(market.series, key=lambda each: each.length_s)
+    uniform = float(stream(seed, "market start").random())
+    if longest.start_h is None:
+        return uniform * longest.length_s
+    to_hour_s = (market.clock.start_h - longest.start_h) % 24 * 3600
+    days = max(1, int((longest.length_s - to_hour_s) // DAY_S))
+    return to_hour_s + int(uniform * days) * DAY_S
+
+
+def _law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
+    """When the law of the stock changes between two times.
+
+    A nanosecond later where rounding would put it before.
+    """
+    found = []
+    for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
+        for hour in market.change_hours:
+            change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
+            same = market.band(change_s) == market.band(change_s + 1e-9)
+            found.append(change_s if same else change_s + 1e-9)
+    return [change_s for change_s in found if after_s < change_s < before_s]

@@ -1,0 +1,265 @@
+"""What renting means: refusals, warm instances, bills, budgets and preemption. The thesis's
+terms are the default of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+
+from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, entries_of, require
+from cgrsp_simpy.model.model import Metric
+
+__all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
+
+BILLED_FROM = ("execution", "provisioning")
+ROUNDING = 1e-9  # of an increment: sums of doubles
+HOURS = 24
+MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
+
+
+@dataclass(frozen=True)
+class Preemption:
+    """How often the market takes back an instance of a GPU type.
+
+    Parameters
+    ----------
+    gpu : str
+        Name of the type.
+    per_h : float, or 24 floats
+        Rate per hour, >= 0; of each hour of the day from midnight on, if there are 24.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    gpu: str
+    per_h: float | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.gpu, str), "gpu of a preemption", self.gpu, "a GPU type's name")
+        what, name = "a number, or 24 numbers, one an hour", f"per_h of {self.gpu}"
+        if not isinstance(self.per_h, Real):
+            rates = entries_of(name, self.per_h, what)
+            require(len(rates) == HOURS, f"numbers in {name}", len(rates), what)
+            object.__setattr__(self, "per_h", rates)
+        for rate in self.by_hour:
+            check_number(name, rate, least=0)
+
+    @property
+    def by_hour(self) -> tuple[float, ...]:
+        """The rate per hour in each hour of the day."""
+        return self.per_h if isinstance(self.per_h, tuple) else (self.per_h,) * HOURS
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of renting instances for the slots.
+
+    An instance is rented for a slot when a job is sent there, and given back when the job
+    ends, unless it is kept warm. All costs of an instance are those of the job that holds
+    it, or held it last.
+
+    Parameters
+    ----------
+    retry_s : float, optional
+        Low stock is a refusal: the job leaves its slot at once, and waits again in the queue
+        after so many seconds, > 0. None: Low stock is a long delay that holds the slot.
+    warm_s : float
+        Seconds for which an instance is kept after its job. A job sent to the slot in that
+        time, as the same type, starts at once. A policy with a method keep_s(view, slot)
+        decides how many seconds of these; idle time is paid.
+    billed_from : str
+        "execution" or "provisioning": what an instance is paid from.
+    minimum_s, increment_s : float
+        The seconds billed for an instance are at least `minimum_s`, and rounded up to whole
+        increments; 0: as they are.
+    budget_usd_per_day : float, optional
+        When what has been billed since midnight has reached it, no job is dispatched before
+        the next midnight; those that run go on. None: no budget.
+
+    preemption_per_h : float
+        Rate per hour at which the market takes back an instance that is up (spot). Its job
+        loses what it has done since its last checkpoint and waits again in the queue.
+    preemption : sequence of Preemption
+        Types with rates of their own.
+    checkpoint_s : float, optional
+        Seconds of execution after which a job writes a checkpoint; None: it writes none.
+    checkpoint_cost_s : float
+        Seconds for which it stops to write one.
+    restart_s : float
+        Seconds that a job that has been stopped takes when it starts again, before it goes on.
+    suspension : bool
+        Whether a policy may suspend running jobs. These keep all that they have done.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+
+    References
+    ----------
+    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the second);
+    Section 6.2.1 (no preemption).
+    """
+
+    retry_s: float | None = None
+    warm_s: float = 0.0
+    billed_from: str = "execution"
+    minimum_s: float = 0.0
+    increment_s: float = 0.0
+    budget_usd_per_day: float | None = None
+    preemption_per_h: float = 0.0
+    preemption: tuple[Preemption, ...] = ()
+    checkpoint_s: float | None = None
+    checkpoint_cost_s: float = 0.0
+    restart_s: float = 0.0
+    suspension: bool = False
+
+    def __post_init__(self) -> None:
+        if self.retry_s is not None:
+            check_number("retry_s", self.retry_s, above=0)
+        seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
+        for name in (*seconds, "preemption_per_h"):
+            check_number(name, getattr(self, name), least=0)
+        check_one_of("billed_from", self.billed_from, BILLED_FROM)
+        if self.budget_usd_per_day is not None:
+            check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
+        if self.checkpoint_s is not None:
+            check_number("checkpoint_s", self.checkpoint_s, above=0)
+        check_bool("suspension", self.suspension)
+        listed = entries_of("preemption", self.preemption, "a list of Preemption")
+        for each in listed:
+            require(isinstance(each, Preemption), "preemption", each, "a Preemption")
+        names = [each.gpu for each in listed]
+        require(len(set(names)) == len(names), "types of preemption", names, "different")
+        object.__setattr__(self, "preemption", listed)
+
+    def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
+        """The rate per hour at which instances of a type are taken back.
+
+        Parameters
+        ----------
+        gpu : str
+            Name of the type.
+
+        Returns
+        -------
+        tuple of 24 floats
+            One an hour of the day, from midnight on.
+        """
+        own = [each.by_hour for each in self.preemption if each.gpu == gpu]
+        return own[0] if own else (self.preemption_per_h,) * HOURS
+
+    def check_against(self, gpus: Iterable[str], longest_s: float) -> None:
+        """Refuse terms under which checkpoints never come, or jobs never end.
+
+        Parameters
+        ----------
+        gpus : iterable of str
+            Names of the types that can be rented.
+        longest_s : float
+            Greatest mean execution time, seconds.
+
+        Raises
+        ------
+        InputError
+            For checkpoints that are further apart, or take longer, than that, and for
+            preemptions that come much faster than work can be saved.
+        """
+        for name in ("checkpoint_s", "checkpoint_cost_s"):
+            value = getattr(self, name)
+            allowed = f"less than the longest mean execution time, {longest_s:g} s"
+            require(value is None or value < longest_s, name, value, allowed)
+        for gpu in gpus:
+            per_h = max(self.preemptions_per_h(gpu))
+            whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
+            need_s = self.restart_s + whole_s + self.checkpoint_cost_s
+            most = MOST_LIVES * 3600.0 / need_s
+            allowed = f"at most {most:g}, as {need_s:g} s have to go by without a preemption"
+            require(per_h <= most, f"preemptions of {gpu} per hour", per_h, allowed)
+
+    @property
+    def preemptible(self) -> bool:
+        """Whether instances can be taken back."""
+        return self.preemption_per_h > 0 or any(any(each.by_hour) for each in self.preemption)
+
+    @cached_property
+    def columns(self) -> dict[str, Metric]:
+        """What a record of a job has beside the thesis's, and a run sums up: by name."""
+        found: dict[str, Metric] = {}
+        if self.retry_s is not None:
+            found["refusals"] = Metric("refusals")
+        if self.warm_s:
+            found["warm_starts"] = Metric("warm starts", better="more")
+        if self.preemptible:
+            found["preemptions"] = Metric("preemptions")
+        if self.suspension:
+            found["suspensions"] = Metric("suspensions", better="")
+        if self.preemptible:
+            found["lost_s"] = Metric("execution that was lost", "s")
+        if self.checkpoint_s is not None and self.checkpoint_cost_s:
+            found["checkpoints_s"] = Metric("writing of checkpoints", "s")
+        if self.preemptible or self.suspension:
+            if self.restart_s:
+                found["restarting_s"] = Metric("restarting", "s")
+            found["away_s"] = Metric("waits after a stop", "s")
+        parts = [part for part, has in self._parts().items() if has]
+        if len(parts) > 1:
+            for part in parts:
+                found[f"{part}_usd"] = Metric(f"cost of {PARTS[part]}", "USD")
+        return found
+
+    def _parts(self) -> dict[str, bool]:
+        """Whether there can be costs of each part."""
+        return {
+            "executing": True,
+            "provisioning": self.billed_from == "provisioning",
+            "idle": self.warm_s > 0,
+            "checkpoints": self.checkpoint_s is not None and self.checkpoint_cost_s > 0,
+            "wasted": self.preemptible or (self.suspension and self.restart_s > 0),
+            "rounding": self.minimum_s > 0 or self.increment_s > 0,
+        }
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The figures of a run beside the thesis's."""
+        if self.budget_usd_per_day is None:
+            return self.columns
+        return {**self.columns, "budget_days": Metric("days whose budget was spent", "days")}
+
+    def rounding_s(self, used_s: float) -> float:
+        """Seconds that are billed for an instance beyond those for which it was used.
+
+        Parameters
+        ----------
+        used_s : float
+            Seconds; of an instance that has not been used nothing is billed.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
+        if not used_s:
+            return 0.0
+        billed_s = max(used_s, self.minimum_s)
+        if self.increment_s:
+            billed_s = self.increment_s * math.ceil(billed_s / self.increment_s - ROUNDING)
+        return max(0.0, billed_s - used_s)
+
+
+PARTS = {
+    "executing": "execution",
+    "provisioning": "provisioning",
+    "idle": "idle instances",
+    "checkpoints": "checkpoints",
+    "wasted": "lost execution and restarts",
+    "rounding": "minimum and increment",
+}
+"""Parts of the cost, which add up to it, in words."""

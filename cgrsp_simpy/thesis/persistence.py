@@ -1,0 +1,322 @@
+"""The thesis's days on a market whose stock persists: what becomes of its policies, and what seeing
+the stock is worth. The data of each figure as CSV, and the picture as PNG and SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.style import looks
+from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.rental.workload import DAYS
+from cgrsp_simpy.studies.compare import Comparison, compare
+
+__all__ = ["FIGURES", "Runs", "draw_figures"]
+
+Row = dict[str, Any]
+POLICIES = ("fifo", "rh", "cadr", "triage", "watch")
+FIRST_SEED, SEEDS = 5000, 20
+TAUS_MIN = (5, 15, 30, 60, 102, 240)
+LOOKS = {"never": "none", "60 min": "poll:3600", "15 min": "poll:900", "5 min": "poll:300"}
+LOOKS |= {"always": "now"}
+MARKETS = {  # a name -> persistence in minutes, what is seen
+    "thesis": (0, "none"),
+    "15 min, blind": (15, "none"),
+    "15 min, seen": (15, "now"),
+    "1.7 h, blind": (102, "none"),
+    "1.7 h, seen": (102, "now"),
+}
+MEASURES = {"wait_min": "mean wait (min)", "miss_pct": "missed deadlines (%)"}
+
+
+class Runs:
+    """Comparisons of POLICIES, each carried out when it is first asked for.
+
+    seeds: how many, from 5000 on. executor: as of `compare`.
+    """
+
+    def __init__(self, seeds: int = SEEDS, executor: Executor | int | None = None) -> None:
+        self._seeds, self._executor = range(FIRST_SEED, FIRST_SEED + seeds), executor
+        self._done: dict[tuple[str, float, str, bool], Comparison] = {}
+
+    def study(self, name: str, tau_min: float, sight: str, free: bool = False) -> Comparison:
+        """A day of the thesis on stock that persists for a mean time, seen somehow or not."""
+        key = name, tau_min, sight, free
+        if key not in self._done:
+            scenario = day(name, free_types=free, persistence_s=60.0 * tau_min, sight=sight)
+            self._done[key] = compare(scenario, POLICIES, self._seeds, self._executor)
+        return self._done[key]
+
+
+def _rows(study: Comparison, **where: Any) -> list[Row]:
+    """Means and half widths of the measures by policy, and what they differ from FIFO's."""
+    found, tests = [], study.as_dict()["differences"]["policies"]
+    for policy, row in study.means().items():
+        own = {**where, "policy": policy}
+        for name in MEASURES:
+            own[name], own[f"{name}_half_width"] = row[name].mean, row[name].half_width
+            if policy in tests:
+                test = tests[policy][name]
+                own[f"{name}_from_fifo"], own[f"{name}_p_holm"] = test["mean"], test["p_holm"]
+        found.append(own)
+    return found
+
+
+# ---- against persistence ----
+
+
+def _by_tau(runs: Runs) -> list[Row]:
+    found = []
+    for seen, sight in (("blind", "none"), ("seen", "now")):
+        for tau_min in (0, *TAUS_MIN):
+            study = runs.study("hectic", tau_min, sight if tau_min else "none")
+            found += _rows(study, seen=seen, tau_min=tau_min)
+    return found
+
+
+def _draw_by_tau(canvas: Figure, rows: list[Row], note: str) -> None:
+    grid, places = canvas.subplots(2, 2, sharex=True, sharey="col"), [0, *TAUS_MIN]
+    for seen, line in zip(("blind", "seen"), grid):
+        own = [row for row in rows if row["seen"] == seen]
+        for name, ax in zip(MEASURES, line):
+            _lines(ax, own, [places.index(row["tau_min"]) for row in own], name)
+            ax.set_title(f"stock {'not ' * (seen == 'blind')}seen", loc="left", fontsize="medium")
+    for ax in grid[-1]:
+        ax.set_xticks(range(len(places)), [str(tau_min) for tau_min in places])
+        ax.set_xlabel("persistence (min); 0: the thesis")
+    _legend(canvas, grid[0][0], note)
+
+
+def _seen_by_tau(rows: list[Row]) -> str:
+    def told(seen: str, tau_min: int, policy: str) -> str:
+        [row] = [
+            row
+            for row in rows
+            if (row["seen"], row["tau_min"], row["policy"]) == (seen, tau_min, policy)
+        ]
+        return f"{row['wait_min']:.1f} min and {row['miss_pct']:.2f} %"
+
+    return (
+        f"Wait and misses of CADR: {told('blind', 0, 'cadr')} in the thesis's market,"
+        f" {told('blind', 15, 'cadr')} where stock persists for 15 minutes,"
+        f" {told('blind', 240, 'cadr')} at four hours. Of watch, which sees the stock:"
+        f" {told('seen', 15, 'watch')} at 15 minutes, {told('seen', 240, 'watch')} at four hours."
+    )
+
+
+# ---- what seeing is worth ----
+
+
+def _by_sight(runs: Runs) -> list[Row]:
+    return [
+        row
+        for types in ("fixed", "free")
+        for look, sight in LOOKS.items()
+        for row in _rows(runs.study("hectic", 15, sight, types == "free"), types=types, look=look)
+    ]
+
+
+def _draw_by_sight(canvas: Figure, rows: list[Row], note: str) -> None:
+    grid, places = canvas.subplots(2, 2, sharex=True), list(LOOKS)
+    for types, line in zip(("fixed", "free"), grid):
+        own = [row for row in rows if row["types"] == types]
+        for name, ax in zip(MEASURES, line):
+            _lines(ax, own, [places.index(row["look"]) for row in own], name)
+            ax.set_title(f"{types} types", loc="left", fontsize="medium")
+    for ax in grid[-1]:
+        ax.set_xticks(range(len(places)), places)
+        ax.set_xlabel("how often the stock is looked at")
+    _legend(canvas, grid[0][0], note)
+
+
+def _seen_by_sight(rows: list[Row]) -> str:
+    def watch(types: str) -> str:
+        own = [row for row in rows if (row["types"], row["policy"]) == (types, "watch")]
+        waits = ", ".join(f"{row['wait_min']:.1f} ({row['look']})" for row in own)
+        return f"{waits} on {types} types"
+
+    return f"Mean wait of watch, minutes, by how often it looks: {watch('fixed')}; {watch('free')}."
+
+
+# ---- the four days ----
+
+
+def _by_day(runs: Runs) -> list[Row]:
+    return [
+        row
+        for name in DAYS
+        for market, (tau_min, sight) in MARKETS.items()
+        for row in _rows(runs.study(name, tau_min, sight), day=name, market=market)
+    ]
+
+
+def _draw_by_day(canvas: Figure, rows: list[Row], note: str) -> None:
+    grid, places = canvas.subplots(2, len(DAYS), sharex=True), list(MARKETS)
+    for name, line in zip(DAYS, grid.T):
+        own = [row for row in rows if row["day"] == name]
+        x = [places.index(row["market"]) for row in own]
+        for measure, ax in zip(MEASURES, line):
+            _lines(ax, own, x, measure, joined=False)
+            ax.set_ylabel(MEASURES[measure] if ax in grid[:, 0] else "")
+        line[0].set_title(name, loc="left", fontsize="medium")
+        line[1].set_xticks(range(len(places)), places, rotation=90)
+    _legend(canvas, grid[0][0], note)
+
+
+def _table(rows: list[Row]) -> str:
+    """Every day, market and policy, with the tests against FIFO, in Markdown."""
+    head = "day | stock | policy | wait, min | from fifo | missed, % | from fifo"
+    lines = [
+        [
+            row["day"],
+            row["market"],
+            row["policy"],
+            *(cell for name in MEASURES for cell in (_value(row, name), _against(row, name))),
+        ]
+        for row in rows
+    ]
+    told = "Differences are paired by seed; t-tests, Holm over the eight of a comparison's four"
+    return f"{markdown(head, 3, lines)}\n\n{told} figures and policies: * p < 0.05, *** p < 0.001."
+
+
+def _value(row: Row, name: str) -> str:
+    return f"{row[name]:.2f} ± {row[f'{name}_half_width']:.2f}"
+
+
+def _against(row: Row, name: str) -> str:
+    if f"{name}_from_fifo" not in row:
+        return ""
+    p = row[f"{name}_p_holm"]
+    stars = "" if p is None else "\\*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
+    return f"{row[f'{name}_from_fifo']:+.2f} {stars}".strip()
+
+
+def _seen_by_day(rows: list[Row]) -> str:
+    seen = [row for row in rows if row["market"].endswith("seen")]
+    least: dict[tuple[str, str], float] = {}
+    for row in seen:
+        key = row["day"], row["market"]
+        least[key] = min(least.get(key, 100.0), row["miss_pct"])
+    watch = [row for row in seen if row["policy"] == "watch"]
+    won = sum(row["miss_pct"] <= least[row["day"], row["market"]] for row in watch)
+    return (
+        "Where the stock is seen, watch misses no more than any other of these policies in"
+        f" {won} of {len(watch)} cases. Persistence alone shortens waits: while a type is out of"
+        " stock, fewer slots are sent into the long delay than when every dispatch draws its own."
+    )
+
+
+def _lines(
+    ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str, joined: bool = True
+) -> None:
+    """The marks of each policy with 95 % intervals, side by side, and joined by a line."""
+    for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
+        own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
+        aside = 0.12 * (number - (len(POLICIES) - 1) / 2)
+        ax.errorbar(
+            [at + aside for _, at in own],
+            [row[name] for row, _ in own],
+            [row[f"{name}_half_width"] for row, _ in own],
+            color=look.colour,
+            marker=look.marker,
+            linestyle=look.line if joined else "none",
+            markersize=3.5,
+            elinewidth=0.8,
+            label=policy,
+        )
+    ax.set_ylabel(MEASURES[name])
+
+
+def _legend(canvas: Figure, ax: Axes, note: str) -> None:
+    """The policies above all, with a note; every axis of values from 0 on."""
+    for each in canvas.axes:
+        each.set_ylim(0, max(1.0, each.get_ylim()[1]))
+    handles, labels = ax.get_legend_handles_labels()
+    above = canvas.legend(
+        handles, labels, ncols=len(labels), loc="outside upper left", title=note, frameon=False
+    )
+    above.set_alignment("left")
+
+
+FIGURES = {
+    "persistence": Picture(
+        "market_persistence",
+        "Waits and misses against the persistence of stock, hectic day",
+        _by_tau,
+        _draw_by_tau,
+        _seen_by_tau,
+        "hectic day, five slots of fixed types, 20 seeds, 95 % intervals",
+        (6.3, 5.0),
+    ),
+    "sight": Picture(
+        "market_sight",
+        "What seeing the stock is worth, hectic day",
+        _by_sight,
+        _draw_by_sight,
+        _seen_by_sight,
+        "hectic day, five slots, persistence 15 min, 20 seeds, 95 % intervals",
+        (6.3, 5.0),
+    ),
+    "days": Picture(
+        "market_days",
+        "Four days on five markets",
+        _by_day,
+        _draw_by_day,
+        _seen_by_day,
+        "five slots of fixed types, 20 seeds, 95 % intervals; by how long stock persists",
+        (6.3, 5.0),
+        _table,
+    ),
+}
+"""The figures by id."""
+
+
+def draw_figures(
+    folder: str | Path,
+    ids: Sequence[str] | None = None,
+    *,
+    style: str = "print",
+    executor: Executor | int | None = None,
+) -> list[Path]:
+    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
+    and an index of all.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made where it is not there.
+    ids : sequence of str, optional
+        Names of FIGURES; all unless given.
+    style : str
+        "print" or "lecture".
+    executor : Executor or int, optional
+        As of `cg.compare`.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        For an unknown figure or style, or a file that cannot be written.
+    """
+    intro = [
+        "# The thesis's days on a market whose stock persists",
+        "In the thesis every dispatch draws the stock that it meets anew. Here the variate of a"
+        " type's stock is held, and drawn anew at the epochs of a Poisson process; the chances at"
+        " each hour are the thesis's. `watch` holds a slot while its type is seen out of stock and"
+        " is expected to recover sooner than the delay would end. Each picture has the CSV of what"
+        " is plotted beside it. All of them: `cgrsp market figures --out figures/market`.",
+    ]
+    chosen = tuple(FIGURES) if ids is None else ids
+    runs, command = Runs(executor=executor), "cgrsp market figures"
+    return write_gallery(folder, FIGURES, chosen, runs, style, intro, command)

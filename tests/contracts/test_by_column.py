@@ -1,0 +1,229 @@
+"""Figures by the values of a column of the input: in every module they add up to those of the
+whole, and each row of a schedule carries its own texts.
+"""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.table import csv_text
+
+CUSTOMERS = ("ann", "bob", "")
+
+
+def tasks(rng, number=60):
+    return [
+        {
+            "customer": rng.choice(CUSTOMERS),
+            "task": f"t{task}",
+            "workload": rng.uniform(100, 9000),
+            "memory_gb": rng.choice([4, 30, 60]),
+            "deadline_s": rng.uniform(0, 2000),
+            "weight": rng.randrange(1, 6),
+            "arrival_s": rng.randrange(900),
+        }
+        for task in range(number)
+    ]
+
+
+def requests(rng, number=60):
+    return [
+        {
+            "TIMESTAMP": f"2023-11-16 18:{rng.randrange(60):02}:{rng.randrange(60):02}",
+            "ContextTokens": rng.randrange(1, 9000),
+            "GeneratedTokens": rng.randrange(900),
+            "customer": rng.choice(CUSTOMERS),
+        }
+        for _ in range(number)
+    ]
+
+
+def nodes(rng, number=30):
+    """Batch tasks of one job; each but the first waits for one before it."""
+    return [
+        {
+            "task_name": f"M{node}" + (f"_{rng.randrange(1, node)}" if node > 1 else ""),
+            "instance_num": rng.randrange(1, 9),
+            "job_name": "j_1",
+            "task_type": rng.choice(["1", "3", "7"]),
+            "status": "Terminated",
+            "start_time": 100,
+            "end_time": 100 + rng.randrange(1, 500),
+            "plan_cpu": 100,
+            "plan_mem": 0.5,
+        }
+        for node in range(1, number + 1)
+    ]
+
+
+@pytest.fixture
+def file(tmp_path):
+    def written(rows, name="input.csv", header=True):
+        path = tmp_path / name
+        path.write_text(csv_text(rows).split("\n", 0 if header else 1)[-1], encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+def adds_up(report, whole, sums, means=()):
+    """Sums over the values are the whole's; means weighted by jobs are, too."""
+    jobs = sum(row["jobs"] for row in report)
+    for name in sums:
+        assert sum(row[name] for row in report) == pytest.approx(whole[name], rel=1e-12)
+    for name in means:
+        mean = sum(row[name] * row["jobs"] for row in report) / jobs
+        assert mean == pytest.approx(whole[name], rel=1e-12)
+    return jobs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
+    rows = tasks(Random(seed))
+    instance = cg.hgsp.read_instance(file(rows), cg.hgsp.cluster("small"))
+    run = cg.simulate(cg.hgsp.Setting(instance, noise=0.3), "atc", seed)
+    report, whole = run.by("customer"), run.summary()
+    sums, means = ("weighted_tardiness", "twct", "dmc"), ("act_s", "dmr_pct")
+    assert adds_up(report, whole, sums, means) == len(rows)
+    own = {row["task"]: row["customer"] for row in rows}
+    assert [row["value"] for row in report] == sorted(set(own.values()))
+    schedule = run.rows()
+    assert all(row["customer"] == own[row["task"]] for row in schedule)
+    ran_h = (
+        sum(row["finish_s"] - row["start_s"] for row in schedule if row["customer"] == "ann") / 3600
+    )
+    [ann] = [row for row in report if row["value"] == "ann"]
+    assert ann["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
+
+
+def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path):
+    gpus = cg.hgsp.cluster("small")
+    instance = cg.hgsp.read_instance(file(tasks(Random(4))), gpus)
+    cg.hgsp.write_instance(instance, tmp_path / "again.csv")
+    again = cg.hgsp.read_instance(tmp_path / "again.csv", gpus)
+    assert again.tags == instance.tags
+    assert again.task_names == instance.task_names
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
+    rows = requests(Random(seed))
+    source = cg.hgsp.read_requests(file(rows), weight="short")
+    run = cg.simulate(cg.hgsp.Requests(source, cg.hgsp.LlmCluster(gpus=4)), "wsrpt")
+    report = run.by("customer")
+    means = ("mean_response_s", "mean_wait_s")
+    assert adds_up(report, run.summary(), ("weighted_response",), means) == len(rows)
+    held_h = 2 * (run.finish_s - run.start_s).sum() / 3600
+    assert sum(row["gpu_hours"] for row in report) == pytest.approx(held_h, rel=1e-12)
+    told = run.rows()
+    assert all(rows[int(row["request"]) - 2]["customer"] == row["customer"] for row in told)
+    waits_s = [row["start_s"] - row["arrival_s"] for row in told if row["customer"] == "bob"]
+    [bob] = [row for row in report if row["value"] == "bob"]
+    assert bob["wait_p90_s"] == pytest.approx(np.percentile(waits_s, 90), rel=1e-12)
+
+
+@pytest.mark.parametrize("scheduler", ["heft", "rtgs"])
+def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler):
+    rows = nodes(Random(5))
+    setting = cg.dag.Setting(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
+    run = cg.simulate(setting, scheduler)
+    report = run.by("task_type")
+    assert sum(row["jobs"] for row in report) == len(rows)
+    assert max(row["last_finish_s"] for row in report) == run.makespan_s
+    assert min(row["first_start_s"] for row in report) == run.start_s.min()
+    told = run.rows()
+    for row in report:
+        own = [each for each in told if each["task_type"] == row["value"]]
+        ran_h = sum(each["finish_s"] - each["start_s"] for each in own) / 3600
+        assert row["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
+    visits = run.timeline.visits
+    wait_s = sum(row["wait_s"] * row["jobs"] for row in report)
+    assert wait_s == pytest.approx((visits["granted_s"] - visits["ready_s"]).sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "policies", "column"),
+    [
+        (tasks, "hgsp {} --instance FILE --noise 0.2", "atc:online=true,greedy", "customer"),
+        (requests, "llm {} --trace FILE --gpus 4", "wsrpt,fifo", "customer"),
+        (nodes, "dag {} --graph FILE:j_1 --gpus 2", "heft,rtgs", "task_type"),
+    ],
+    ids=["hgsp", "llm", "dag"],
+)
+def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, column):
+    path = file(rows(Random(6)), header=rows is not nodes)
+
+    def told(action, *more):
+        status = main([*words.replace("FILE", path).format(action).split(), *more])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    first = policies.split(",")[0]
+    status, out, _ = told("run", "--policy", first, "--by", column, "--format", "csv")
+    alone = list(csv.DictReader(io.StringIO(out)))
+    assert (status, {row["by"] for row in alone}) == (0, {column})
+    status, out, _ = told("compare", "--policies", policies, "--by", column, "--format", "json")
+    found = json.loads(out)["rows"]
+    assert status == 0
+    assert {row["policy"] for row in found} == set(policies.split(","))
+    assert len(found) == 2 * len(alone)
+    status, out, _ = told("compare", "--policies", policies, "--by", column)
+    assert (status, out.split()[:3]) == (0, [column, "policy", "jobs"])
+    status, out, err = told("compare", "--policies", policies, "--by", column + "s")
+    assert (status, out) == (2, "")
+    assert f"unknown tag '{column}s'; did you mean '{column}'?" in err
+
+
+def test_a_comparison_gives_means_over_its_seeds_by_a_column(file):
+    path = file([{"submit_s": 60 * n, "service_s": 50 + n, "who": "xy"[n % 2]} for n in range(20)])
+    study = cg.compare(cg.trace(path), ["fifo", "edf"], range(3))
+    rows = study.by("who")
+    assert [(row["value"], row["policy"]) for row in rows] == [
+        (value, policy) for value in "xy" for policy in ("edf", "fifo")
+    ]
+    waits_min = [study.run("edf", seed).by("who")[1]["wait_min"] for seed in range(3)]
+    assert rows[2]["wait_min"] == pytest.approx(sum(waits_min) / 3, rel=1e-12)
+
+
+def test_a_column_has_a_text_for_every_job(file):
+    instance = cg.hgsp.read_instance(file(tasks(Random(8))), cg.hgsp.cluster("small"))
+    source, short = cg.hgsp.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
+    graph = cg.dag.read_alibaba(file(nodes(Random(8)), header=False), "j_1")
+    for each in (instance, source, graph):
+        with pytest.raises(cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"):
+            replace(each, tags=short)
+
+
+def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
+    instance = cg.hgsp.read_instance(file(tasks(Random(9))), cg.hgsp.cluster("small"))
+    other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
+    cg.compare(cg.hgsp.Setting(instance), ["atc"], [0], out=tmp_path / "out")
+    with pytest.raises(cg.InputError, match="use another directory"):
+        cg.compare(cg.hgsp.Setting(other), ["atc"], [0], out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        lambda: cg.day("quiet"),
+        lambda: cg.hgsp.Setting("tasks1"),
+        lambda: cg.hgsp.Requests(),
+        lambda: cg.cluster.Setting(cg.cluster.Offered(jobs=9)),
+        lambda: cg.dag.Setting("er:n=9"),
+        lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    ],
+    ids=["rental", "hgsp", "requests", "cluster", "dag", "waiting"],
+)
+def test_jobs_that_are_of_no_log_have_no_columns(scenario):
+    scenario = scenario()
+    run = cg.simulate(scenario, scenario.compared[0])
+    with pytest.raises(cg.InputError, match="these jobs have no columns of a log"):
+        run.by("customer")

@@ -1,0 +1,129 @@
+"""What the tests of several files share: commands, what a terminal sees of them, refusals, logs."""
+
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.checks import InputError
+
+CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+
+
+def outcome(capsys, *words):
+    """Status, stdout and stderr of a command."""
+    try:
+        status = main([str(word) for word in words])
+    except SystemExit as left:
+        status = left.code
+    return status, *capsys.readouterr()
+
+
+def output(capsys, *words):
+    """Stdout of a command that succeeds."""
+    assert main([str(word) for word in words]) == 0
+    return capsys.readouterr().out
+
+
+def process(words, folder, timeout=120):
+    """A command that has been carried out in a folder, in a process of its own."""
+    return subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, check=False, timeout=timeout
+    )
+
+
+def seen_on_a_terminal(line, is_enough, columns):
+    """What a terminal sees of a command, which is killed when that is enough."""
+    import fcntl
+    import pty
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(
+        [*CGRSP, *line.split()], stdout=subprocess.DEVNULL, stderr=theirs
+    ) as command:
+        os.close(theirs)
+        seen = b""
+        try:
+            while not is_enough(seen):
+                seen += os.read(ours, 4096)  # fails at the end of the command
+        finally:
+            command.kill()
+            os.close(ours)
+    return seen
+
+
+def check_refused(call, words):
+    """A call raises InputError with one line that has these words."""
+    with pytest.raises(InputError) as refused:
+        call()
+    assert all(word in str(refused.value) for word in words), refused.value
+    assert "\n" not in str(refused.value)
+
+
+def messages(caplog, level):
+    """What has been logged at a level."""
+    return [record.getMessage() for record in caplog.records if record.levelno == level]
+
+
+def swf_of_three(folder):
+    """A log of jobs of 100 s, of which two ask for 50 s and the third for more than it runs."""
+    log = folder / "three.swf"
+    lines = [
+        f"{job} 0 -1 100 8 -1 -1 8 {asked_s} -1 1 1 1 1 -1 -1 -1 -1\n"
+        for job, asked_s in ((1, 50), (2, 50), (3, 200))
+    ]
+    log.write_text("".join(lines), encoding="utf-8")
+    return log
+
+
+def check_index(folder, module, ids):
+    """The folder of a gallery holds three files a figure, and an index of all."""
+    assert len(list(folder.iterdir())) == 3 * len(ids) + 1
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    for id in ids:
+        assert f"({module}_{id}.png)" in index
+        assert f"`cgrsp {module} figures --only {id}`" in index
+    assert "{" not in index
+    return index
+
+
+def check_lecture(picture):
+    """A picture is as wide as a lecture's, and not too high."""
+    width, height = np.frombuffer(picture.read_bytes()[16:24], ">u4")
+    assert width == 2000  # 10 inches at 200 dpi
+    assert 0.4 < height / width < 0.8
+
+
+def check_same_files(paths, folder):
+    """Files are equal, to the byte, to those of the same names in a folder."""
+    for path in paths:
+        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+
+
+def check_bad_input(found, words):
+    """Of the outcome of a command: status 2, and one line that has these words."""
+    status, out, err = found
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert all(word in err for word in words), err
+
+
+def events_of(simulation, *given):
+    """Time, kind, job and places of all events of a run but decisions."""
+    told = []
+    run = simulation(*given, told.append)
+    run.env.run()
+    run.close()
+    return [
+        (event.time_s, event.kind, event.job, event.slots)
+        for event in told
+        if event.kind != "decide"
+    ]

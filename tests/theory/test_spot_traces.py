@@ -1,0 +1,66 @@
+"""Policies on the measured series of SkyPilot's spot traces (Wu et al., NSDI 2024), which are not
+part of the package: 48 h of computing within 52 and 70 h, overheads of .05 and .2 h, prices of 3.06
+and .97 USD an hour. Each run begins in the second half of a trace; policies may learn from the
+first.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.spot.policies import COMPARED
+from cgrsp_simpy.spot.setting import read_traces
+from cgrsp_simpy.spot.study import deadline_study
+
+TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
+GANGS = {"16-node": 16, "4-node": 4}  # all instances at once
+STARTS = range(10)
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here"),
+]
+
+
+@pytest.fixture(scope="module")
+def study():
+    """All traces, each a market of its own."""
+    markets = {
+        path.relative_to(TRACES).as_posix(): read_traces([path], GANGS.get(path.parts[-3], 1))
+        for path in sorted(TRACES.rglob("*.json"))
+    }
+    return deadline_study(markets, seeds=STARTS)
+
+
+def test_no_deadline_is_missed(study):
+    for terms in study.terms:
+        for policy in study.policies:
+            assert not study.mean_values(terms, policy, "missed").any(), (terms, policy)
+
+
+def test_no_run_is_cheaper_than_the_optimum(study):
+    for by_terms in study.studies.values():
+        for found in by_terms.values():
+            least = np.array(found.values("optimum", "cost_usd"))
+            for policy in COMPARED:
+                assert (np.array(found.values(policy, "cost_usd")) >= least - 1e-9).all(), policy
+
+
+def difference(study, terms, one, other):
+    """Of costs, percent of on demand only, the mean over traces, paired by seed."""
+    costs = [study.mean_values(terms, name, "cost_pct") for name in (one, other)]
+    return mean(costs[0] - costs[1])
+
+
+def test_uniform_progress_is_cheaper_than_greedy_where_the_deadline_is_tight(study):
+    """As published; with 70 h there is little between them."""
+    for overhead in (0.05, 0.2):
+        found = difference(study, (52.0, overhead), "uniform-progress", "greedy")
+        assert found.high < 0
+
+
+def test_expected_cost_is_cheaper_than_uniform_progress_out_of_sample(study):
+    for terms in study.terms:
+        assert difference(study, terms, "expected-cost", "uniform-progress").high < 0, terms

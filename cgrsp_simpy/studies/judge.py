@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.model.checks import check_number, check_one_of, require
 from cgrsp_simpy.model.model import Model
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
@@ -23,7 +23,7 @@ from cgrsp_simpy.studies.replicate import (
     checked_model,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, failures_told, plain_mean
+from cgrsp_simpy.studies.study import Row, Tidy, plain_mean
 
 __all__ = ["Beside", "Judgement", "Prices", "judge"]
 
@@ -367,20 +367,19 @@ class Judgement(Tidy):
         }
         return {**found, "failures": self.failures} if self.failures else found
 
-    def __str__(self) -> str:
+    @property
+    def tables(self) -> list[Table]:
         """A line a policy, and where the one that costs least is worst."""
         number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
         least = min(table, key=lambda row: row["usd_per_job"])["policy"]
-        heading = (
-            f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
-        )
-        lines = [heading, *aligned([HEADINGS, *map(_cells, table)])]
+        title = f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
+        found = [Table(title, [list(HEADINGS), *map(_cells, table)])]
         for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
-            lines += ["", f"{least} beside the best of the others, {unit}: where it is worst"]
+            title = f"{least} beside the best of the others, {unit}: where it is worst"
             scale = 100 if figure == "usd_per_job" else 1
             rows = [_beside(each, scale) for each in self.worst(least, figure)]
-            lines += aligned(rows)
-        return "\n".join(lines + failures_told(self))
+            found.append(Table(title, [["scenario", "best", "difference"], *rows]))
+        return found
 
 
 HEADINGS = (

@@ -1,5 +1,5 @@
 """Compare policies on the same seeds: means with 95 % intervals, and paired tests against
-the first policy.
+the first policy; or what each costs on a suite of scenarios.
 """
 
 from __future__ import annotations
@@ -7,9 +7,27 @@ from __future__ import annotations
 import argparse
 
 from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.options import Answer, add_options
+from cgrsp_simpy.cli.options import (
+    Answer,
+    add_options,
+    answer,
+    check_work,
+    policies_of,
+    seeds_of,
+    workers_of,
+)
 from cgrsp_simpy.cli.rental import RENTAL
+from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.studies.gaps import with_gaps
+from cgrsp_simpy.studies.judge import judge
+from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
+
+SUITES = {"train": TRAIN, "test": TEST}
+OF_SUITE = (
+    *("policies", "seeds", "first_seed", "workers", "out", "format", "yes", "suite"),
+    *("verb", "verbs", "parse", "default_of"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +35,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pattern.add_compare(parser, RENTAL)
     told = "how far each policy is above the lower bound; tens of seconds a seed"
     add_options(parser, ("--gap", bool, told))
+    parser.add_argument(
+        "--suite",
+        metavar="NAME",
+        help=(
+            f"{' or '.join(SUITES)}: 100 scenarios drawn at random in place of one, and what each"
+            " policy costs beyond the best of the others; default policies: all"
+        ),
+    )
+    parser.set_defaults(default_of=parser.get_default)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
+    if given.suite is not None:
+        return _judged(given)
     return pattern.compared(given, RENTAL, *([with_gaps] if given.gap else []))
+
+
+def _judged(given: argparse.Namespace) -> Answer:
+    check_one_of("--suite", given.suite, SUITES)
+    for name, value in vars(given).items():
+        if name not in OF_SUITE:
+            told = name if name == "scenario" else f"--{name.replace('_', '-')}"
+            require(value == given.default_of(name), told, value, "left out beside --suite")
+    policies = list(POLICIES) if given.policies is None else policies_of(given.policies)
+    seeds, workers = seeds_of(given), workers_of(given)
+    scenarios = [scenario(seed) for seed in SUITES[given.suite]]
+    check_work(given, sum(each.work for each in scenarios) * len(policies) * len(seeds))
+    title = f"suite {given.suite}"
+    return answer(judge(scenarios, policies, seeds, workers, title=title, out=given.out), given)

@@ -11,7 +11,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.triage import law_of
+from cgrsp_simpy.rental.policies.scarcity import law_of
 
 
 def scarce(gpu, multiplier):
@@ -81,16 +81,17 @@ def low(view, slot):
 
 
 def at_least_as_good(view, job, own, other):
-    """Whether a slot that is not scarce serves the job in time, and holds it no longer than `own`,
-    but for 120 s.
+    """Whether a slot that is not scarce serves the job in time, whatever the delay, and is expected
+    to hold it no longer than `own`, at no higher a rent.
     """
     known, now_s = view.known, view.now_s
-    if low(view, other) or now_s + view.mean_s(job, other) > job.deadline_s:
+    if low(view, other) or now_s + 120 + view.mean_s(job, other) > job.deadline_s:
         return False
     held_s = [
         law_of(known, slot.gpu, now_s).delay_s + view.mean_s(job, slot) for slot in (own, other)
     ]
-    return held_s[1] <= held_s[0] + 120
+    rent = [slot.gpu.price_usd_per_h * view.mean_s(job, slot) for slot in (own, other)]
+    return held_s[1] <= held_s[0] and rent[1] <= rent[0]
 
 
 def given_away(view, answer):

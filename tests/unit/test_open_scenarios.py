@@ -13,7 +13,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.clairvoyant import optimum
-from cgrsp_simpy.rental.policies.triage import law_of
+from cgrsp_simpy.rental.policies.scarcity import law_of
 from cgrsp_simpy.rental.record import Totals
 
 HOUR_S = 3600.0

@@ -3,10 +3,13 @@
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.triage import law_of, overrun_s
+from cgrsp_simpy.rental.policies.scarcity import all_scarce_h, late, law_of, next_band_s, overrun_s
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -94,6 +97,40 @@ def test_a_slow_type_is_worth_it_from_a_number_of_jobs_that_grows_with_the_bette
     assert enough(a4000, [SLOW, FAST]) == enough(rtx_3090, [SLOW, SLOW]) == 0
 
 
+def test_the_next_hours_in_which_all_types_are_scarce():
+    known = cg.day("hectic").known()
+    assert all_scarce_h(known, 0.0) == (12, 18)
+    assert all_scarce_h(known, END_S) == (12, 18)  # the next day's
+    assert all_scarce_h(known, PEAK_S) is None
+    half = replace(cg.day("hectic"), market=cg.Market(cg.Clock(((0, 1.0), (6, 0.55)), 0))).known()
+    assert all_scarce_h(half, 0.0) is None  # an A4000 is not scarce at 0.55
+    assert all_scarce_h(cg.day("hectic", slots=[FAST]).known(), 0.0) == (12, 18)
+
+
+def test_the_law_changes_next_where_the_clock_says():
+    market = cg.Market()
+    assert next_band_s(market, 0.0) == pytest.approx(4 * HOUR + 1)
+    assert next_band_s(market, 4 * HOUR + 2) == pytest.approx(10 * HOUR + 1)
+    assert next_band_s(cg.Market(cg.Clock(((0, 1.0),))), 0.0) > 0
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 900), st.floats(0, 900)), min_size=3, max_size=3),
+    st.floats(-100, 2000),
+)
+def test_chance_and_time_of_lateness_are_those_of_the_mixture(ranges, laxity_s):
+    delay_s = tuple((least, least + width) for least, width in ranges)
+    market = cg.Market(delay_s=delay_s)
+    law = law_of(replace(cg.day("hectic"), market=market).known(), cg.THESIS_GPUS[0], PEAK_S)
+    chance, mean_s = late(market, law, laxity_s)
+    uniform = (np.arange(2000) + 0.5) / 2000
+    delays = [least + (most - least) * uniform for least, most in delay_s]
+    wanted = [(own > laxity_s).mean() for own in delays]
+    assert chance == pytest.approx(np.dot(law.chances, wanted), abs=2e-3)
+    wanted_s = [np.maximum(own - laxity_s, 0).mean() for own in delays]
+    assert mean_s == pytest.approx(np.dot(law.chances, wanted_s), abs=1)
+
+
 # ---- not scarce ----
 
 
@@ -121,8 +158,52 @@ def test_urgent_begins_at_the_threshold_before_the_latest_start():
 
 def test_a_job_that_a_medium_delay_would_make_late_comes_after_the_safe_ones_and_before_the_doomed():
     queue = [loose(0, 40), loose(1, 60 + 119), loose(2, 60 + 121), loose(3, 9000, complexity=3)]
-    assert order(queue) == [2, 3, 1, 0]
-    assert order(queue, parameters="margin=false") == [1, 2, 3, 0]
+    assert order(queue, parameters="late_first=false") == [2, 3, 1, 0]
+    assert order(queue, parameters="margin=false,late_first=false") == [1, 2, 3, 0]
+
+
+def rushes(left_s, now_s=0.0):
+    """A short loose job, and ten long rush orders with so many seconds to their deadline."""
+    return [loose(0, 12_000, now_s), *(tight(id, left_s, now_s, 3) for id in range(1, 11))]
+
+
+def first(*args, **kwargs):
+    """Whom the only slot is given to."""
+    return sent(*args, **kwargs)[0][0]
+
+
+def test_a_tight_class_is_pressed_when_its_line_leaves_no_time():
+    # the slot completes a job every 99 s; ten take 989 s, and 98 s are the last one's work
+    assert first(rushes(1400), 0.0, [FAST]) == 0
+    assert first(rushes(1370), 0.0, [FAST]) == 1
+    assert first(rushes(1370), 0.0, [FAST], "line=false") == 0
+    assert first(rushes(1370)[:3], 0.0, [FAST]) == 0  # two have time
+
+
+def test_no_class_is_pressed_when_its_line_is_in_vain():
+    # three quarters of the line take 742 s
+    assert first(rushes(850), 0.0, [FAST]) == 1
+    assert first(rushes(830), 0.0, [FAST]) == 0
+
+
+def test_a_deadline_in_the_scarce_hours_to_come_counts_as_their_start():
+    now_s = 4 * HOUR - 450
+    queue = [loose(0, 30_000, now_s), tight(1, 3000, now_s, 3)]
+    assert first(queue, now_s, [FAST]) == 1
+    assert first(queue, now_s, [FAST], "foresight=false") == 0
+    assert first(queue, now_s - 200, [FAST]) == 0
+    after = [queue[0], tight(1, 450 + 6 * HOUR + 400, now_s, 3)]  # the recovery will serve it
+    assert first(after, now_s, [FAST]) == 0
+
+
+def test_a_late_job_goes_by_what_its_minutes_cost_while_all_is_calm():
+    queue = [loose(0, 9000), loose(1, 40, complexity=3)]
+    assert order(queue) == [1, 0]
+    assert order(queue, parameters="late_first=false") == [0, 1]
+    assert order(queue, parameters="price_late_usd_per_min=0") == [0, 1]
+    # not if one is due after the scarce hours begin, or if others have no time to lose
+    assert order([*queue, loose(2, 5 * HOUR)]) == [0, 2, 1]
+    assert first([*queue, *(loose(id, 2000, 0.0) for id in range(2, 40))], 0.0, [FAST]) != 1
 
 
 def test_a_slot_is_never_held_outside_the_scarce_hours():
@@ -146,10 +227,12 @@ def test_earliest_deadline_first_while_low_stock_is_possible():
     assert order(queue, PEAK_S, "scarce_edf=false") == [0, 2, 1]
 
 
-def test_shortest_first_if_nobody_outlives_the_scarcity():
-    queue = [loose(0, 9000, PEAK_S, 1), loose(1, 8000, PEAK_S, 3)]
-    assert order(queue, PEAK_S) == [0, 1]
-    assert order([*queue, loose(2, 15_000, PEAK_S, 3)], PEAK_S) == [1, 0, 2]
+def test_shortest_first_if_nobody_outlives_the_scarcity_and_rush_orders_are_too_many():
+    queue = [tight(0, 3000, PEAK_S, 1), tight(1, 2900, PEAK_S, 3)]
+    assert order(queue, PEAK_S) == [1, 0]
+    many = [*queue, *(tight(id, 2950, PEAK_S, 2) for id in range(2, 40))]
+    assert first(many, PEAK_S, [FAST]) == 0
+    assert first([*many, loose(60, 15_000, PEAK_S, 3)], PEAK_S, [FAST]) == 1
 
 
 def test_tight_jobs_go_before_loose_ones_and_doomed_tight_ones_before_those_due_later():
@@ -172,7 +255,7 @@ def test_a_tight_job_that_the_recovery_will_serve_is_held_and_the_policy_asks_to
     now_s = END_S - 1800
     early, late = tight(0, 1800 + 60 + 299, now_s), tight(1, 1800 + 60 + 301, now_s)
     assert sent([early, late], now_s, [FAST, FAST]) == [(0, 0)]
-    assert answer([early, late], now_s, [FAST, FAST])[-1] == cg.Wake(now_s + 60)
+    assert answer([early, late], now_s, [FAST, FAST])[-1] == cg.Wake(END_S + 1)
     assert len(sent([early, late], now_s, [FAST, FAST], "recovery=false")) == 2
     assert sent([early, late], END_S, [FAST, FAST]) != []
 
@@ -201,7 +284,8 @@ def test_a_slot_is_closed_when_a_dispatch_costs_those_who_wait_more_than_it_give
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert sent(queue, now_s, [SLOW]) == []
-    assert answer(queue, now_s, [SLOW]) == [cg.Wake(now_s + 60)]
+    [wake] = answer(queue, now_s, [SLOW])
+    assert wake.at_s == pytest.approx(END_S + 1)
     assert sent(queue, now_s, [SLOW], "closing=false") == [(0, 0)]
     assert sent(queue[:1], now_s, [SLOW]) == [(0, 0)]  # one job: 925 s against 1200 s
     # early in the peak no draw reaches beyond it
@@ -217,6 +301,55 @@ def test_a_closed_slot_still_serves_a_tight_job_that_cannot_wait():
         tight(21, 30, now_s),
     ]
     assert sent(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
+
+
+# ---- what a slot costs ----
+
+CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
+DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
+
+
+def taken(waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, **market):
+    """The type that the first of some waiting jobs is put on, one slot of free type."""
+    scenario = cg.Scenario(
+        "prices", cg.PoissonWorkload(9, 0.1), (gpus[0],), gpus, True, cg.Market(**market)
+    )
+    queue = [tight(id, left_s, now_s) for id in range(waiting)]
+    answer = cg.make_policy(f"triage:{parameters}")(scenario.view(queue, now_s))
+    return answer[0][1][0].gpu.name
+
+
+def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
+    # 45 s shorter at .001 USD a minute of each; 15 x 10 - 60 x .3 USD s / h = .0367 USD more
+    worth = 0.0367 / (45 * 0.001 / 60)
+    assert taken(int(worth) - 1) == "cheap"
+    assert taken(int(worth) + 2) == "dear"
+    assert taken(1, "score=false") == "dear"
+    assert taken(1, "price_wait_usd_per_min=0.1") == "dear"
+
+
+def test_a_type_whose_low_stock_may_make_a_job_late_is_worth_less_than_a_slow_one():
+    risky = cg.GpuType("risky", 0.3, (20.0,) * 3, 0.75)  # Low with chance .0625 in the peak
+    sure = cg.GpuType("sure", 0.3, (260.0,) * 3, 0.9)
+    pair = {"gpus": (risky, sure), "now_s": PEAK_S, "left_s": 2000}
+    assert taken(1, **pair) == "sure"
+    assert taken(1, "price_miss_usd=0,price_late_usd_per_min=0", **pair) == "risky"
+    assert taken(1, **pair | {"left_s": 9000}) == "risky"  # no Low delay is so long
+
+
+def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
+    clock = cg.Clock(((0, 0.5),))
+    for longest_s, parameters, scarce in (
+        (360, "", False),
+        (361, "", True),
+        (361, "harmless=0.2", False),
+        (100, "harmless=0", True),
+    ):
+        market = cg.Market(clock, ((0, 10), (30, 120), (100, longest_s)))
+        day = replace(cg.day("hectic", slots=[FAST]), market=market)
+        queue = [loose(0, 9000), tight(1, 3400, complexity=3)]
+        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.view(queue, 0.0))
+        assert job.tight == scarce  # where it is, rush orders go first
 
 
 # ---- free types, several GPUs, other markets ----
@@ -277,6 +410,10 @@ def test_one_policy_object_serves_runs_in_different_markets():
         ("margin=2", "margin"),
         ("closing=no", "true or false"),
         ("hold=true", "hold"),
+        ("price_miss_usd=-1", "price_miss_usd"),
+        ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
+        ("harmless=-0.1", "harmless"),
+        ("score=1", "score"),
     ],
 )
 def test_wrong_parameters_are_named(text, message):

@@ -1,0 +1,411 @@
+"""Judging policies on scenarios: what each costs beyond the best of the others, and where most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.model.checks import check_number, check_one_of, require
+from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.model.shown import Table
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.replicate import (
+    Wanted,
+    check_policies,
+    check_seeds,
+    checked_model,
+    replicate,
+)
+from cgrsp_simpy.studies.study import Row, Tidy, plain_mean
+
+__all__ = ["Beside", "Judgement", "Prices", "judge"]
+
+
+class Prices(NamedTuple):
+    """What a job costs beside its rent, as in `triage`.
+
+    Attributes
+    ----------
+    miss_usd : float
+        USD for a job that is late.
+    late_usd_per_min, wait_usd_per_min : float
+        USD for a minute of lateness, and of waiting.
+    """
+
+    miss_usd: float = 1.0
+    late_usd_per_min: float = 0.01
+    wait_usd_per_min: float = 0.001
+
+    def usd_per_job(self, figures: Mapping[str, Any], jobs: int) -> float:
+        """What a run costs.
+
+        Parameters
+        ----------
+        figures : mapping
+            Those of a run on rented slots.
+        jobs : int
+            Their number.
+
+        Returns
+        -------
+        float
+            Rent, misses, lateness and waiting, USD a job.
+        """
+        rent_usd, miss = figures["cost_usd"] / jobs, figures["miss_pct"] / 100
+        late_min, wait_min = figures["tardiness_min"], figures["wait_min"]
+        late_usd, wait_usd = self.late_usd_per_min, self.wait_usd_per_min
+        return float(rent_usd + self.miss_usd * miss + late_usd * late_min + wait_usd * wait_min)
+
+
+def judge(
+    scenarios: Iterable[Model[Any]],
+    policies: Sequence[Any],
+    seeds: Iterable[int] = range(4),
+    executor: Executor | int | None = None,
+    *,
+    prices: Prices | None = None,
+    title: str = "scenarios",
+    out: str | Path | None = None,
+) -> Judgement:
+    """Run policies on scenarios, all on the same seeds.
+
+    Parameters
+    ----------
+    scenarios : iterable of Scenario
+        Of rented slots, with names that differ.
+    policies : sequence
+        As in `simulate`, two or more.
+    seeds : iterable of int
+        Of the runs in each scenario.
+    executor : Executor or int, optional
+        As in `compare`.
+    prices : Prices, optional
+        Beside the rent; default: 1 USD a miss, .01 a late minute, .001 a minute of waiting.
+    title : str
+        What the scenarios are.
+    out : str or Path, optional
+        A results directory, from which the same call resumes.
+
+    Returns
+    -------
+    Judgement
+        Its rows, regrets and table.
+
+    Raises
+    ------
+    InputError
+        For a scenario, policy, seed or price that is not allowed.
+    """
+    made, seeds = [_rented(each) for each in scenarios], check_seeds(seeds)
+    names = [each.name for each in made]
+    require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
+    prices = prices or Prices()
+    for name, value in prices._asdict().items():
+        check_number(f"price {name}", value, least=0)
+    named = check_policies(policies, made[0])
+    require(len(named) > 1, "policies", list(named), "two or more")
+    store = open_store(out, "suite", named, seeds, scenarios=made, prices=prices._asdict())
+    runs = replicate([Wanted(each, list(named.values()), seeds) for each in made], executor, store)
+    rows: list[Row] = []
+    for each in made:
+        for name, policy in named.items():
+            for seed in seeds:
+                row = runs.figures(each, policy, seed)
+                if "error" not in row:
+                    row = {"usd_per_job": prices.usd_per_job(row, each.jobs), **row}
+                rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
+    study = Judgement(title, rows)
+    study.keep(store)
+    return study
+
+
+def _rented(made: Model[Any]) -> Scenario:
+    require(isinstance(checked_model(made), Scenario), "scenario", made, "one of rented slots")
+    assert isinstance(made, Scenario)
+    return made
+
+
+class Beside(NamedTuple):
+    """A policy on a scenario beside the best of the others.
+
+    Attributes
+    ----------
+    scenario, policy, other : str
+        The other is the one of least mean.
+    difference : Mean
+        Paired by seed, the policy's less the other's.
+    """
+
+    scenario: str
+    policy: str
+    other: str
+    difference: Mean
+
+
+@dataclass(frozen=True)
+class Judgement(Tidy):
+    """What policies cost on scenarios.
+
+    Its rows are dicts, one a scenario, policy and seed: the expected cost `usd_per_job` and the
+    figures of the run's summary.
+
+    Attributes
+    ----------
+    title : str
+        What the scenarios are.
+    """
+
+    title: str
+    _rows: list[Row] = field(repr=False)
+
+    @property
+    def rows(self) -> list[Row]:
+        """One dict a scenario, policy and seed."""
+        return self._rows
+
+    def _each(self, key: str) -> list[Any]:
+        return list(dict.fromkeys(row[key] for row in self.rows))
+
+    @property
+    def scenarios(self) -> list[str]:
+        """Their names, as given."""
+        return self._each("scenario")
+
+    @property
+    def policies(self) -> list[str]:
+        """Their names, as given."""
+        return self._each("policy")
+
+    @property
+    def seeds(self) -> list[int]:
+        """Those of the runs."""
+        return self._each("seed")
+
+    @cached_property
+    def _by_run(self) -> dict[tuple[str, str], list[Row]]:
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            found.setdefault((row["scenario"], row["policy"]), []).append(row)
+        return found
+
+    def values(self, scenario: str, policy: str, figure: str = "usd_per_job") -> list[float]:
+        """A figure by seed.
+
+        Parameters
+        ----------
+        scenario, policy, figure : str
+            As they are called in the rows.
+
+        Returns
+        -------
+        list of float
+            NaN where the run failed.
+
+        Raises
+        ------
+        InputError
+            For an unknown name.
+        """
+        check_one_of("scenario", scenario, self.scenarios)
+        check_one_of("policy", policy, self.policies)
+        return [row.get(figure, math.nan) for row in self._by_run[scenario, policy]]
+
+    def beside(
+        self,
+        policy: str,
+        figure: str = "usd_per_job",
+        others: Sequence[str] | None = None,
+        confidence: float = 0.95,
+    ) -> list[Beside]:
+        """A policy beside the best of the others, on each scenario.
+
+        The best is chosen on the same seeds, which flatters it: where several are equal, the
+        difference is above 0 in expectation.
+
+        Parameters
+        ----------
+        policy, figure : str
+            As they are called in the rows.
+        others : sequence of str, optional
+            Policies that it is compared with; default: all.
+        confidence : float
+            Of the interval.
+
+        Returns
+        -------
+        list of Beside
+            As the scenarios; the regret, where the figure is the expected cost.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, or no others.
+        """
+        rest = [each for each in others or self.policies if each != policy]
+        require(len(rest) > 0, "others", others, "a policy or more")
+        found = []
+        for scenario in self.scenarios:
+            means = {each: mean(self.values(scenario, each, figure)).mean for each in rest}
+            best = min(means, key=means.__getitem__)
+            own = self.values(scenario, policy, figure)
+            other = self.values(scenario, best, figure)
+            less = paired_difference(own, other, confidence)
+            found.append(Beside(scenario, policy, best, less))
+        return found
+
+    def regret(self, policy: str) -> Mean:
+        """Expected cost beyond the best of the others, USD a job; below 0: it is the best.
+
+        Parameters
+        ----------
+        policy : str
+            As it is called in the rows.
+
+        Returns
+        -------
+        Mean
+            Over the scenarios, each a mean over its seeds; with the interval over scenarios.
+        """
+        return mean([each.difference.mean for each in self.beside(policy)])
+
+    def worst(self, policy: str, figure: str = "usd_per_job", number: int = 5) -> list[Beside]:
+        """The scenarios where it is furthest behind the best of the others.
+
+        Parameters
+        ----------
+        policy, figure : str
+            As they are called in the rows.
+        number : int
+            Of scenarios.
+
+        Returns
+        -------
+        list of Beside
+            The worst first.
+        """
+        found = sorted(self.beside(policy, figure), key=lambda each: -each.difference.mean)
+        return found[:number]
+
+    def behind(
+        self,
+        policy: str,
+        points: float = 1.0,
+        others: Sequence[str] | None = None,
+    ) -> list[Beside]:
+        """The scenarios where it misses more deadlines than the best of the others.
+
+        Parameters
+        ----------
+        policy : str
+            As it is called in the rows.
+        points : float
+            By more than so many points of per cent on average, and above 0 by the interval.
+        others : sequence of str, optional
+            As in `beside`.
+
+        Returns
+        -------
+        list of Beside
+            The worst first.
+        """
+        found = [
+            each
+            for each in self.beside(policy, "miss_pct", others)
+            if each.difference.mean > points and not each.difference.low <= 0
+        ]
+        return sorted(found, key=lambda each: -each.difference.mean)
+
+    def table(self) -> list[Row]:
+        """A dict a policy: expected cost, regret with its interval over scenarios, the greatest
+        regret and where; misses, wait, lateness; in how many scenarios its misses are more than
+        one point above the best of the others, and in how many the interval can tell.
+        """
+        return [self._row(policy) for policy in self.policies]
+
+    def _row(self, policy: str) -> Row:
+        regret, worst = self.regret(policy), self.worst(policy, number=1)[0]
+        missed = [each.difference for each in self.beside(policy, "miss_pct")]
+        own: Row = {"policy": policy}
+        for figure in ("usd_per_job", "miss_pct", "tardiness_min", "wait_min"):
+            own[figure] = self._mean(policy, figure)
+        return own | {
+            "regret_usd": regret.mean,
+            "regret_low": regret.low,
+            "regret_high": regret.high,
+            "worst_regret_usd": worst.difference.mean,
+            "worst": worst.scenario,
+            "behind": sum(each.mean > 1 for each in missed),
+            "behind_sure": len(self.behind(policy)),
+        }
+
+    def _mean(self, policy: str, figure: str) -> float:
+        each = [mean(self.values(scenario, policy, figure)).mean for scenario in self.scenarios]
+        return mean(each).mean
+
+    def as_dict(self) -> dict[str, Any]:
+        """Table and regrets as plain values."""
+        regrets = {
+            policy: [
+                {"scenario": each.scenario, "best": each.other, **plain_mean(each.difference)}
+                for each in self.beside(policy)
+            ]
+            for policy in self.policies
+        }
+        found = {
+            "suite": self.title,
+            "scenarios": self.scenarios,
+            "seeds": self.seeds,
+            "policies": self.table(),
+            "regrets": regrets,
+        }
+        return {**found, "failures": self.failures} if self.failures else found
+
+    @property
+    def tables(self) -> list[Table]:
+        """A line a policy, and where the one that costs least is worst."""
+        number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
+        least = min(table, key=lambda row: row["usd_per_job"])["policy"]
+        title = f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
+        found = [Table(title, [list(HEADINGS), *map(_cells, table)])]
+        for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
+            title = f"{least} beside the best of the others, {unit}: where it is worst"
+            scale = 100 if figure == "usd_per_job" else 1
+            rows = [_beside(each, scale) for each in self.worst(least, figure)]
+            found.append(Table(title, [["scenario", "best", "difference"], *rows]))
+        return found
+
+
+HEADINGS = (
+    *("policy", "usd_per_job", "regret", "greatest", "where", "miss_pct", "tardiness_min"),
+    *("wait_min", "1 point behind", "surely"),
+)
+
+
+def _beside(each: Beside, scale: float) -> list[str]:
+    """A line on a policy beside another."""
+    less = each.difference
+    text = f"{scale * less.mean:+.2f} ± {scale * less.half_width:.2f}"
+    return [each.scenario, each.other, text if less.n > 1 else f"{scale * less.mean:+.2f}"]
+
+
+def _cells(row: Row) -> list[str]:
+    half = (row["regret_high"] - row["regret_low"]) / 2
+    return [
+        row["policy"],
+        f"{row['usd_per_job']:.4f}",
+        f"{row['regret_usd']:+.4f} ± {half:.4f}",
+        f"{row['worst_regret_usd']:+.3f}",
+        row["worst"],
+        f"{row['miss_pct']:.2f}",
+        f"{row['tardiness_min']:.2f}",
+        f"{row['wait_min']:.2f}",
+        str(row["behind"]),
+        str(row["behind_sure"]),
+    ]

@@ -1,0 +1,164 @@
+"""Orders and placements compared apart: whose merit is a policy's, what it runs next or
+where it puts it?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.study import interval
+
+__all__ = ["Grid", "Shares", "order_by_place"]
+
+
+def order_by_place(
+    scenario: Scenario,
+    orders: Mapping[str, Order],
+    places: Mapping[str, Place],
+    seeds: Iterable[int],
+    executor: Executor | int | None = None,
+) -> Grid:
+    """Run every order with every placement, all on the same seeds.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of rented slots.
+    orders, places : mapping
+        Callables of `policies.rules`, or own ones, by name.
+    seeds : iterable of int
+        Of the runs.
+    executor : Executor or int, optional
+        As in `compare`.
+
+    Returns
+    -------
+    Grid
+        The study, and each policy's merit by order and placement.
+
+    Raises
+    ------
+    InputError
+        For no order or placement, or what `compare` refuses.
+    """
+    require(len(orders) > 0, "orders", orders, "one or more")
+    require(len(places) > 0, "places", places, "one or more")
+    policies = [
+        ListPolicy(order, place, _pair(order_name, place_name))
+        for order_name, order in orders.items()
+        for place_name, place in places.items()
+    ]
+    return Grid(list(orders), list(places), compare(scenario, policies, seeds, executor))
+
+
+def _pair(order: str, place: str) -> str:
+    return f"{order} x {place}"
+
+
+class Shares(NamedTuple):
+    """The difference of two policies, in two steps.
+
+    Attributes
+    ----------
+    total, order, place : Mean
+        Paired by seed. The order is changed first, under the first placement, and then the
+        placement, under the second order; the two sum to the total.
+    """
+
+    total: Mean
+    order: Mean
+    place: Mean
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Orders by placements.
+
+    Attributes
+    ----------
+    orders, places : list of str
+        Their names.
+    study : Comparison
+        Of all pairs.
+    """
+
+    orders: list[str]
+    places: list[str]
+    study: Comparison
+
+    def values(self, order: str, place: str, figure: str) -> list[float]:
+        """A figure of a pair by seed.
+
+        Parameters
+        ----------
+        order, place, figure : str
+            As they are called.
+
+        Returns
+        -------
+        list of float
+            In the order of the seeds.
+
+        Raises
+        ------
+        InputError
+            For an unknown name.
+        """
+        check_one_of("order", order, self.orders)
+        check_one_of("placement", place, self.places)
+        return self.study.values(_pair(order, place), figure)
+
+    def shares(self, figure: str, first: tuple[str, str], second: tuple[str, str]) -> Shares:
+        """How far the second policy's difference from the first is its order's.
+
+        Parameters
+        ----------
+        figure : str
+            A key of the study's rows.
+        first, second : tuple of (str, str)
+            Order and placement.
+
+        Returns
+        -------
+        Shares
+            Of the second less the first.
+        """
+        middle = self.values(second[0], first[1], figure)
+        begin, end = self.values(*first, figure), self.values(*second, figure)
+        return Shares(
+            paired_difference(end, begin),
+            paired_difference(middle, begin),
+            paired_difference(end, middle),
+        )
+
+    def table(self, figure: str) -> str:
+        """A line an order, a column a placement: means with 95 % half widths.
+
+        Parameters
+        ----------
+        figure : str
+            A key of the study's rows.
+
+        Returns
+        -------
+        str
+            Lines of text.
+        """
+        count = len(self.study.seeds)
+        rows = [
+            [
+                order,
+                *(interval(mean(self.values(order, each, figure)), count) for each in self.places),
+            ]
+            for order in self.orders
+        ]
+        return "\n".join(aligned([[figure, *self.places], *rows]))

@@ -1,0 +1,121 @@
+"""A suite of scenarios, drawn by a documented law, on which policies are judged.
+
+A policy that is tuned on the thesis's four days may be caught out on others. `scenario` draws one
+by its seed: slots, types, prices, stock over the day, delays, deadlines and load, each as its
+function here says. Seeds of TRAIN are for making policies, those of TEST for judging them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.random import Generator
+
+from cgrsp_simpy.model.checks import check_whole
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
+from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, PoissonWorkload
+
+__all__ = ["TEST", "TRAIN", "scenario"]
+
+TRAIN = range(100)
+TEST = range(5000, 5100)
+HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that blocks nothing
+
+
+def scenario(seed: int) -> Scenario:
+    """The scenario of a seed.
+
+    Parameters
+    ----------
+    seed : int
+        Names the scenario; the runs in it have seeds of their own.
+
+    Returns
+    -------
+    Scenario
+        Two to twelve slots, or fifty in one of ten; half of them on the thesis's types; free
+        choice of type in three of ten; offered load from .5 to 2 by execution time alone.
+    """
+    check_whole("seed", seed, least=0)
+    rng = stream(seed, "suite")
+    gpus = _gpus(rng)
+    number = 50 if rng.random() < 0.1 else int(rng.integers(2, 13))
+    market = _market(rng, gpus)
+    deadlines = _deadlines(rng)
+    slots = round_robin(number, gpus)
+    jobs = int(rng.integers(200, 901)) * (2 if number == 50 else 1)
+    work_s = sum(
+        share * sum(gpu.mean_execution_s[level] for gpu in slots) / number
+        for level, share in enumerate(COMPLEXITY_MIX)
+    )
+    rate_per_s = float(rng.uniform(0.5, 2.0)) * number / work_s
+    return Scenario(
+        f"suite {seed}",
+        PoissonWorkload(jobs, rate_per_s, deadlines=deadlines),
+        slots,
+        gpus,
+        free_types=bool(rng.random() < 0.3),
+        market=market,
+    )
+
+
+def _gpus(rng: Generator) -> tuple[GpuType, ...]:
+    """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to .95."""
+    if rng.random() < 0.5:
+        return THESIS_GPUS
+    made = []
+    for index in range(int(rng.integers(2, 5))):
+        base_s = float(20 * 12 ** rng.random())
+        times_s = (round(base_s, 1), round(1.15 * base_s, 1), round(1.6 * base_s, 1))
+        price = round(float(0.2 * 25 ** rng.random()), 2)
+        made.append(GpuType(f"type {index + 1}", price, times_s, round(rng.uniform(0.35, 0.95), 2)))
+    return tuple(made)
+
+
+def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
+    """The calibrated day, one of own bands, one that is always the same, or hours a type.
+
+    Delays are the thesis's, but Low stock is harmless in one of five.
+    """
+    start_h = float(rng.integers(0, 24))
+    kind = rng.choice(["calibrated", "bands", "constant", "hourly"], p=[0.3, 0.35, 0.15, 0.2])
+    bands: tuple[tuple[float, float], ...] = CLOCKS["calibrated"].bands
+    if kind == "bands":
+        hours = [0, *sorted(rng.choice(range(1, 24), size=int(rng.integers(1, 5)), replace=False))]
+        bands = tuple((float(hour), round(rng.uniform(0.4, 1.3), 2)) for hour in hours)
+    elif kind == "constant":
+        bands = ((0.0, round(rng.uniform(0.4, 1.3), 2)),)
+    stock = tuple(_hourly(rng, gpu.name) for gpu in gpus) if kind == "hourly" else ()
+    delay_s = HARMLESS_S if rng.random() < 0.2 else Market().delay_s
+    return Market(Clock(bands, 8.0 if kind == "calibrated" else start_h), delay_s, stock=stock)
+
+
+def _hourly(rng: Generator, name: str) -> HourlyStock:
+    """One spell of two to ten hours in which Low stock has a chance of up to a half."""
+    first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
+    scarce, high = round(rng.uniform(0.05, 0.5), 2), round(rng.uniform(0.3, 1), 2)
+    chances = []
+    for hour in range(24):
+        low = scarce if (hour - first) % 24 < length else 0.0
+        chances.append(((1 - low) * high, (1 - low) * (1 - high), low))
+    return HourlyStock(name, tuple(chances))
+
+
+def _deadlines(rng: Generator) -> Deadlines:
+    """A share of 0 to 1 has half an hour to two hours, the others four to twelve; in one of four
+    the others are halved, and one half has a time between.
+    """
+    tight, tight_s = round(rng.uniform(0, 1), 2), round(rng.uniform(1800, 7200))
+    loose_s = round(rng.uniform(4, 12) * 3600)
+    if rng.random() < 0.75:
+        return DeadlineClasses(tight, tight_s, loose_s)
+    middle = round((1 - tight) / 2, 4)
+    return (
+        DeadlineClass("rush", tight, tight_s, tight=True),
+        DeadlineClass("today", middle, round((tight_s + loose_s) / 2)),
+        DeadlineClass("later", 1 - tight - middle, loose_s),
+    )

@@ -77,12 +77,18 @@ LINES = [
     "waiting analyze --policy ajw-t",
     "waiting optimize",
     "waiting simulate --policy ajw-t --servers 9 --rate 0.01 --jobs 20 --trials 1",
+    "market report MARKET",  # without prices
+    "market fit MARKET",
 ]
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_commands_print_json_that_any_program_reads(line, capsys):
-    assert main([*line.split(), "--format", "json"]) == 0
+def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
+    market = tmp_path / "market.csv"
+    rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
+    market.write_text(f"time,status\n{rows}", encoding="utf-8")
+    words = [str(market) if word == "MARKET" else word for word in line.split()]
+    assert main([*words, "--format", "json"]) == 0
     assert strict(capsys.readouterr().out)
 
 

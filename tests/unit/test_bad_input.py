@@ -158,7 +158,7 @@ OPTIONS = [
         "simulate",
         [
             "'simulate'",
-            "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'verify', 'policies', 'thesis'",
+            "'compare', 'sweep', 'month', 'run', 'bound', 'advise', 'market', 'verify', 'policies', 'thesis'",
         ],
     ),  # not a command
     ("", ["VERB", "required"]),  # no command at all

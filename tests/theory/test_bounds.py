@@ -13,7 +13,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, _Program, lower_bound
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
@@ -93,6 +93,56 @@ def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
         service=Service(sigma=(0.0,)),
     )
     assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("change_s", "from_s"), [(364.7, 360), (365.3, 370)])
+def test_a_step_has_the_law_of_its_middle(change_s, from_s):
+    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s."""
+    market = Market(
+        Clock(((0, 0.0), (change_s / 3600, 1.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
+        high_cap=1.0,
+    )
+    sure = GpuType("sure", 0.1, (60.0,), 1.0)
+    scenario = Scenario(
+        "held",
+        JobList((Job(0, 0, 9000),)),
+        (sure,),
+        (sure,),
+        market=market,
+        service=Service(sigma=(0.0,)),
+    )
+    assert value(scenario, "wait") == pytest.approx(from_s / 60, abs=1e-6)
+
+
+def program_of(scenario, objective):
+    """The program of bins of a minute, six steps each."""
+    jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
+    return _Program(scenario, jobs, OBJECTIVES[objective], 60.0)
+
+
+def test_a_wait_counts_from_the_submission():
+    late = listed((500, 1500, 1))
+    assert value(late, "wait") == pytest.approx(20 / 60, abs=1e-6)
+    program = program_of(late, "mix")
+    [job] = program.alone
+    wait_s, missed, late_s = program._tail(job)
+    end_s = program.end * program.step_s
+    assert (wait_s, missed, late_s) == (end_s - 500, end_s > 1500, max(0, end_s - 1500))
+    steps = np.array([40, 50, 57])  # of 10 s: a dispatch before the submission waits for none
+    assert program._parts(job, 0, 0, steps)[0].tolist() == [20, 20, 90]
+
+
+def test_prices_are_sums_of_hats_over_the_bins():
+    """Of bins of six steps: up over one, down over the next; together they are 1 everywhere."""
+    scenario = listed((0, 1000, 1), (900, 2000, 1))
+    program = program_of(scenario, "wait")
+    up = (np.arange(6) + 0.5) / 6
+    for knot in range(1, program.end // 6):
+        hat = np.zeros(program.end)
+        hat[6 * knot - 6 : 6 * knot + 6] = [*up, *up[::-1]]
+        assert program.basis[:, knot] == pytest.approx(hat)
+    assert program.basis.sum(axis=1) == pytest.approx(np.ones(program.end))
 
 
 def test_a_slot_of_each_type_or_one_of_any():

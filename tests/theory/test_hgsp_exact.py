@@ -90,6 +90,13 @@ def tight(tasks, seed, gpus=None):
     return generate(Level(tasks, "small", 5.0, (0.4, 1.0)), seed, gpus)
 
 
+def test_a_task_of_no_weight_is_as_late_as_it_likes():
+    """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that of none."""
+    rows = np.array([[5, 0, 1, 0, 0], [5, 0, 1, 2, 0], [4, 0, 1, 1, 0]], dtype=float)
+    exact = solve_exact(Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0),)))
+    assert exact.schedule.weighted_tardiness == 2 * (5 - 1) + (9 - 1)
+
+
 def test_brute_force_agrees_on_six_tasks():
     instance = tight(6, 1, (Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)))
     assert solve_exact(instance).schedule.weighted_tardiness == pytest.approx(

@@ -471,6 +471,24 @@ def test_a_profile_finds_the_earliest_start_on_a_node():
     assert profile.earliest(1, 1.0, before_s=0.0) is None
 
 
+def test_a_job_starts_where_the_node_that_stays_free_becomes_so():
+    """Node 0 is free up to 10 s, node 1 from 5 s on: 12 s fit on node 1, from 5 s."""
+    profile = Profile(0.0, Nodes((1, 1), first_fit))
+    profile.take(Reservation(10.0, 99.0, ((0, 1),)))
+    profile.take(Reservation(0.0, 5.0, ((1, 1),)))
+    assert profile.earliest(1, 10.0) == Reservation(0.0, 10.0, ((0, 1),))
+    assert profile.earliest(1, 12.0) == Reservation(5.0, 17.0, ((1, 1),))
+
+
+def test_a_profile_that_forgets_up_to_a_step_begins_with_it():
+    profile = Profile(0.0, Nodes((8,), first_fit))
+    profile.take(Reservation(0.0, 5.0, ((0, 6),)))
+    profile.take(Reservation(5.0, 9.0, ((0, 3),)))
+    profile.forget(5.0)
+    assert profile.starts_s == [5, 9]
+    assert [profile.nodes.counts(free) for free in profile.free] == [[5], [8]]
+
+
 def test_a_profile_forgets_the_past_and_steps_without_change():
     profile = Profile(0.0, Nodes((8,), first_fit))
     for start_s, end_s in ((0.0, 10.0), (10.0, 20.0)):

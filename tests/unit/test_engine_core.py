@@ -11,6 +11,7 @@ import simpy
 
 from cgrsp_simpy.engine.claims import Pool, Slot, claims_table
 from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.instant import Alarm
 from cgrsp_simpy.model.policy import PlaceError, PolicyError, Suspend, Wake
 
 
@@ -130,6 +131,66 @@ def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
     assert bench.run() == [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)]
 
 
+def test_a_job_leaves_when_the_policy_holds_it_past_its_patience_though_a_place_is_idle():
+    bench = Bench(lambda view: [], 1)
+    bench.job(1, 2, 1, patience_s=6)
+    assert bench.run() == [(8, "leaves", 1)]
+
+
+def test_a_job_that_is_held_at_once_leaves_though_others_of_the_instant_start():
+    bench = Bench(one_each, 1)
+    bench.job(1, 0, 10)
+    bench.job(2, 0, 1, patience_s=3)
+    assert bench.run() == [(0, "starts", 1), (3, "leaves", 2), (10, "ends", 1)]
+
+
+def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.engine.instant.Alarm.most", 3)
+    asked = []
+
+    def never(view):
+        asked.append(view.env.now)
+        return [Wake(view.env.now + 1)]
+
+    bench = Bench(never, 1)
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=r"at t = 4 s .* through 3 wake-ups in a row"):
+        bench.run()
+    assert asked == [0, 1, 2, 3]
+
+
+def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.engine.instant.Alarm.most", 3)
+
+    def every_third_second(view):
+        """A grant at 3 and at 6 s."""
+        now_s = view.env.now
+        due = int(now_s > 0 and now_s % 3 == 0)
+        return [*one_each(view)[:due], *([Wake(now_s + 1)] if len(view.waiting) > due else [])]
+
+    bench = Bench(every_third_second, 1, 1)
+    bench.job(1, 0, 10)
+    bench.job(2, 0, 10)
+    assert bench.run()[:2] == [(3, "starts", 1), (6, "starts", 2)]
+
+
+def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.engine.instant.Alarm.most", 0)  # any wake is one too many
+
+    def policy(view):
+        return [*one_each(view), *([] if view.env.now else [Wake(50)])]
+
+    bench = Bench(policy, 1)
+    bench.job(1, 0, 100)
+    bench.job(2, 0, 1, patience_s=6)
+    bench.job(3, 10, 1)
+    assert bench.run()[-1] == (101, "ends", 3)
+
+
+def test_a_policy_may_hold_through_a_hundred_thousand_wakes():
+    assert Alarm.most == 100_000
+
+
 @pytest.mark.parametrize(
     ("at_s", "started"),
     [(1, []), (5, [(3, "starts", 1)])],
@@ -191,6 +252,7 @@ def test_a_policy_that_hears_all_is_asked_when_nothing_is_free(hears_all):
 
 WRONG = {
     "neither a pair": lambda view: [7],
+    r"answered \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
     "assigned 'x', which is not a job": lambda view: [("x", ((0, 1),))],
     "assigned job 9, which is not waiting": lambda view: [(9, ((0, 1),))],
     "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [(1, ((0, 3),))],

@@ -467,6 +467,9 @@ def test_rh_places_by_miss_then_stock_then_cost():
     assert slot_for("rh", [stocked(slow, MEDIUM), fast]) == 1  # 0.2 is more than 0.02 USD
     assert slot_for("rh", [stocked(slow, MEDIUM), stocked(fast, LOW)]) == 0
     assert slot_for("rh", [slow, fast], deadline_s=90.0) == 0  # due at the very end is in time
+    # 80 s are left, too few for the slow slot; 100 s are enough
+    assert slot_for("rh", [slow, fast], deadline_s=180.0, now_s=100.0) == 1
+    assert slot_for("rh", [slow, fast], deadline_s=200.0, now_s=100.0) == 0
 
 
 LOW_RATE = 0.01  # 0.01 jobs a second of 60 s on 3 slots or more: a load of 0.2 or less

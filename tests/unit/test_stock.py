@@ -355,6 +355,21 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
         assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
 
 
+@pytest.mark.parametrize(
+    ("sight", "now_s", "expected"),
+    [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],
+)
+def test_watch_looks_again_when_the_stock_is_polled_again(sight, now_s, expected):
+    from cgrsp_simpy.rental.policies.watch import next_poll_s
+
+    day, job = offered(1000.0, 700.0, sight=sight)
+    assert next_poll_s(day.view([job], now_s=now_s)) == expected
+
+
+def test_watch_may_hurry_no_job_for_its_deadline():
+    assert cg.make_policy("watch:urgent_s=0").urgent_s == 0
+
+
 def test_watch_sends_no_job_to_a_type_seen_low_and_looks_again_soon():
     """On one slot with jobs waiting throughout, a dispatch comes within look_s of the end of the
     job before it, or of the recovery of the type.

@@ -15,7 +15,8 @@ def stream(seed: int, name: str) -> Generator:
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the jobs' draws),
     seen (the statuses that the scheduler sees), "wait predictions" and "run predictions" (which of
-    these fail), policy (a random policy's own), days (a month's kinds of days and their seeds) and
+    these fail), policy (a random policy's own), lucks (seeds of
+    other draws for the same arrivals), days (a month's kinds of days and their seeds) and
     bootstrap; in HGSP workloads, memory, weights, "service noise", and sagreedy and annealing (of
     the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds, families, rates
     (of the families) and users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use"

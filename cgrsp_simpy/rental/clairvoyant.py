@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import check_one_of, check_whole, require
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights, check_proved
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Market, Status
@@ -121,11 +121,12 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     Raises
     ------
     InputError
-        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, or a job of
-        several GPUs.
+        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of
+        several GPUs, and markets of which the optimum is not proved.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
+    check_proved(scenario, "an exact optimum")
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))

@@ -34,13 +34,13 @@ from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.frontier import PRICES, Frontier, frontier
-from cgrsp_simpy.studies.gaps import LUCKS, expected, lower_bounds
+from cgrsp_simpy.studies.gaps import BIN_S, LUCKS, expected, lower_bounds
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, plain_mean
 
 log = logging.getLogger(__name__)
-BOUNDED_PER_S = 100  # jobs, roughly
-BIN_MIN = 10.0
+BOUNDED_PER_S = 15  # jobs, roughly, in bins of BIN_MIN; four times as many in bins twice as wide
+BIN_MIN = 5.0
 POLICIES = "rh,cadr,edf,triage"
 UNITS = {
     "wait": "minutes of mean wait",
@@ -64,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: mix)"),
         ("--seeds N", int, "number of seeds (default: %(default)s)", 10),
         FIRST_SEED,
-        ("--bin MIN", float, f"minutes between price knots (default: {BIN_MIN:g})"),
+        (
+            "--bin MIN",
+            float,
+            f"minutes between price knots (default: {BIN_MIN:g}; 10 with --frontier)",
+        ),
         ("--clairvoyant", bool, known),
         ("--frontier", bool, both),
         ("--policies P,P", str, f"of the frontier (default: {POLICIES})"),
@@ -81,9 +85,10 @@ def carry_out(given: argparse.Namespace) -> Answer:
     seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
     if given.clairvoyant:
         return Answer(_clairvoyant(given, scenario, objective, seeds, workers))
-    bin_s = 60 * (BIN_MIN if given.bin is None else given.bin)
-    times = len(PRICES) if given.frontier else 1
-    check_work(given, scenario.work * len(seeds) * times, per_s=BOUNDED_PER_S, done="bounded")
+    bin_min = given.bin or (BIN_S / 60 if given.frontier else BIN_MIN)
+    bin_s, times = 60 * bin_min, len(PRICES) if given.frontier else 1
+    per_s = BOUNDED_PER_S * (bin_min / BIN_MIN) ** 2
+    check_work(given, scenario.work * len(seeds) * times, per_s=per_s, done="bounded")
     if given.frontier:
         return Answer(_frontier(given, scenario, seeds, workers, bin_s))
     (bounds,) = lower_bounds(scenario, [objective], seeds, workers, bin_s)

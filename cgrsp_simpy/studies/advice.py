@@ -11,6 +11,7 @@ from typing import Any
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.studies.advise import Advice, variant
+from cgrsp_simpy.studies.gaps import LUCKS
 from cgrsp_simpy.studies.page import page, paragraph
 from cgrsp_simpy.studies.recommend import (
     EQUAL_MISSES,
@@ -150,7 +151,8 @@ def _notes(advice: Advice) -> list[str]:
         number = len(next(iter(advice.bounds.values())))
         notes.append(
             "A bound is what no policy that does not see the future can be below on average,"
-            f" by a linear program. Gaps to it are of the first {number} of the seeds,"
+            f" by a linear program. Gaps to it are of the first {number} of the seeds, each with"
+            f" the mean over {LUCKS} draws of the same arrivals,"
             f" paired{'' if number > 1 else '; one seed gives no interval, and no gap'}."
         )
     return notes

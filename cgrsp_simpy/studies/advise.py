@@ -5,11 +5,11 @@ Compared on the same seeds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy
+from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.gaps import bounds_of
+from cgrsp_simpy.studies.gaps import bounds_of, expected
 from cgrsp_simpy.studies.recommend import FIGURES, Option
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
@@ -43,12 +44,16 @@ class Advice:
         first of the seeds.
     unbounded : str
         Why there are no bounds, where the scenario allows none.
+    means : dict
+        (policy, slots, free_types, figure) -> means over many draws of the same arrivals; one a
+        seed of the bounds.
     """
 
     scenario: Scenario
     found: Sweep = field(repr=False)
     bounds: dict[tuple[int, bool, str], list[float]] = field(repr=False)
     unbounded: str = ""
+    means: dict[tuple[str, int, bool, str], list[float]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def options(self) -> list[Option]:
@@ -92,7 +97,8 @@ class Advice:
         ]
 
     def gap(self, option: Option, figure: str) -> Mean | None:
-        """How far an option is above the bound, paired on the seeds of the bound.
+        """How far the means of an option over many draws are above the bound of the same
+        arrivals, paired on the seeds of the bound.
 
         Parameters
         ----------
@@ -107,8 +113,8 @@ class Advice:
             In the figure's unit; None without an interval: below two seeds.
         """
         bounds = self.bounds.get((option.slots, option.free_types, figure), [])
-        values = self._values(option.policy, option.slots, option.free_types, figure)[: len(bounds)]
-        return paired_difference(values, bounds) if len(bounds) > 1 else None
+        means = self.means.get((option.policy, option.slots, option.free_types, figure), [])
+        return paired_difference(means, bounds) if len(bounds) > 1 else None
 
     def _option(self, policy: str, slots: int, free_types: bool) -> Option:
         now = self.found.policies[0], len(self.scenario.slots), self.scenario.free_types
@@ -194,6 +200,8 @@ def advise(
     )
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])
+    if isinstance(scenario.workload, LoggedWorkload):
+        return Advice(scenario, found, {}, "that of a log takes minutes; cgrsp bound computes it")
     try:
         bounds = {
             (own, free, figure): values
@@ -203,6 +211,24 @@ def advise(
             ).items()
             if values
         }
-    except InputError as error:  # a log has no laws, and jobs of several GPUs no bound
+    except InputError as error:  # jobs of several GPUs, or a market of which none is proved
         return Advice(scenario, found, {}, str(error))
-    return Advice(scenario, found, bounds)
+    return Advice(scenario, found, bounds, means=_means(scenario, found, bounds, executor))
+
+
+def _means(
+    scenario: Scenario,
+    found: Sweep,
+    bounds: Mapping[tuple[int, bool, str], list[float]],
+    executor: Executor | int | None,
+) -> dict[tuple[str, int, bool, str], list[float]]:
+    """Means over many draws, of all policies and the seeds that have bounds."""
+    means: dict[tuple[str, int, bool, str], list[float]] = {}
+    points = {(slots, free): len(values) for (slots, free, _), values in bounds.items()}
+    for (slots, free), number in points.items():
+        study: Comparison = found.at(slots=slots, free_types=free)
+        seeds = study.seeds[:number]
+        own = expected(variant(scenario, slots, free), study.named, seeds, executor)
+        for policy, figure in product(study.policies, ("wait_min", "miss_pct")):
+            means[policy, slots, free, figure] = [own[policy, figure, seed] for seed in seeds]
+    return means

@@ -104,15 +104,28 @@ def test_the_hours_of_the_slots_beside_the_advice_are_what_the_package_gives():
 
 @pytest.mark.long
 def test_the_advice_is_what_the_package_gives():
-    """That of `cgrsp advise --day hectic --bound-seeds 5 --report figures/advice`."""
+    """That of `cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice`."""
     folder = FOLDER / "advice"
     found = cg.advise(cg.day("hectic"), POLICIES, range(4, 8), range(20), 2, bound_seeds=5)
-    rows = advice.rows(found)
-    assert not stale(rows, folder / "advice.csv")
-    assert not stale([row for row in rows if row["slots"] == 5], folder / "advice_points.csv")
+    assert not stale(advice.rows(found), folder / "advice.csv")
     assert not stale(advice.hours(found), folder / "advice_hours.csv")
+    pictures = {name: (folder / f"{name}.png").read_bytes() for name in advice.PICTURES}
     assert advice.markdown(found) == (folder / "advice.md").read_text(encoding="utf-8")
-    assert advice.html_page(found) == (folder / "advice.html").read_text(encoding="utf-8")
+    assert advice.html_page(found, pictures) == (folder / "advice.html").read_text(encoding="utf-8")
+
+
+def test_the_figures_of_the_advice_are_of_its_rows():
+    """Each row that is drawn is one of the table's."""
+    folder = FOLDER / "advice"
+    with (folder / "advice.csv").open(encoding="utf-8", newline="") as file:
+        every = {(row["policy"], row["slots"], row["types"]): row for row in csv.DictReader(file)}
+    for name in advice.PICTURES:
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            drawn = list(csv.DictReader(file))
+        assert drawn
+        for row in drawn:
+            row.pop("today", None)
+            assert row == every[row["policy"], row["slots"], row["types"]]
 
 
 def stale(rows, path):
@@ -137,5 +150,6 @@ def test_every_committed_figure_is_declared():
         for m, g in GALLERIES.items()
         for f in g.values()
     }
-    declared |= {FOLDER / "advice" / f"advice{part}.csv" for part in ("", "_points", "_hours")}
+    names = ("advice", "advice_hours", *advice.PICTURES)
+    declared |= {FOLDER / "advice" / f"{name}.csv" for name in names}
     assert set(FOLDER.rglob("*.csv")) == declared

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli.bound import check_bounds
 from cgrsp_simpy.cli.options import (
     Answer,
     add_options,
     add_scenario,
     add_study,
-    check_work,
     flag,
     policies_of,
     scenario_of,
@@ -28,11 +28,13 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
-from cgrsp_simpy.studies.advise import Advice, advise, fleets
-from cgrsp_simpy.studies.recommend import FIXED, FREE, Option, Prices
+from cgrsp_simpy.studies.advise import Advice, advise, fleets, later
+from cgrsp_simpy.studies.gaps import LUCKS
+from cgrsp_simpy.studies.recommend import FIXED, FREE, Option, Prices, Spot
 from cgrsp_simpy.studies.study import many
 
 log = logging.getLogger(__name__)
+BOUNDED = (FIXED, FREE)  # types of the fleets that have bounds, two of each seed
 POLICIES = "fifo,spt,edf,rh,cadr,triage"
 PRICES = {
     "price_miss": "a missed deadline",
@@ -49,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         ("--policies P,P", str, "the first is the one in use (default: %(default)s)", POLICIES),
         ("--try-slots N,N", str, "numbers of slots to try (default: one less to two more)"),
+        (
+            "--spot SHARE:RATE",
+            str,
+            "try spot instances, at a share of the price, taken back at a rate per hour: .4:.2",
+        ),
         ("--bound-seeds N", int, "seeds with a lower bound (default: %(default)s)", 3),
         (
             "--report DIR",
@@ -73,7 +80,11 @@ def carry_out(given: argparse.Namespace) -> Answer:
     slots = _numbers(given.try_slots) if given.try_slots else _around(len(scenario.slots))
     policies, workers = policies_of(given.policies), workers_of(given)
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
-    check_work(given, scenario.work * len(fleets(scenario, slots)) * len(policies) * len(seeds))
+    spot = _spot(given.spot) if given.spot else None
+    tried, bounded = fleets(scenario, slots, spot), len(seeds[: max(0, given.bound_seeds)])
+    runs = len(tried) * len(seeds) + LUCKS * len(BOUNDED) * bounded
+    number = len(policies) + len(later(scenario, policies[0]))
+    check_bounds(given, scenario, 2 * len(BOUNDED) * bounded, runs * number)
     found = advise(
         scenario,
         policies,
@@ -81,6 +92,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
         seeds,
         workers,
         prices=prices,
+        spot=spot,
         bound_seeds=given.bound_seeds,
         out=given.out,
     )
@@ -185,6 +197,16 @@ def _key(row: dict[str, Any]) -> tuple[str, int, str]:
 
 def _around(slots: int) -> list[int]:
     return [number for number in range(slots - 1, slots + 3) if number > 0]
+
+
+def _spot(text: str) -> Spot:
+    share, _, rate = text.partition(":")
+    try:
+        return Spot(float(share), float(rate))
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(f"--spot(={text!r}) must be SHARE:RATE, such as .4:.2") from None
 
 
 def _numbers(text: str) -> list[int]:

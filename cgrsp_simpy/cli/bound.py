@@ -39,7 +39,7 @@ from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, plain_mean
 
 log = logging.getLogger(__name__)
-BOUNDED_PER_S = 15  # jobs, roughly, in bins of BIN_MIN; four times as many in bins twice as wide
+BOUNDED_PER_S = 11  # jobs, roughly, in bins of BIN_MIN; four times as many in bins twice as wide
 BIN_MIN = 5.0
 POLICIES = "rh,cadr,edf,triage"
 UNITS = {
@@ -86,14 +86,25 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.clairvoyant:
         return Answer(_clairvoyant(given, scenario, objective, seeds, workers))
     bin_min = given.bin or (BIN_S / 60 if given.frontier else BIN_MIN)
-    bin_s, times = 60 * bin_min, len(PRICES) if given.frontier else 1
-    per_s = BOUNDED_PER_S * (bin_min / BIN_MIN) ** 2
-    check_work(given, scenario.work * len(seeds) * times, per_s=per_s, done="bounded")
+    bin_s, named = 60 * bin_min, policies_of(given.policies or POLICIES)
+    times, runs = (len(PRICES), LUCKS * len(named)) if given.frontier else (1, 0)
+    check_bounds(given, scenario, times * len(seeds), runs * len(seeds), bin_s)
     if given.frontier:
-        return Answer(_frontier(given, scenario, seeds, workers, bin_s))
+        return Answer(_frontier(given, scenario, named, seeds, workers, bin_s))
     (bounds,) = lower_bounds(scenario, [objective], seeds, workers, bin_s)
     shown = {"table": _table, "csv": _csv, "json": _json}[given.format]
     return Answer(shown(scenario.name, objective, seeds, bounds))
+
+
+def check_bounds(
+    given: argparse.Namespace, scenario: Scenario, bounds: int, runs: int, bin_s: float = BIN_S
+) -> None:
+    """Tell of the work of so many bounds and runs before it starts, as `check_work` does."""
+    jobs = (bounds + runs) * scenario.work
+    per_s = BOUNDED_PER_S * (bin_s / 60 / BIN_MIN) ** 2
+    seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
+    done = "bounded or simulated" if runs else "bounded"
+    check_work(given, jobs, per_s=jobs / seconds, done=done)
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -211,11 +222,12 @@ def _optimum(task: tuple[Scenario, int, str]) -> dict[str, float]:
 def _frontier(
     given: argparse.Namespace,
     scenario: Scenario,
+    policies: Sequence[str],
     seeds: Sequence[int],
     workers: int | None,
     bin_s: float,
 ) -> str:
-    named = check_policies(policies_of(given.policies or POLICIES), scenario)
+    named = check_policies(policies, scenario)
     found = frontier(scenario, seeds, workers, bin_s=bin_s)
     means = expected(scenario, named, seeds, workers)
     rows = _points(found) + [_point(name, means, seeds) for name in named]

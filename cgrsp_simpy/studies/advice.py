@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from math import isnan
 from typing import Any
@@ -203,6 +203,18 @@ def _notes(advice: Advice) -> list[str]:
         " misses, as short a wait and as little to pay for rent and slots in the mean, and less"
         " of one.",
     ]
+    if advice.spot:
+        kept = advice.scenario.terms.checkpoint_s is not None
+        notes.append(
+            f"Spot instances cost {advice.spot.share:g} of a type's price and are taken back at"
+            f" {advice.spot.per_h:g} an hour; their jobs"
+            f" {'go on from their last checkpoint' if kept else 'begin again'}."
+        )
+    if any(option.policy == _later(advice.now) for option in advice.options):
+        notes.append(
+            "Loose jobs later: while provisioning takes longer than its mean over the day, loose"
+            " jobs wait that can still be in time if they start when it ends."
+        )
     if advice.unbounded:
         notes.append(f"There is no bound: {advice.unbounded}.")
     if advice.bounds:
@@ -234,33 +246,49 @@ def sentences(advice: Advice) -> list[str]:
 def levers(advice: Advice) -> dict[str, Option]:
     """Changes of one thing, told in words; all else is as today.
 
-    The cheapest other policy; the next numbers of slots, and the cheapest that was tried; free
-    or fixed types; the cheapest slots of one type.
+    The cheapest other policy; today's with loose jobs later; the next numbers of slots, and the
+    cheapest that was tried; free or fixed types; the cheapest slots of one type; the cheapest type
+    on spot instances.
     """
     now, others = advice.now, [one for one in advice.options if str(one) != str(advice.now)]
     policies = [one for one in others if (one.slots, one.types) == (now.slots, now.types)]
     kept = [one for one in others if one.policy == now.policy]
     slots = [one for one in kept if one.types == now.types]
     types = [one for one in kept if one.slots == now.slots]
-    found = [cheapest(policies)] if policies else []
+    found = _cheapest(one for one in policies if one.policy != _later(now))
+    found += [one for one in policies if one.policy == _later(now)]
     if slots:
         more = sorted((one for one in slots if one.slots > now.slots), key=lambda one: one.slots)
         fewer = sorted((one for one in slots if one.slots < now.slots), key=lambda one: -one.slots)
         found += [*more[:1], *fewer[:1], cheapest(slots)]
     found += [one for one in types if one.types in (FIXED, FREE)]
-    if alike := [one for one in types if one.types not in (FIXED, FREE)]:
-        found.append(cheapest(alike))
+    for kind in ("all ", "spot "):
+        found += _cheapest(one for one in types if one.types.startswith(kind))
     return {_lever(advice, option): option for option in found}
+
+
+def _cheapest(options: Iterable[Option]) -> list[Option]:
+    """The cheapest, if there are any."""
+    own = list(options)
+    return [cheapest(own)] if own else []
+
+
+def _later(now: Option) -> str:
+    return f"{now.policy} with loose jobs later"
 
 
 def _lever(advice: Advice, option: Option) -> str:
     now = advice.now
+    if option.policy == _later(now):
+        return f"Loose jobs start after the scarce hours, with {now.policy} as today"
     if option.policy != now.policy:
         return f"Another policy, {option.policy}"
     if option.slots != now.slots:
         return f"{_count(advice, option.slots)}, with {now.policy} as today"
     named = {FREE: "Free choice of the types", FIXED: "Fixed types in place of free ones"}
-    own = named.get(option.types, f"Slots {option.types.replace('all', 'all of type', 1)}")
+    kind, _, gpu = option.types.partition(" ")
+    alike = f"Slots all of type {gpu}" if kind == "all" else f"Spot instances of {gpu}"
+    own = named.get(option.types, alike)
     return f"{own}, with {now.policy} as today"
 
 

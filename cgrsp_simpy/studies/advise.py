@@ -15,17 +15,30 @@ from pathlib import Path
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.rental.gpu import round_robin
+from cgrsp_simpy.rental.gpu import GpuType, round_robin
+from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.gaps import bounds_of, expected
-from cgrsp_simpy.studies.recommend import FIGURES, FIXED, FREE, Option, Prices
+from cgrsp_simpy.studies.recommend import FIGURES, FIXED, FREE, Option, Prices, Spot
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
-__all__ = ["Advice", "Option", "Prices", "advise", "fleets", "own_types", "variant"]
+__all__ = [
+    "Advice",
+    "Option",
+    "Prices",
+    "Spot",
+    "advise",
+    "fleets",
+    "later",
+    "own_types",
+    "variant",
+]
 
 DAY_S = 86_400
 
@@ -45,6 +58,8 @@ class Advice:
     bounds : dict
         (types, figure) -> what no policy can be below, on average, with the scenario's own number
         of slots; one a seed, of the first of the seeds.
+    spot : Spot, optional
+        What spot instances are, where they were tried.
     unbounded : str
         Why there are no bounds, where the scenario allows none.
     means : dict
@@ -56,6 +71,7 @@ class Advice:
     found: Sweep = field(repr=False)
     prices: Prices
     bounds: dict[tuple[str, str], list[float]] = field(repr=False)
+    spot: Spot | None = None
     unbounded: str = ""
     means: dict[tuple[str, str, str], list[float]] = field(default_factory=dict, repr=False)
 
@@ -173,12 +189,36 @@ class Advice:
         return self._figures[option.policy, option.slots, option.types][figure]
 
 
+def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
+    """The policy in use with loose jobs later, where that can differ.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is now.
+    policy : str or Policy
+        In use.
+
+    Returns
+    -------
+    list of Policy
+        One, or none: for an own policy, where no hour is scarcer than another, and where all jobs
+        are tight.
+    """
+    named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
+    loose = any(not each.tight and each.share for each in scenario.workload.classes)
+    spans = scarce_spans(scenario.known()) if named and loose else []
+    return [LooseLater(str(policy))] if spans else []
+
+
 def own_types(scenario: Scenario) -> str:
     """Whether the scenario's types are fixed or free, as an option has it."""
     return FREE if scenario.free_types else FIXED
 
 
-def fleets(scenario: Scenario, slots: Iterable[int]) -> dict[str, Scenario]:
+def fleets(
+    scenario: Scenario, slots: Iterable[int], spot: Spot | None = None
+) -> dict[str, Scenario]:
     """The scenario on the fleets that advice compares, by their names.
 
     Parameters
@@ -187,12 +227,20 @@ def fleets(scenario: Scenario, slots: Iterable[int]) -> dict[str, Scenario]:
         What is now.
     slots : iterable of int
         Numbers of slots beside the scenario's own.
+    spot : Spot, optional
+        What spot instances are.
 
     Returns
     -------
     dict
         Each number of slots with fixed and with free types; the scenario's own number of slots,
-        all of one type, for each type that can be rented. What cannot differ is left out.
+        all of one type, for each type that can be rented; its own slots, with one type on spot
+        instances, for each type among them. What cannot differ is left out.
+
+    Raises
+    ------
+    InputError
+        For spot instances beside others that are taken back.
     """
     own = len(scenario.slots)
     choices = (False, True) if len(scenario.gpus) > 1 else (scenario.free_types,)
@@ -206,7 +254,25 @@ def fleets(scenario: Scenario, slots: Iterable[int]) -> dict[str, Scenario]:
         for gpu in scenario.gpus
         if (gpu,) * own != scenario.slots
     }
-    return found | alike
+    if spot is None:
+        return found | alike
+    known = scenario.terms.preemptible
+    require(not known, "spot", spot, "left out where instances are taken back already")
+    rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
+    spots = {_name(own, f"spot {gpu.name}"): _on_spot(scenario, gpu, spot) for gpu in rented}
+    return found | alike | spots
+
+
+def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot) -> Scenario:
+    """The scenario with one type rented as spot instances."""
+    cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
+    own = (Preemption(gpu.name, spot.per_h),)
+    return replace(
+        scenario,
+        slots=tuple(cheap if each == gpu else each for each in scenario.slots),
+        gpus=tuple(cheap if each == gpu else each for each in scenario.gpus),
+        terms=replace(scenario.terms, preemption=own),
+    )
 
 
 def _name(slots: int, types: str) -> str:
@@ -238,11 +304,14 @@ def advise(
     executor: Executor | int | None = None,
     *,
     prices: Prices | None = None,
+    spot: Spot | None = None,
     bound_seeds: int = 3,
     out: str | Path | None = None,
 ) -> Advice:
-    """Compare policies on other numbers of slots, with fixed and free types, and on slots of one
-    type, by the expected cost of a day; and compute bounds for the scenario's own number of slots.
+    """Compare policies on other numbers of slots, with fixed and free types, on slots of one type
+    and on spot instances, by the expected cost of a day; and compute bounds for the scenario's own
+    number of slots. A policy more is the first, with loose jobs later, where an hour is scarcer
+    than another.
 
     Parameters
     ----------
@@ -256,6 +325,8 @@ def advise(
         As of `compare`.
     prices : Prices, optional
         Of a missed deadline, a late minute, a waiting minute and a slot kept.
+    spot : Spot, optional
+        What spot instances are; None tries none.
     bound_seeds : int
         How many seeds, the first of all, get bounds; 0 for none.
     out : str or Path, optional
@@ -279,7 +350,8 @@ def advise(
     check_whole("bound_seeds", bound_seeds, least=0)
     require(len(policies) > 0, "policies", policies, "at least one")
     seeds, own, prices = list(seeds), len(scenario.slots), prices or Prices()
-    tried = fleets(scenario, numbers)
+    tried = fleets(scenario, numbers, spot)
+    policies = [*policies, *later(scenario, policies[0])]
     found = sweep(
         {"fleet": list(tried)}, policies, seeds, lambda fleet: tried[fleet], executor, out=out
     )
@@ -287,7 +359,7 @@ def advise(
         raise PolicyError(failures_told(found)[-1])
     if isinstance(scenario.workload, LoggedWorkload):
         why = "that of a log takes minutes; cgrsp bound computes it"
-        return Advice(scenario, found, prices, {}, why)
+        return Advice(scenario, found, prices, {}, spot, why)
     try:
         bounds = {
             (types, figure): values
@@ -297,12 +369,12 @@ def advise(
             if values
         }
     except InputError as error:  # jobs of several GPUs, or a market of which none is proved
-        return Advice(scenario, found, prices, {}, str(error))
+        return Advice(scenario, found, prices, {}, spot, str(error))
     means: dict[tuple[str, str, str], list[float]] = {}
     for types in dict.fromkeys(types for types, _ in bounds):
         fleet = tried[_name(own, types)]
         means |= _means(fleet, types, policies, seeds[:bound_seeds], executor)
-    return Advice(scenario, found, prices, bounds, means=means)
+    return Advice(scenario, found, prices, bounds, spot, means=means)
 
 
 def _means(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from cgrsp_simpy.analysis.statistics import Mean, holm
-from cgrsp_simpy.model.checks import check_number
+from cgrsp_simpy.model.checks import check_number, require
 from cgrsp_simpy.studies.study import many
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "SHOWN",
     "Option",
     "Prices",
+    "Spot",
     "cheapest",
     "shown_cheaper",
 ]
@@ -95,6 +96,32 @@ class Prices:
 
 
 @dataclass(frozen=True)
+class Spot:
+    """Spot instances of a type: cheaper, and taken back now and then.
+
+    Parameters
+    ----------
+    share : float
+        Their price, as a share of the type's, from 0 to 1.
+    per_h : float
+        Rate per hour at which one is taken back, > 0.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    share: float
+    per_h: float
+
+    def __post_init__(self) -> None:
+        check_number("share of a spot price", self.share, least=0)
+        require(self.share <= 1, "share of a spot price", self.share, "a number from 0 to 1")
+        check_number("per_h of spot instances", self.per_h, above=0)
+
+
+@dataclass(frozen=True)
 class Option:
     """Something one could do.
 
@@ -105,7 +132,8 @@ class Option:
     slots : int
         Number of slots.
     types : str
-        FIXED, FREE (the policy chooses the type), or "all " and the name of one type.
+        FIXED, FREE (the policy chooses the type), "all " and the name of one type, or "spot "
+        and the name of the type whose instances are spot instances.
     figures : dict
         Means by name of FIGURES; the money is of a day.
     change : dict

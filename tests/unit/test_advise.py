@@ -18,6 +18,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.rental.policies.later import LooseLater
 from cgrsp_simpy.studies.advice import html_page, levers, markdown, rows, sentences
 from cgrsp_simpy.studies.advise import Advice, advise, variant
 from cgrsp_simpy.studies.gaps import LUCKS, over_lucks, with_gaps
@@ -29,6 +30,7 @@ from cgrsp_simpy.studies.recommend import (
     PARTS,
     Option,
     Prices,
+    Spot,
     cheapest,
     shown_cheaper,
 )
@@ -44,7 +46,8 @@ def found() -> Advice:
 
 
 def test_everything_is_compared_on_the_same_seeds(found):
-    assert len(found.options) == 3 * (3 * 2 + 4)  # policies; slots x fixed or free, and each type
+    # policies and fifo with loose jobs later; slots x fixed or free, and each type
+    assert len(found.options) == 4 * (3 * 2 + 4)
     option = next(
         option
         for option in found.options
@@ -113,12 +116,9 @@ def test_gaps_are_to_the_bound_on_its_own_seeds_and_carry_their_intervals(found)
         )
         if bounds is not None:
             scenario = variant(DAY, 5, row["types"] == FREE)
-            waits = [
-                np.mean(
-                    [run["wait_min"] for run in over_lucks(scenario, row["policy"], seed, LUCKS)]
-                )
-                for seed in range(2)
-            ]
+            policy = row["policy"] if row["policy"] in POLICIES else LooseLater("fifo")
+            runs = [over_lucks(scenario, policy, seed, LUCKS) for seed in range(2)]
+            waits = [np.mean([run["wait_min"] for run in own]) for own in runs]
             gap = paired_difference(waits, bounds)
             assert row["wait_min_over_bound"] == pytest.approx(gap.mean)
             assert row["wait_min_over_bound_half"] == pytest.approx(gap.half_width)
@@ -240,7 +240,8 @@ def test_fewer_slots_are_advised_where_slots_cost_and_jobs_do_not_suffer():
     found = advise(cg.day("quiet"), ["cadr"], [1, 2, 3, 4], range(10), bound_seeds=0)
     best = cheapest(shown_cheaper(found.options))
     assert best.slots < 5 and best.change[COST].high < 0
-    assert found.at(4, FIXED)[0].change["slots_usd"].mean == pytest.approx(-0.25)
+    [fewer] = [option for option in found.at(4, FIXED) if option.policy == "cadr"]
+    assert fewer.change["slots_usd"].mean == pytest.approx(-0.25)
     assert any("One slot fewer (RTX 3090), with cadr as today: -0.2" in s for s in sentences(found))
 
 
@@ -266,7 +267,7 @@ def test_dear_types_lead_to_cheap_ones_where_misses_cost_little():
 def test_fifo_with_free_types_is_said_to_miss_more():
     found = advise(cg.day("hectic", jobs=400), ["fifo"], [5], range(4), bound_seeds=0)
     told = next(each for each in sentences(found) if each.startswith("Free choice of the types"))
-    free = found.at(5, FREE)[0]
+    [free] = [option for option in found.at(5, FREE) if option.policy == "fifo"]
     assert free.change["miss_pct"].low > 0
     assert f"misses by {free.change['miss_pct'].mean:.2f} ± " in told.partition("gets worse:")[2]
 
@@ -341,15 +342,16 @@ def says(text, pattern, spreads):
 
 
 @pytest.mark.parametrize(
-    ("name", "jobs", "seeds", "policies"),
+    ("name", "jobs", "seeds", "policies", "spot"),
     [
-        ("hectic", 200, 4, ("fifo", "cadr", "triage")),
-        ("normal", 60, 3, ("cadr", "edf")),
-        pytest.param("surge", 200, 5, ("edf", "fifo", "spt"), marks=pytest.mark.slow),
+        ("hectic", 200, 4, ("fifo", "cadr", "triage"), None),
+        ("normal", 60, 3, ("cadr", "edf"), Spot(0.4, 0.5)),
+        pytest.param("surge", 200, 5, ("edf", "fifo", "spt"), None, marks=pytest.mark.slow),
     ],
 )
-def test_each_sentence_is_what_the_rows_say(name, jobs, seeds, policies):
-    found = advise(cg.day(name, jobs=jobs), policies, [4, 6], range(seeds), bound_seeds=0)
+def test_each_sentence_is_what_the_rows_say(name, jobs, seeds, policies, spot):
+    day = cg.day(name, jobs=jobs)
+    found = advise(day, policies, [4, 6], range(seeds), bound_seeds=0, spot=spot)
     table, now = Table(found), str(found.now)
     assert now == f"{policies[0]} on 5 slots, fixed types"
     told = sentences(found)
@@ -468,7 +470,7 @@ def test_the_command_writes_a_report(capsys, tmp_path):
         main([*arguments, "--try-slots", "5,6", "--report", str(tmp_path), "--format", "json"]) == 0
     )
     told = json.loads(capsys.readouterr().out)
-    assert len(told["rows"]) == 2 * (2 * 2 + 4) and len(told["advice"]) > 3
+    assert len(told["rows"]) == 3 * (2 * 2 + 4) and len(told["advice"]) > 3
     names = {path.name for path in tmp_path.iterdir()}
     assert {
         "advice.md",
@@ -488,6 +490,8 @@ def test_the_command_writes_a_report(capsys, tmp_path):
         (("--try-slots", "0"), "slots(=0) must be a whole number >= 1"),
         (("--bound-seeds", "-1"), "bound_seeds(=-1) must be a whole number >= 0"),
         (("--price-miss", "-1"), "price_miss(=-1.0) must be a number >= 0"),
+        (("--spot", "x"), "--spot(='x') must be SHARE:RATE, such as .4:.2"),
+        (("--spot", "2:.1"), "share of a spot price(=2.0)"),
         (("--price-slot", "nan"), "price_slot(=nan)"),
         (("--policies", "none"), "unknown policy 'none'"),
     ],

@@ -20,6 +20,7 @@ __all__ = ["frontier_picture", "policies_and_frontier"]
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}
 NONE_HERE: dict[str, Any] = {"color": "0.92", "linewidth": 0, "zorder": 0}
 BAND: dict[str, Any] = {"color": "0.78", "linewidth": 0, "zorder": 1}
+KINDS = ("low", "bound", "high")  # of corners, from the lowest line up
 ROOM = 0.12  # of the Axes beyond the points
 
 
@@ -33,7 +34,7 @@ def policies_and_frontier(
     rows : sequence of mappings
         With kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a point;
         "bound", "low" and "high" are corners of the frontier and of its 95 % interval, shortest
-        wait first.
+        wait first; one seed has no interval.
     ax : Axes, optional
         To draw on.
     title : str
@@ -46,8 +47,9 @@ def policies_and_frontier(
     """
     ax = axes(ax)
     policies = [row for row in rows if row["kind"] == "policy"]
-    lines = {kind: _corners(rows, kind) for kind in ("low", "bound", "high")}
-    waits = [*lines["low"][0], *(row["wait_min"] for row in policies)]
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
+    lines = {kind: _corners(rows, kind) for kind in kinds}
+    waits = [*lines[kinds[0]][0], *(row["wait_min"] for row in policies)]
     misses = [*lines["bound"][1], *(row["miss_pct"] for row in policies)]
     room = ROOM * (max(waits) - min(waits) or 1.0)
     ax.set(
@@ -59,8 +61,9 @@ def policies_and_frontier(
     paths = {kind: _to_the_edges(ax, *corners) for kind, corners in lines.items()}
     ax.fill_between(*paths["bound"], **NONE_HERE)
     ax.axvspan(ax.get_xlim()[0], paths["bound"][0][0], **NONE_HERE)
-    band = [np.concatenate([low, high[::-1]]) for low, high in zip(paths["low"], paths["high"])]
-    ax.fill(*band, **BAND)
+    if "low" in paths:
+        pairs = zip(paths["low"], paths["high"])
+        ax.fill(*[np.concatenate([low, high[::-1]]) for low, high in pairs], **BAND)
     ax.plot(*paths["bound"], **LINE)
     handles: list[Line2D | Patch] = []
     for row, look in zip(policies, looks([row["name"] for row in policies])):
@@ -72,7 +75,8 @@ def policies_and_frontier(
         handles += ax.plot(*at, label=row["name"], **style)
         intervals(ax, *at, *halves, colour=look.colour)
     handles.append(Line2D([], [], label="lower bound", **LINE))
-    handles.append(Patch(label="its 95 % interval", **BAND))
+    if "low" in paths:
+        handles.append(Patch(label="its 95 % interval", **BAND))
     handles.append(Patch(label="no policy", **NONE_HERE))
     legend_above(ax, handles, title)
     return ax

@@ -33,6 +33,13 @@ the step's beginning and h its length. After the horizon prices are 0, and a job
 at once and to last no time. The law of S is that of many times of equal chance; bands of the clock
 are taken to change at whole steps.
 
+Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
+followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
+(slots of g x the chance that it is free). By induction over t the latter is 1 - the sum over j and
+s < t of x_j(s, g) P(L > t - s) / slots of g, and the constraint at t says that the chances of all j
+add up to at most 1. What is lost between this bound and the best policy lies in "once each" on
+every luck, not only on average, and in several slots at once.
+
 Measured times have no law. There the bound is of policies that may know every job's time, and the
 expectation is over stock and delays alone; times are rounded down to levels (`occupation`), which
 lowers P(L > u), and so the bound.

@@ -16,6 +16,7 @@ from support import DATA
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.frontier import policies_and_frontier
 from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.rental.clairvoyant import optimum
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
@@ -246,7 +247,41 @@ def test_prices_are_checked(given, message):
 
 # ---- the command ----
 
+
+@pytest.mark.parametrize(
+    ("line", "jobs"),
+    [
+        ("bound --objective miss --seeds 60", 60 * 950),
+        ("bound --frontier --seeds 30 --policies fifo,edf", 30 * (7 + 2 * 20) * 950),
+        ("compare --gap --seeds 100 --policies fifo", 100 * (2 + 20) * 950),
+        ("advise --seeds 60 --bound-seeds 60 --policies own.py:rule --try-slots 5", 0),
+    ],
+)
+def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
+    assert main([*line.split(), "--day", "hectic"]) == 2
+    error = capsys.readouterr().err
+    assert f"{jobs:,} jobs" in error or not jobs
+    assert "bounded" in error and "--yes starts it all the same" in error
+
+
+def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
+    options = ("--gap", "--seeds", "2", "--warm-s", "5", "--out", str(tmp_path / "out"))
+    assert main(["compare", "--day", "hectic", "--policies", "fifo", *options]) == 2
+    assert "for a bound" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 SMALL = ("bound", "--day", "quiet", "--jobs-per-day", "3", "--seeds", "2")
+
+
+def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
+    corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
+    rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
+    rows += [{**corners, "kind": "policy", "name": "edf", "wait_min": 12.0, "miss_pct": 9.0}]
+    rows[1] |= {"wait_min_half": np.nan, "miss_pct_half": np.nan}
+    texts = policies_and_frontier(rows).get_legend().texts
+    labels = [text.get_text() for text in texts]
+    assert labels == ["edf", "lower bound", "no policy"]
 
 
 @pytest.mark.slow

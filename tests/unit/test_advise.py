@@ -125,6 +125,7 @@ def test_gaps_are_to_the_bound_on_its_own_seeds_and_carry_their_intervals(found)
             assert f"{gap.mean:+.2f} ± {gap.half_width:.2f}" in markdown(found)
 
 
+@pytest.mark.slow
 def test_a_gap_of_one_seed_has_no_interval_and_is_not_given():
     one = advise(DAY, POLICIES, [5], range(2), bound_seeds=1)
     assert all(
@@ -135,6 +136,7 @@ def test_a_gap_of_one_seed_has_no_interval_and_is_not_given():
     assert "one seed gives no interval, and no gap" in markdown(one)
 
 
+@pytest.mark.slow
 def test_gaps_of_a_comparison_are_by_seed():
     study = cg.compare(DAY, ["fifo", "edf"], range(2))
     gaps = with_gaps(study)

@@ -212,8 +212,9 @@ def _notes(advice: Advice) -> list[str]:
         )
     if any(option.policy == _later(advice.now) for option in advice.options):
         notes.append(
-            "Loose jobs later: while provisioning takes longer than its mean over the day, loose"
-            " jobs wait that can still be in time if they start when it ends."
+            f"{_later(advice.now)}: while provisioning takes longer than its mean over the day,"
+            f" loose jobs wait that can still be in time if they start when it ends; else"
+            f" {advice.now.policy}."
         )
     if advice.unbounded:
         notes.append(f"There is no bound: {advice.unbounded}.")
@@ -274,7 +275,7 @@ def _cheapest(options: Iterable[Option]) -> list[Option]:
 
 
 def _later(now: Option) -> str:
-    return f"{now.policy} with loose jobs later"
+    return f"{now.policy}-later"
 
 
 def _lever(advice: Advice, option: Option) -> str:

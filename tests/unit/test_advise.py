@@ -46,7 +46,7 @@ def found() -> Advice:
 
 
 def test_everything_is_compared_on_the_same_seeds(found):
-    # policies and fifo with loose jobs later; slots x fixed or free, and each type
+    # policies and fifo-later; slots x fixed or free, and each type
     assert len(found.options) == 4 * (3 * 2 + 4)
     option = next(
         option

@@ -67,7 +67,7 @@ def test_where_all_jobs_are_tight_nothing_changes(policy):
 
 
 def test_later_is_tried_where_it_can_differ():
-    assert [each.name for each in later(DAY, "cadr")] == ["cadr with loose jobs later"]
+    assert [each.name for each in later(DAY, "cadr")] == ["cadr-later"]
     constant = replace(DAY, market=Market(Clock(((0, 1.0),))))
     assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []
     assert later(DAY, "own.py:rule") == []
@@ -98,7 +98,7 @@ def test_spot_instances_that_are_hardly_taken_back_change_the_rent_alone():
     names = list(levers(found))
     assert any(name.startswith("Spot instances of ") for name in names)
     assert "Loose jobs start after the scarce hours, with edf as today" in names
-    assert found.at(5, FIXED)[0].policy in ("edf", "edf with loose jobs later")
+    assert found.at(5, FIXED)[0].policy in ("edf", "edf-later")
 
 
 def test_spot_beside_spot_is_refused():

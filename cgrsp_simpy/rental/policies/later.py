@@ -35,11 +35,11 @@ class LooseLater:
     Attributes
     ----------
     name : str
-        The policy's, "with loose jobs later".
+        The policy's with "-later", such as "edf-later".
     """
 
     def __init__(self, policy: str) -> None:
-        self.name = f"{policy} with loose jobs later"
+        self.name = f"{policy}-later"
         self._text = policy
         self._policy: Policy | None = None
         self._spans: list[tuple[float, float]] = []

@@ -39,6 +39,7 @@ from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
 from cgrsp_simpy.studies.replicate import simulate, step_through
+from cgrsp_simpy.studies.select import select
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ __all__ = [
     "read_market",
     "round_robin",
     "rules",
+    "select",
     "simulate",
     "spot",
     "statistics",

@@ -1,4 +1,4 @@
-"""Eight lectures on discrete-event simulation: list them, read one, or copy one out
+"""Lectures on discrete-event simulation: list them, read one, or copy one out
 with its answers.
 """
 
@@ -35,7 +35,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     scripts = _scripts()
     if given.number is None:
         require(given.copy is None, "--copy", given.copy, "given with the number of a lecture")
-        return Answer("\n".join(f"{number}  {_finds(path)}" for number, path in scripts.items()))
+        return Answer("\n".join(f"{number:2}  {_finds(path)}" for number, path in scripts.items()))
     require(given.number in scripts, "lecture", given.number, f"a number from 1 to {len(scripts)}")
     script = scripts[given.number]
     if given.copy is None:
@@ -48,7 +48,7 @@ def _scripts() -> dict[int, Path]:
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         raise InputError("the lectures are not installed with this package")
-    return {int(path.name[:2]): path for path in sorted(folder.glob("0*.py"))}
+    return {int(path.name[:2]): path for path in sorted(folder.glob("[0-9][0-9]_*.py"))}
 
 
 def _finds(script: Path) -> str:

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgrsp_simpy.exercises import basics, studies
+from cgrsp_simpy.exercises import basics, inputs, methods, studies
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict
 from cgrsp_simpy.model.checks import check_one_of
 
 __all__ = ["EXERCISES", "Exercise", "Verdict", "check"]
 
 # Number of lecture and exercise -> exercise.
-EXERCISES: dict[str, Exercise] = {**basics.EXERCISES, **studies.EXERCISES}
+EXERCISES: dict[str, Exercise] = {
+    **basics.EXERCISES,
+    **studies.EXERCISES,
+    **inputs.EXERCISES,
+    **methods.EXERCISES,
+}
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:

@@ -169,7 +169,7 @@ with cg.plots.styled("lecture"):
     last.barh(POLICIES, runs, color=colours)
     last.axvline(20, color="black", lw=1.2, ls="--", label="first 20")
     last.set(xlabel="runs until left out, or selected", ylim=(len(runs) - 0.5, -0.5))
-    last.legend(frameon=False, loc="center right")
+    last.legend(frameon=False, loc="upper right")
     for letter, ax in zip("abc", (left, middle, last)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
     figure.savefig("lecture_13.png", dpi=150)
@@ -188,5 +188,5 @@ with cg.plots.styled("lecture"):
 # is the interaction effect on the mean wait, in min? `cg.exercises.check(13.1, answer)`
 #
 # **13.2** Select among "fifo", "spt" and "lcf" by mean wait, on the normal day with
-# four slots, with delta a quarter of a minute. How many runs does it take in all?
+# four slots, with delta a tenth of a minute. How many runs does it take in all?
 # `cg.exercises.check(13.2, answer)`

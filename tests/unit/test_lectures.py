@@ -83,7 +83,7 @@ def test_a_lecture_is_short_and_has_its_parts(script):
     )
     # the second builds a whole model, and breaks it three times; from the ninth on they make
     # data, simulate and test
-    most = 75 if lecture(script) < 9 else 110
+    most = 75 if lecture(script) < 9 else 130
     assert logical <= (110 if lecture(script) == 2 else most)
     finds = ast.get_docstring(ast.parse(text)).splitlines()[0]
     assert text.startswith('"""') and len(finds) > 40

@@ -95,6 +95,7 @@ SHORTEST = Exercise(
         lambda: mean_wait_s(four_jobs("spt")),
         "s",
         1e-3,
+        "go on from the lecture's table by hand: whom does each free GPU take?",
         Mistake(
             lambda: mean_wait_s(four_jobs("fifo")),
             "that is the wait if the oldest goes first; which one is the shortest?",
@@ -122,6 +123,7 @@ MEAN_QUEUE = Exercise(
         lambda: mean_queue(four_jobs("fifo")),
         "jobs",
         5e-3,
+        "draw the number of waiting jobs over time, as in the lecture's figure: what is its mean?",
         Mistake(
             lambda: queue_over_events(four_jobs("fifo")),
             (
@@ -170,6 +172,7 @@ DOUBLE_BOOKING = Exercise(
         lambda: last_end_s(slots=1),
         "s",
         1e-3,
+        "for each job: when is it dispatched, to which slot, and when does its GPU come?",
         Mistake(
             lambda: last_end_s(slots=3),
             "that is how it should be; here no job has requested a slot yet when the others come",
@@ -271,6 +274,7 @@ STAFFING = Exercise(
         pooled_slots,
         "slots",
         1e-9,
+        "let `cg.queueing.mmc` give the mean wait for several numbers of slots",
         Mistake(
             lambda: RATE_PER_S * MEAN_S,
             "so many slots are busy on average; with no more than these the queue grows for ever",
@@ -283,7 +287,6 @@ STAFFING = Exercise(
             lambda: slots_needed(separate_wait_s()),
             "that is for a queue of its own before every slot; here all share one",
         ),
-        Mistake(lambda: pooled_slots() + 1, "so many will do; will fewer?"),
     ),
 )
 
@@ -316,6 +319,7 @@ LITTLE = Exercise(
         lambda: little("dispatch_s"),
         "jobs",
         5e-3,
+        "Little's law for the queue alone: which rate, and which time in it?",
         Mistake(
             lambda: little("start_s"),
             "that includes jobs whose GPU is on its way; they have been dispatched already",
@@ -363,6 +367,7 @@ INDEPENDENT_SEEDS = Exercise(
         lambda: COMMON_SEEDS * seeds_worth(),
         "seeds",
         1e-2,
+        "set the variance of the mean difference with n seeds each equal to that of common seeds",
         Mistake(seeds_worth, "so many times the seeds; of how many?"),
         Mistake(
             lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
@@ -403,6 +408,7 @@ ONE_STREAM = Exercise(
         lambda: wait_by_streams_s("arrivals", "arrivals"),
         "s",
         5e-3,
+        "follow the first jobs by hand: when do they come, how long do they take?",
         Mistake(
             lambda: wait_by_streams_s("arrivals", "service"),
             (

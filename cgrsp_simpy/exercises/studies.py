@@ -204,6 +204,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _times_as_wide(0.8),
             "a ratio",
             0.01,
+            "both intervals come from the same waits: `mean` of them, and `batch_means`",
             Mistake(
                 lambda: 1 / _times_as_wide(0.8),
                 "the other way round: which interval is the wider one?",
@@ -230,6 +231,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _needed(0.02),
             "days",
             0.03,
+            "`replications_needed` takes the waits of the pilot and the half width as a share",
             Mistake(
                 lambda: _needed_for_minutes(2),
                 "that is for a half width of 2 minutes; 2 % of the mean wait is more",
@@ -257,6 +259,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _longer_min(3),
             "minutes",
             0.005,
+            "two runs of the same seed: the mean over the large frames of start less submission",
             Mistake(lambda: -_longer_min(3), "the sign: SPT's wait minus FIFO's"),
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
             Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
@@ -283,6 +286,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _slots(_pace_at(5)),
             "slots",
             0.0,
+            "add up the slots' paces, `pace` of the lecture, for several numbers of slots",
             Mistake(
                 lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"
             ),
@@ -297,9 +301,6 @@ EXERCISES: dict[str, Exercise] = {
                     " more jobs: add up their paces"
                 ),
             ),
-            Mistake(
-                lambda: _slots(_pace_at(5)) - 1, "with so many the queue still grows, if only just"
-            ),
         ),
     ),
     "7.2": Exercise(
@@ -311,6 +312,7 @@ EXERCISES: dict[str, Exercise] = {
             _own_pct,
             "per cent",
             0.02,
+            "two sums over the jobs of all ten runs, and their ratio",
             Mistake(
                 lambda: 100 - _own_pct(),
                 "that is the share of the queue; the question asks for the rest",
@@ -330,6 +332,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _significant(holm(P_VALUES)),
             "tests",
             0.0,
+            "by hand: from the least p-value on, by what is each multiplied?",
             Mistake(lambda: _significant(list(P_VALUES)), "that is without any correction"),
             Mistake(
                 lambda: _significant([len(P_VALUES) * p for p in P_VALUES]),
@@ -355,6 +358,7 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _z(30, 20),
             "standard errors",
             0.02,
+            "the variances of two independent means add up; what are they here?",
             Mistake(lambda: -_z(30, 20), "the sign: printed minus ours"),
             Mistake(
                 lambda: _z(math.inf, 20),

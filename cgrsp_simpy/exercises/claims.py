@@ -30,7 +30,7 @@ def claim(
     sentence : str
         As it stands in the text.
     found : Mean or float
-        With its interval, or a number that has none, such as a count.
+        With its interval, or a number that has none, such as a count, or True and False.
     above, below : float, optional
         What is claimed, both excluded; in the unit of `found`.
     equal : float, optional
@@ -52,7 +52,8 @@ def claim(
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]
     require(bool(said), "claim", sentence, "given with above, below or equal")
     low, high = (found.low, found.high) if isinstance(found, Mean) else (found, found)
-    line = f"{sentence} ({_shown(found)}: {', '.join(said)})"
+    whole = isinstance(found, bool)  # yes or no: no number to show
+    line = sentence if whole else f"{sentence} ({_shown(found)}: {', '.join(said)})"
     if not (
         (above is None or low > above)
         and (below is None or high < below)

@@ -18,7 +18,6 @@ AROUND_0 = cg.statistics.mean([-1.0, 1.2, -1.1, 1.3])
         (LESS, {"above": -2, "below": -0.5}),
         (AROUND_0, {"above": -5, "below": 5}),  # no difference that would matter
         (8, {"equal": 8}),
-        (True, {"equal": True}),
         (13.6, {"above": 13, "below": 15}),
     ],
 )
@@ -49,6 +48,9 @@ def test_what_is_not_so_is_an_error(found, bounds):
 def test_the_line():
     assert claim("EDF waits less", LESS, below=0) == "so: EDF waits less (-1.15 ± 0.21: below 0)"
     assert claim("two", 2, above=1, below=3) == "so: two (2: above 1, below 3)"
+    assert claim("yes", True, equal=True) == "so: yes"
+    with pytest.raises(ClaimError, match="^not so: no$"):
+        claim("no", False, equal=True)
 
 
 def test_a_sentence_without_a_claim_is_none():

@@ -95,7 +95,6 @@ SHORTEST = Exercise(
         lambda: mean_wait_s(four_jobs("spt")),
         "s",
         1e-3,
-        "go on from the lecture's table by hand: whom does each free GPU take?",
         Mistake(
             lambda: mean_wait_s(four_jobs("fifo")),
             "that is the wait if the oldest goes first; which one is the shortest?",
@@ -112,6 +111,7 @@ SHORTEST = Exercise(
             lambda: 4 * mean_wait_s(four_jobs("spt")),
             "that is the sum of the waits, not their mean",
         ),
+        way="go on from the lecture's table by hand: whom does each free GPU take?",
     ),
 )
 MEAN_QUEUE = Exercise(
@@ -123,7 +123,6 @@ MEAN_QUEUE = Exercise(
         lambda: mean_queue(four_jobs("fifo")),
         "jobs",
         5e-3,
-        "draw the number of waiting jobs over time, as in the lecture's figure: what is its mean?",
         Mistake(
             lambda: queue_over_events(four_jobs("fifo")),
             (
@@ -146,6 +145,7 @@ MEAN_QUEUE = Exercise(
             lambda: mean_queue(four_jobs("spt")),
             "that is for the shortest first; here the oldest goes first",
         ),
+        way="draw the number of waiting jobs over time, as the lecture does: what is its mean?",
     ),
 )
 
@@ -172,7 +172,6 @@ DOUBLE_BOOKING = Exercise(
         lambda: last_end_s(slots=1),
         "s",
         1e-3,
-        "for each job: when is it dispatched, to which slot, and when does its GPU come?",
         Mistake(
             lambda: last_end_s(slots=3),
             "that is how it should be; here no job has requested a slot yet when the others come",
@@ -184,6 +183,7 @@ DOUBLE_BOOKING = Exercise(
         Mistake(
             lambda: last_end_s(slots=2), "when job 2 is dispatched, is any slot requested already?"
         ),
+        way="for each job: when is it dispatched, to which slot, and when does its GPU come?",
     ),
 )
 
@@ -274,7 +274,6 @@ STAFFING = Exercise(
         pooled_slots,
         "slots",
         1e-9,
-        "let `cg.queueing.mmc` give the mean wait for several numbers of slots",
         Mistake(
             lambda: RATE_PER_S * MEAN_S,
             "so many slots are busy on average; with no more than these the queue grows for ever",
@@ -287,6 +286,7 @@ STAFFING = Exercise(
             lambda: slots_needed(separate_wait_s()),
             "that is for a queue of its own before every slot; here all share one",
         ),
+        way="let `cg.queueing.mmc` give the mean wait for several numbers of slots",
     ),
 )
 
@@ -319,7 +319,6 @@ LITTLE = Exercise(
         lambda: little("dispatch_s"),
         "jobs",
         5e-3,
-        "Little's law for the queue alone: which rate, and which time in it?",
         Mistake(
             lambda: little("start_s"),
             "that includes jobs whose GPU is on its way; they have been dispatched already",
@@ -341,6 +340,7 @@ LITTLE = Exercise(
         Mistake(
             lambda: little("dispatch_s") / 60, "a mean wait in minutes goes with a rate per minute"
         ),
+        way="Little's law for the queue alone: which rate, and which time in it?",
     ),
 )
 
@@ -367,7 +367,6 @@ INDEPENDENT_SEEDS = Exercise(
         lambda: COMMON_SEEDS * seeds_worth(),
         "seeds",
         1e-2,
-        "set the variance of the mean difference with n seeds each equal to that of common seeds",
         Mistake(seeds_worth, "so many times the seeds; of how many?"),
         Mistake(
             lambda: COMMON_SEEDS * seeds_worth() ** 0.5,
@@ -384,6 +383,7 @@ INDEPENDENT_SEEDS = Exercise(
             lambda: COMMON_SEEDS / seeds_worth(),
             "the other way round: with independent seeds it takes more",
         ),
+        way="set the variance of the difference with n seeds each equal to that of common seeds",
     ),
 )
 
@@ -408,7 +408,6 @@ ONE_STREAM = Exercise(
         lambda: wait_by_streams_s("arrivals", "arrivals"),
         "s",
         5e-3,
-        "follow the first jobs by hand: when do they come, how long do they take?",
         Mistake(
             lambda: wait_by_streams_s("arrivals", "service"),
             (
@@ -430,6 +429,7 @@ ONE_STREAM = Exercise(
             lambda: wait_by_streams_s("arrivals", "arrivals") + 10,
             "the wait ends with the start of a job, not with its end",
         ),
+        way="follow the first jobs by hand: when do they come, how long do they take?",
     ),
 )
 

@@ -66,7 +66,11 @@ class Mistake(NamedTuple):
 
 
 def number(
-    answer: Callable[[], float], unit: str, tolerance: float, way: str, *mistakes: Mistake
+    answer: Callable[[], float],
+    unit: str,
+    tolerance: float,
+    *mistakes: Mistake,
+    way: str = "go through the lecture's own example again",
 ) -> Judge:
     """A judge of numbers, who never says on which side of the right one an answer lies.
 

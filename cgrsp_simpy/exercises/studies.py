@@ -204,7 +204,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _times_as_wide(0.8),
             "a ratio",
             0.01,
-            "both intervals come from the same waits: `mean` of them, and `batch_means`",
             Mistake(
                 lambda: 1 / _times_as_wide(0.8),
                 "the other way round: which interval is the wider one?",
@@ -220,6 +219,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: batch_means(_waits_s(0.8)).half_width,
                 "that is the half width of one of the intervals; compare the two",
             ),
+            way="both intervals come from the same waits: `mean` of them, and `batch_means`",
         ),
     ),
     "5.2": Exercise(
@@ -231,7 +231,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _needed(0.02),
             "days",
             0.03,
-            "`replications_needed` takes the waits of the pilot and the half width as a share",
             Mistake(
                 lambda: _needed_for_minutes(2),
                 "that is for a half width of 2 minutes; 2 % of the mean wait is more",
@@ -248,6 +247,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _needed_by_rule_of_three(0.02),
                 "half widths fall with the root of the number of days",
             ),
+            way="`replications_needed` takes the waits of the pilot and the half width as a share",
         ),
     ),
     "6.1": Exercise(
@@ -259,7 +259,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _longer_min(3),
             "minutes",
             0.005,
-            "two runs of the same seed: the mean over the large frames of start less submission",
             Mistake(lambda: -_longer_min(3), "the sign: SPT's wait minus FIFO's"),
             Mistake(lambda: 60 * _longer_min(3), "that is in seconds"),
             Mistake(lambda: _longer_min(None), "that is for all jobs; look at complexity 3 alone"),
@@ -268,6 +267,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _longer_min(3, until="dispatch_s"),
                 "a wait lasts until the execution starts, not the dispatch",
             ),
+            way="two runs of the same seed: start minus submission, mean over the large frames",
         ),
     ),
     "6.2": Exercise(
@@ -286,7 +286,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _slots(_pace_at(5)),
             "slots",
             0.0,
-            "add up the slots' paces, `pace` of the lecture, for several numbers of slots",
             Mistake(
                 lambda: _slots(_work_alone), "that counts execution alone; what else holds a slot?"
             ),
@@ -301,6 +300,7 @@ EXERCISES: dict[str, Exercise] = {
                     " more jobs: add up their paces"
                 ),
             ),
+            way="add up the slots' paces, `pace` of the lecture, for several numbers of slots",
         ),
     ),
     "7.2": Exercise(
@@ -312,7 +312,6 @@ EXERCISES: dict[str, Exercise] = {
             _own_pct,
             "per cent",
             0.02,
-            "two sums over the jobs of all ten runs, and their ratio",
             Mistake(
                 lambda: 100 - _own_pct(),
                 "that is the share of the queue; the question asks for the rest",
@@ -321,6 +320,7 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(
                 _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
             ),
+            way="two sums over the jobs of all ten runs, and their ratio",
         ),
     ),
     "8.1": Exercise(
@@ -332,7 +332,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _significant(holm(P_VALUES)),
             "tests",
             0.0,
-            "by hand: from the least p-value on, by what is each multiplied?",
             Mistake(lambda: _significant(list(P_VALUES)), "that is without any correction"),
             Mistake(
                 lambda: _significant([len(P_VALUES) * p for p in P_VALUES]),
@@ -347,6 +346,7 @@ EXERCISES: dict[str, Exercise] = {
                     " lets more pass"
                 ),
             ),
+            way="by hand: from the least p-value on, by what is each multiplied?",
         ),
     ),
     "8.2": Exercise(
@@ -358,7 +358,6 @@ EXERCISES: dict[str, Exercise] = {
             lambda: _z(30, 20),
             "standard errors",
             0.02,
-            "the variances of two independent means add up; what are they here?",
             Mistake(lambda: -_z(30, 20), "the sign: printed minus ours"),
             Mistake(
                 lambda: _z(math.inf, 20),
@@ -372,6 +371,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _z(1, math.inf),
                 "that divides by the standard deviation between days; a mean varies less",
             ),
+            way="the variances of two independent means add up; what are they here?",
         ),
     ),
 }

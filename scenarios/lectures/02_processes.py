@@ -6,10 +6,10 @@ dispatch, decide once an instant, and at its end.
 
 # %% [markdown]
 # Lecture 1 kept the event list by hand. From here on SimPy keeps it, and we write
-# **processes**: the stories of those who act. Part 1 shows the eight things that SimPy
-# has to offer, one small example each, and ends with a scheduler of a dozen lines.
-# Part 2 makes it a complete model of rented GPUs, breaks it three times, and compares
-# it with the package's engine. Either part is an hour.
+# **processes**: the stories of those who act. Part 1 is what SimPy offers them, one
+# small example each, and ends with a scheduler. (Interrupts have a lecture of their
+# own, the eleventh.) Part 2 makes it a complete model of rented GPUs, breaks it three
+# times, and compares it with the package's engine. Either part is an hour.
 
 # %%
 import numpy as np
@@ -22,9 +22,9 @@ from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
 # %% [markdown]
-# # Part 1: SimPy in eight steps
+# ## Part 1: SimPy in eight steps
 #
-# ## 1 A clock and a timeout
+# ### 1 A clock and a timeout
 # An `Environment` is clock and event list in one. A timeout is an entry of the list.
 # `run` takes entries until none is left.
 
@@ -36,7 +36,7 @@ env.run()
 print("1  the clock stands at", env.now)
 
 # %% [markdown]
-# ## 2 A process
+# ### 2 A process
 # A function with `yield` becomes a process. It yields an event, sleeps until that
 # happens, and goes on where it was. A process is an event itself, its end: another
 # process may wait for it, and gets what it returns.
@@ -61,7 +61,7 @@ env.process(film(env))
 env.run()
 
 # %% [markdown]
-# ## 3 A resource
+# ### 3 A resource
 # A `Resource` has places and a queue, first come, first served. `request()` is an event
 # that happens when a place is there; the `with` gives it back. Now the frames render
 # side by side, as many as there are GPUs. One GPU would need 100 s for the four; two
@@ -87,7 +87,7 @@ env.run()
 print(claim("two have rendered all after 60 s", env.now, equal=60))
 
 # %% [markdown]
-# ## 4 A resource with priorities
+# ### 4 A resource with priorities
 # In a `PriorityResource` the smallest priority goes next. With the length as priority
 # that is shortest first. Frame 0 was alone when it came: who executes is not stopped.
 
@@ -100,7 +100,7 @@ print("4  one GPU, shortest first")
 env.run()
 
 # %% [markdown]
-# ## 5 A store
+# ### 5 A store
 # A `Store` keeps things: one process puts, another gets, and waits while there is
 # nothing. It parts those who submit from those who work. (`PriorityStore` gives out the
 # smallest thing, `FilterStore` the first that fits.)
@@ -135,7 +135,7 @@ print(claim("The fast worker takes more frames than the slow one", by_fast, abov
 # %% [markdown]
 # The fast worker takes more frames than the slow one, and nobody has told it to.
 #
-# ## 6 A container
+# ### 6 A container
 # A `Container` holds an amount: memory, money, licences. Who asks for more than is left
 # waits, and so do those behind.
 
@@ -160,7 +160,7 @@ env.run()
 # Job c would have fitted beside a. But b came before it: first come, first served can
 # leave room empty that a later job could use. (To let c pass is called backfilling.)
 #
-# ## 7 An event of one's own, and conditions
+# ### 7 An event of one's own, and conditions
 # `env.event()` is a bell without a clock: nobody knows when it rings. `succeed(value)`
 # rings it, once. `one | other` happens with the first of two, `one & other` with
 # the last. So a process can be patient, but not for ever.
@@ -188,7 +188,7 @@ for until_s in (20, 600):
 env.run()
 
 # %% [markdown]
-# ## 8 A dispatcher
+# ### 8 A dispatcher
 # A resource decides by itself who is next. A scheduler wants to decide: by deadline,
 # by price, by anything. So let the jobs wait for an event each, and let a process of
 # its own, the **dispatcher**, choose whose event happens. It sleeps until a **bell**
@@ -264,9 +264,9 @@ print(claim("the GPU works without a break in either order", no_break, equal=Tru
 # The key is one line, and the GPU works without a break in either order. Only who
 # waits is another.
 #
-# # Part 2: a complete model, and three rules
+# ## Part 2: a complete model, and three rules
 #
-# ## Slots, jobs and a dispatcher
+# ### Slots, jobs and a dispatcher
 # The smallest complete model of rented GPUs: a slot is a resource, a job is a process,
 # the scheduler is the dispatcher of step 8. A job waits for its dispatch, then for its
 # GPU (the provisioning delay), requests the slot, executes, and gives it back.
@@ -346,7 +346,7 @@ class Model:
 
 
 # %% [markdown]
-# ## Each rule has a tempting alternative
+# ### Each rule has a tempting alternative
 # It is one method long. All three run without an error message.
 
 
@@ -450,7 +450,7 @@ for wrong, scenario in cases.items():
 #   When it comes to the third, the bell that the first has rung has been heard already.
 #   `peek()` says when the next entry is due, and `timeout(0)` goes behind all that is.
 #
-# ## The small model against the engine
+# ### The small model against the engine
 # The package's engine keeps the same rules, with more checks (`engine/engine.py`,
 # `claims.py`, `processes.py`). Is our small model the same? On a normal and on the
 # hectic day, with their draws, we compare every slot and time, without tolerance.

@@ -25,7 +25,7 @@ def on_slides(script):
 def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
     found = on_slides(script)
     text = script.read_text(encoding="utf-8")
-    headings = re.findall(r"^# (#{1,2} .*)$", text, re.MULTILINE)
+    headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
     titles = [f"## {title}" for title in re.findall(r"^# %% ([^\[\n].*)$", text, re.MULTILINE)]
     assert re.match(r"# (Lecture \d+|Lab): ", found[0])  # the docstring is the first
     assert sorted(found[1:]) == sorted(headings + titles)

@@ -196,7 +196,7 @@ def test_no_answer_can_be_bisected(answer):
 
 def judge_of_four():
     twice = Mistake(lambda: 8.0, "half of that")
-    return judge_of(lambda: 4.0, "minutes", 0.05, "count them", twice)
+    return judge_of(lambda: 4.0, "minutes", 0.05, twice, way="count them")
 
 
 def test_a_verdict_says_what_it_is():

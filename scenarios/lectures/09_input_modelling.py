@@ -6,10 +6,10 @@ fit rejects a fitted law ten times too rarely.
 
 # %% [markdown]
 # A simulation is no better than what is put in. Where do the numbers come from? From
-# a log: when jobs came, and how long they took. We make one, so that for once the truth
-# is known: two weeks, 2,000 jobs, more by day than by night, and service times from
-# a lognormal law. Your own log comes in by one line,
-# `log = cg.trace("mine.csv").workload`; `submit_s` and `service_s` are its columns.
+# a log: when jobs came, and how long they took. We make one, so that for once the
+# truth is known: two weeks, 2,000 jobs, more by day than by night, and service times
+# from a lognormal law. Your own log comes in by one line, `log =
+# cg.trace("mine.csv").workload`; `submit_s` and `service_s` are its columns.
 
 # %%
 from dataclasses import replace
@@ -19,6 +19,7 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
@@ -57,12 +58,13 @@ print(
 )
 
 # %% [markdown]
-# **Fit, then doubt.** Maximum likelihood fits any family to any data; whether the
-# family is right is another question. The Kolmogorov-Smirnov distance D is the largest
-# gap between the fitted and the empirical distribution function. Its usual p-value
-# holds for a law that was fixed *before* the data were seen. A fitted law has crept
-# towards them, so its D is too small, and p too large. How much too large, a simulation
-# tells: samples that *are* exponential, each with its own fitted mean.
+# ## Fit, then doubt
+# Maximum likelihood fits any family to any data; whether the family is right is
+# another question. The Kolmogorov-Smirnov distance D is the largest gap between the
+# fitted and the empirical distribution function. Its usual p-value holds for a law
+# that was fixed *before* the data were seen. A fitted law has crept towards them, so
+# its D is too small, and p too large. How much too large, a simulation tells: samples
+# that *are* exponential, each with its own fitted mean.
 
 # %%
 N, SAMPLES = 200, 4000
@@ -77,12 +79,13 @@ print(
     f"the usual test at 5 % rejects {100 * wrongly.mean:.2f} ±"
     f" {100 * wrongly.half_width:.2f} %; D exceeds {right:.3f} in 5 %, not {usual:.3f}"
 )
+print(claim("ten times too rarely", 0.05 / wrongly.mean, above=7, below=15))
 
 # %% [markdown]
 # So draw samples from the fitted law, fit each anew, and see how large D gets: the
-# **parametric bootstrap**, `scipy.stats.goodness_of_fit`; 499 samples a law. Beside it
-# stands the chi-square test on 20 equally likely cells, which loses a degree of freedom
-# for each fitted parameter. Once with the first 200 jobs, once with all.
+# **parametric bootstrap**, `scipy.stats.goodness_of_fit`; 499 samples a law. Beside
+# it stands the chi-square test on 20 equally likely cells, which loses a degree of
+# freedom for each fitted parameter. Once with the first 200 jobs, once with all.
 
 # %%
 FAMILIES = {
@@ -90,6 +93,7 @@ FAMILIES = {
     "gamma": stats.gamma,
     "lognormal": stats.lognorm,
 }
+p = {}
 print("                     D   usual p   bootstrap p   chi-square p")
 for n in (N, JOBS):
     fitted = {}
@@ -107,18 +111,28 @@ for n in (N, JOBS):
         )
         cells = np.histogram(fitted[name].cdf(service_s[:n]), 20, range=(0, 1))[0]
         chi2 = stats.chisquare(cells, ddof=len(parameters) - 1)
+        p[n, name] = plain.pvalue, bootstrap.pvalue, chi2.pvalue
         print(
             f"{n:4} jobs {name:11}{plain.statistic:6.3f}{plain.pvalue:10.3f}"
             f"{bootstrap.pvalue:14.3f}{chi2.pvalue:15.3f}"
         )
+worst = max(max(p[n, "exponential"]) for n in (N, JOBS))
+print(claim("All tests throw out the exponential law", worst, below=0.05))
+least = min(*p[N, "gamma"], *p[N, "lognormal"])
+print(claim("they cannot tell gamma from lognormal", least, above=0.05))
+better = np.all(np.array(p[N, "gamma"]) > p[N, "lognormal"])
+print(claim("the wrong one even looks better", bool(better), equal=True))
+print(claim("gamma is out", max(p[JOBS, "gamma"]), below=0.05))
+print(claim("lognormal stays", min(p[JOBS, "lognormal"]), above=0.05))
 
 # %% [markdown]
 # All tests throw out the exponential law. With 200 jobs they cannot tell gamma from
-# lognormal; the wrong one even looks better, and the bootstrap nearly rejects the right
-# one. A p-value above 0.05 proves nothing but that the log is short. With 2,000 jobs
-# gamma is out and lognormal stays.
+# lognormal; the wrong one even looks better, and the bootstrap nearly rejects the
+# right one. A p-value above 0.05 proves nothing but that the log is short. With 2,000
+# jobs gamma is out and lognormal stays.
 #
-# **Arrivals.** Is the rate constant? Then jobs fall into the 24 hours of the day alike.
+# ## Arrivals
+# Is the rate constant? Then jobs fall into the 24 hours of the day alike.
 # `cg.arrival_rates` counts them by hour. If the rates are right, a clock that runs as
 # fast as jobs are expected makes the gaps exponential with mean 1 (time change).
 
@@ -143,8 +157,9 @@ held = np.sum((low <= TRUE_PER_H) & (high >= TRUE_PER_H))
 print(f"{held} of 24 intervals of 95 % hold the true rate of their hour")
 
 # %% [markdown]
-# **Does it matter?** Ask the simulation. Three slots; the log itself, then models of
-# it, 20 runs of 2,000 jobs each (a number fixed before the first run).
+# ## Does it matter?
+# Ask the simulation. Three slots; the log itself, then models of it, 20 runs of 2,000
+# jobs each (a number fixed before the first run).
 
 # %%
 shape, _, scale = stats.lognorm.fit(service_s, floc=0)
@@ -171,12 +186,15 @@ for name, wait in waits.items():
         f"{name:26}{wait.mean:5.2f} ± {wait.half_width:.2f} min; sd of a run"
         f" {wait.sd:.2f}; log off by {(log_min - wait.mean) / wait.sd:+.1f} of these"
     )
+fitted_min, _, even_min = (wait.mean for wait in waits.values())
+lost = 1 - even_min / fitted_min
+print(claim("three quarters of the model's wait", lost, above=0.7, below=0.8))
 
 # %% [markdown]
-# The log is one run of the truth. So it may differ from a right model's mean by one or
-# two standard deviations of a run, and not by nine. A constant rate loses the rush of
-# the day, and with it three quarters of the model's wait; to make all jobs equally long
-# is a smaller mistake here.
+# The log is one run of the truth. So it may differ from a right model's mean by one
+# or two standard deviations of a run, and not by nine. A constant rate loses the rush
+# of the day, and with it three quarters of the model's wait; to make all jobs equally
+# long is a smaller mistake here.
 
 # %%
 with cg.plots.styled("lecture"):
@@ -233,5 +251,5 @@ with cg.plots.styled("lecture"):
 # **9.1** Fit an exponential law to x by maximum likelihood, from 0 on. What is the
 # Kolmogorov-Smirnov distance D? `cg.exercises.check(9.1, answer)`
 #
-# **9.2** Fit a gamma law to x, from 0 on, and count x in 20 equally likely cells of it.
-# What is the p-value of the chi-square test? `cg.exercises.check(9.2, answer)`
+# **9.2** Fit a gamma law to x, from 0 on, and count x in 20 equally likely cells of
+# it. What is the p-value of the chi-square test? `cg.exercises.check(9.2, answer)`

@@ -1,5 +1,5 @@
 """Draws belong to jobs: taken in the order of starts, the difference of two policies
-needs nearly four times the seeds.
+needs several times the seeds.
 
 (Lecture 10: variates and streams)
 """
@@ -9,9 +9,9 @@ needs nearly four times the seeds.
 # **Inversion**: if F is the distribution function, F^-1(U) has it. One number in, one
 # out, and it rises with U. For an exponential law of mean m: -m ln(1 - U).
 #
-# **Acceptance-rejection**: where F^-1 is not at hand, draw from an easy density g with
-# f <= c g, and keep the draw with the chance f / (c g). Of the draws 1 / c are kept.
-# For beta(2, 5) under a uniform g, c is the height of its density at 1/5: 2.4576.
+# **Acceptance-rejection**: where F^-1 is not at hand, draw from an easy density g
+# with f <= c g, and keep the draw with the chance f / (c g). Of the draws 1 / c are
+# kept. For beta(2, 5) under a uniform g, c is the height of its density at 1/5.
 
 # %%
 import numpy as np
@@ -20,6 +20,7 @@ from matplotlib import pyplot as plt
 from scipy import stats
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
@@ -34,14 +35,16 @@ print(
     f"rejection: KS p = {stats.kstest(kept, beta.cdf).pvalue:.2f}; kept"
     f" {share.mean:.3f} ± {share.half_width:.3f}, 1 / c = {1 / c:.3f}"
 )
+print(claim("Of the draws 1 / c are kept", share, above=0.39, below=0.42))
 
 # %% [markdown]
-# **Arrivals whose rate changes.** Two right ways: put the arrivals of a process of rate
-# 1 through the inverse of the cumulated rate (inversion again; `cg.HourlyWorkload` does
-# that), or draw at the highest rate and keep each arrival with the chance rate(t) /
-# highest (**thinning**, Lewis and Shedler 1979). And one that looks right: draw the
-# next gap with the rate of this moment. In a quiet hour it draws a long gap, and jumps
-# into the busy hour, or over it.
+# ## Arrivals whose rate changes
+# Two right ways: put the arrivals of a process of rate 1 through the inverse of the
+# cumulated rate (inversion again; `cg.HourlyWorkload` does that), or draw at the
+# highest rate and keep each arrival with the chance rate(t) / highest (**thinning**,
+# Lewis and Shedler 1979). And one that looks right: draw the next gap with the rate
+# of this moment. In a quiet hour it draws a long gap, and jumps into the busy hour,
+# or over it.
 
 # %%
 PER_H, DAYS = [0.5] * 8 + [10.0] * 2 + [0.5] * 14, 2000
@@ -90,13 +93,16 @@ for name, make in (
     chi2 = np.sum((came - DAYS * np.array(PER_H)) ** 2 / (DAYS * np.array(PER_H)))
     cells = "".join(f"{each:6.2f}" for each in counts[name][7:11])
     print(f"{name:32}{cells}{chi2:14.0f}{stats.chi2.sf(chi2, 24):8.3f}")
+busy = counts["the rate of this moment"][8:10].mean()
+print(claim("jumps into the busy hour, or over it", busy, below=5))
 
 # %% [markdown]
-# **Whose stream?** Draws belong to jobs. One stream for all, taken in the order in
-# which jobs *start*, gives job 7 another service time as soon as a policy starts it
-# earlier. Then two policies no longer meet the same jobs, and common random numbers
-# break. In SimPy: two servers, 200 jobs, of which one in five is urgent and takes four
-# times as long on average. The oldest first, or the urgent first? 100 seeds.
+# ## Whose stream?
+# Draws belong to jobs. One stream for all, taken in the order in which jobs *start*,
+# gives job 7 another service time as soon as a policy starts it earlier. Then two
+# policies no longer meet the same jobs, and common random numbers break. In SimPy:
+# two servers, 200 jobs, of which one in five is urgent and takes four times as long
+# on average. The oldest first, or the urgent first? 100 seeds.
 
 
 # %%
@@ -137,11 +143,19 @@ for owner, own in (("the job", True), ("whoever starts next", False)):
         f"{owner:25}",
         *(f"{round(each.mean, 9) + 0:14.2f} ± {each.half_width:.2f}" for each in cells),
     )
-widths = [values[:, 0].std(ddof=1) for values in differences.values()]
-ratio = (widths[1] / widths[0]) ** 2
 more = np.abs(differences["whoever starts next"][:, 1]).max() / (0.8 * 200)
 print(f"the work differs by up to {100 * more:.0f} %")
-print(f"for the same width the second needs {ratio:.1f} times the seeds")
+own, next_one = (values[:, 0] for values in differences.values())
+drawn = stream(10, "bootstrap").integers(100, size=(2000, 100))
+ratios = next_one[drawn].var(axis=1, ddof=1) / own[drawn].var(axis=1, ddof=1)
+ratio = cg.statistics.Mean(
+    next_one.var(ddof=1) / own.var(ddof=1), *np.quantile(ratios, [0.025, 0.975]), 100
+)
+print(f"for the same width the second needs {ratio.mean:.1f} times the seeds", end="")
+print(f" [{ratio.low:.1f}, {ratio.high:.1f}]; of 2,000 resamples")
+print(claim("several times the seeds", ratio, above=1))
+bias = cg.statistics.paired_difference(next_one, own)
+print(claim("The wrong way is not biased here", bias, above=-0.5, below=0.5))
 
 # %% [markdown]
 # The wrong way is not biased here; it is blind. It gives the two policies different
@@ -149,8 +163,8 @@ print(f"for the same width the second needs {ratio:.1f} times the seeds")
 #
 # In this package every job has its draws from the start (`scenario.draw(seed)`), made
 # by streams with a name for each purpose: one draw more for stock moves no service
-# time. `stream(seed, name, n)` gives job n a stream of its own, for draws whose number
-# is not known beforehand, such as rejections.
+# time. `stream(seed, name, n)` gives job n a stream of its own, for draws whose
+# number is not known beforehand, such as rejections.
 
 
 # %% Rejection takes as many numbers as it takes: one stream for all, or one a job
@@ -234,7 +248,7 @@ with cg.plots.styled("lecture"):
 # exponential law of mean 1, with the least c. How many exponential draws does a kept
 # one take on average? `cg.exercises.check(10.1, answer)`
 #
-# **10.2** Arrivals by inversion: 2 an hour from midnight to 8:00 and from 20:00 on, 10
-# an hour from 8:00 to 20:00. The run starts at 8:00; gaps of rate 1 are
+# **10.2** Arrivals by inversion: 2 an hour from midnight to 8:00 and from 20:00 on,
+# 10 an hour from 8:00 to 20:00. The run starts at 8:00; gaps of rate 1 are
 # `stream(10, "exercise").standard_exponential(500)`. How many hours after the start
 # does the 500th job come? `cg.exercises.check(10.2, answer)`

@@ -1,4 +1,4 @@
-"""A job of 4 h takes 8.4 h where instances are taken back every 3 h, and 4.5 h with
+"""A job of 4 h takes 8.5 h where instances are taken back every 3 h, and 4.5 h with
 a checkpoint every 20 min.
 
 (Lecture 11: interrupts and preemption)
@@ -7,8 +7,8 @@ a checkpoint every 20 min.
 # %% [markdown]
 # A process can be **interrupted**: another one calls `process.interrupt(cause)`, and
 # the `yield` at which the process waits raises `simpy.Interrupt`. A spot instance is
-# cheap because the market may take it back. Here is a job of 4 h on instances that are
-# taken back once in 3 h on average. Each time it starts anew.
+# cheap because the market may take it back. Here is a job of 4 h on instances that
+# are taken back once in 3 h on average. Each time it starts anew.
 
 # %%
 from math import ceil, exp, sqrt
@@ -18,6 +18,7 @@ import simpy
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
@@ -49,11 +50,11 @@ def hours_until_done(seed):
 
 
 # %% [markdown]
-# **By formula.** Let preemptions come at the rate r, and let the job need w in one
-# piece. An attempt lasts (1 - e^(-rw)) / r on average and succeeds with the chance
-# e^(-rw). So the mean time is E = (e^(rw) - 1) / r, and the variance is
-# (e^(2rw) - 2 rw e^(rw) - 1) / r^2. From these follows how many runs give E to ± 5 %;
-# so many we take, here and below.
+# ## By formula
+# Let preemptions come at the rate r, and let the job need w in one piece. An attempt
+# lasts (1 - e^(-rw)) / r on average and succeeds with the chance e^(-rw). So the mean
+# time is E = (e^(rw) - 1) / r, and the variance is (e^(2rw) - 2 rw e^(rw) - 1) / r^2.
+# From these follows how many runs give E to ± 5 %; so many we take, here and below.
 
 # %%
 x = PER_H * WORK_H
@@ -65,12 +66,15 @@ print(
     f"4 h of work, {RUNS} runs: {found.mean:.2f} ± {found.half_width:.2f} h", end="; "
 )
 print(f"by formula {expected_h:.2f} h")
+times = np.expm1(2 * x) / np.expm1(x)
+print(claim("twice the work is far more than twice the time", times, above=4))
 
 # %% [markdown]
-# **Checkpoints.** A checkpoint after each k of work takes c; what was done before it is
-# safe. A restart takes R. Each piece of length L (k + c, and the last without c) then
-# takes E(L) = (1 - e^(-rL)) / r + (1 - e^(-rL)) (e^(r(L + R)) - 1) / r: the first
-# attempt needs L, each later one R + L. In the package these are terms of renting.
+# ## Checkpoints
+# A checkpoint after each k of work takes c; what was done before it is safe. A
+# restart takes R. Each piece of length L (k + c, and the last without c) then takes
+# E(L) = (1 - e^(-rL)) / r + (1 - e^(-rL)) (e^(r(L + R)) - 1) / r: the first attempt
+# needs L, each later one R + L. In the package these are terms of renting.
 
 # %%
 WRITING_H, RESTART_H = 1 / 60, 2 / 60
@@ -128,14 +132,19 @@ print(f"the best of equal pieces: {60 * best_h:.1f} min, {formula_h(best_h):.3f}
 print(
     f"Young's rule, root of 2 c / r: {60 * young_h:.1f} min, {formula_h(young_h):.3f} h"
 )
+print(claim("A job of 4 h takes 8.5 h", round(formula_h(WORK_H), 1), equal=8.5))
+print(claim("and 4.5 h with a checkpoint", round(formula_h(1 / 3), 1), equal=4.5))
+worse = formula_h(young_h) / formula_h(best_h)
+print(claim("is nearly the best", worse, below=1.005))
 
 # %% [markdown]
-# **Preemption among jobs.** `simpy.PreemptiveResource` interrupts whoever uses it when
-# a request of higher priority (a lower number) comes. The cause of the interrupt tells
-# since when the loser had used the resource: `cause.usage_since`. What is left of the
-# work is the loser's own affair. Two kinds of jobs on one server, theory beside it
-# (Cobham's formula without interruption, `cg.queueing.mg1_preemptive` with it); 10 runs
-# of 4,000 jobs, the first fifth left out.
+# ## Preemption among jobs
+# `simpy.PreemptiveResource` interrupts whoever uses it when a request of higher
+# priority (a lower number) comes. The cause of the interrupt tells since when the
+# loser had used the resource: `cause.usage_since`. What is left of the work is the
+# loser's own affair. Two kinds of jobs on one server, theory beside it (Cobham's
+# formula without interruption, `cg.queueing.mg1_preemptive` with it); 10 runs of
+# 4,000 jobs, the first fifth left out.
 
 # %%
 RATES, MEANS = (0.2, 0.1), (1.0, 4.0)  # jobs per minute, minutes
@@ -198,21 +207,28 @@ for name, (how, theory) in CASES.items():
 again_min = (1 / (1 - RATES[0] * MEANS[1]) - 1) / RATES[0]
 print(f"load of the others: {loads[1] - loads[0]:.1f}; if work done is lost", end=" ")
 print(f"{RATES[1] * again_min:.1f} at least")
+plainly, at_once = (CASES[name][1] for name in ("urgent first", "urgent interrupts"))
+alone = float(cg.queueing.mmc(RATES[0], 1 / MEANS[0], 1).wait_s) + MEANS[0]
+print(claim("as if nobody else were there", round(at_once[0] - alone, 9), equal=0))
+price = round(at_once[1] - plainly[1], 9)
+print(claim("the others pay with a minute", price, equal=1))
+print(claim("The load is far above 1", RATES[1] * again_min, above=1.5))
 
 # %% [markdown]
-# Interruption serves the urgent as if nobody else were there, and the others pay with a
-# minute. But leave out the line with `usage_since`, and the program still runs: each
-# long job starts anew until it finds a gap without urgent ones. With x minutes of work
-# that takes (e^(0.2 x) - 1) / 0.2 minutes of service, 20 on average in place of 4. The
-# load is far above 1, the queue grows as long as jobs come, and no formula has a
-# steady state to offer.
+# Interruption serves the urgent as if nobody else were there, and the others pay with
+# a minute. But leave out the line with `usage_since`, and the program still runs:
+# each long job starts anew until it finds a gap without urgent ones. With x minutes
+# of work that takes (e^(0.2 x) - 1) / 0.2 minutes of service, 20 on average in place
+# of 4. The load is far above 1, the queue grows as long as jobs come, and no formula
+# has a steady state to offer.
 #
-# **With a deadline** the question changes: spot or on demand, now? `cg.spot` has such
-# jobs: 48 h of work within 52 h, a market that is up half of the time, 20 seeds.
+# ## With a deadline
+# The question changes: spot or on demand, now? `cg.spot` has such jobs: 48 h of work
+# within 52 h, a market that is up half of the time, 20 seeds.
 
 # %%
 STRATEGIES = ["on-demand", "greedy", "uniform-progress"]
-study = cg.compare(cg.spot.Setting(deadline=52), STRATEGIES, range(20))
+study = cg.compare(cg.spot.Setting(hours=48, deadline=52), STRATEGIES, range(20))
 for name, row in study.means().items():
     print(
         f"{name:17} ${row['cost_usd'].mean:6.2f} ± {row['cost_usd'].half_width:.2f},"
@@ -283,9 +299,9 @@ with cg.plots.styled("lecture"):
 # A job of 4 h, instances that are taken back once in 3 h on average; a restart takes
 # 2 min, a checkpoint 1 min.
 #
-# **11.1** Without checkpoints: how many hours does the job take if its work is 8 h, by
-# formula, restarts included? `cg.exercises.check(11.1, answer)`
+# **11.1** Without checkpoints: how many hours does the job take if its work is 8 h,
+# by formula, restarts included? `cg.exercises.check(11.1, answer)`
 #
-# **11.2** The job of 4 h is cut into equal pieces, with a checkpoint after each but the
-# last. How many pieces give the least expected time?
-# `cg.exercises.check(11.2, answer)`
+# **11.2** The job of 4 h is cut into equal pieces, with a checkpoint after each but
+# the last. How many pieces give the least expected time? `cg.exercises.check(11.2,
+# answer)`

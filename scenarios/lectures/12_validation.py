@@ -5,12 +5,12 @@ another figure finds it out.
 """
 
 # %% [markdown]
-# Does the model do what the real system does? Put both to the same work: replay a log,
-# day by day, and compare the waits that it recorded with those that the model gives.
-# We make the log with the package, so that we know the truth: three slots, first come,
-# first served, 120 jobs a day; a GPU comes at once, after a minute or after a quarter
-# of an hour. 200 days are drawn; the log is the first ten. Of your own log take the
-# columns `submit_s` and `service_s`, and the waits.
+# Does the model do what the real system does? Put both to the same work: replay a
+# log, day by day, and compare the waits that it recorded with those that the model
+# gives. We make the log with the package, so that we know the truth: three slots,
+# first come, first served, 120 jobs a day; a GPU comes at once, after a minute or
+# after a quarter of an hour. 200 days are drawn; the log is the first ten. Of your
+# own log take the columns `submit_s` and `service_s`, and the waits.
 
 # %%
 from dataclasses import replace
@@ -20,6 +20,7 @@ from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
 DAYS, LOGGED, JOBS, MEAN_S = 200, 10, 120, 600.0
@@ -57,9 +58,10 @@ waits = {"the log": np.array([waits_min(run) for run in recorded])}
 print(f"the log: mean wait {waits['the log'][:LOGGED].mean():.1f} min")
 
 # %% [markdown]
-# **Five models**, each with luck of its own. One is right; one forgets the delays; one
-# has a slot too many; one serves the shortest job first. The last forgets the delays,
-# too, but has been *tuned*: its jobs are made longer until its mean wait is the log's.
+# ## Five models
+# Each has luck of its own. One is right; one forgets the delays; one has a slot too
+# many; one serves the shortest job first. The last forgets the delays, too, but has
+# been *tuned*: its jobs are made longer until its mean wait is the log's.
 
 
 # %%
@@ -86,11 +88,11 @@ waits |= {name: simulated(DAYS, **how) for name, how in MODELS.items()}
 print(f"tuned: jobs {100 * (tuned - 1):.0f} % longer")
 
 # %% [markdown]
-# **An interval for the difference**, model minus log, day by day: the same jobs on both
-# sides, so most of the noise cancels. Beside it: in how many of 20 logs of ten days
-# does the interval exclude 0? For a right model in one, on average. For a wrong one
-# that is the power of the test, and a real log, of which there is only one, never
-# tells it.
+# ## An interval for the difference
+# It is model minus log, day by day: the same jobs on both sides, so most of the noise
+# cancels. Beside it: in how many of 20 logs of ten days does the interval exclude 0?
+# For a right model in one, on average. For a wrong one that is the power of the test,
+# and a real log, of which there is only one, never tells it.
 
 # %%
 FIGURES = {
@@ -108,18 +110,31 @@ for name in MODELS:
         own = found[name, figure] = by_log[0]
         cells.append(f"{own.mean:6.2f} ± {own.half_width:<5.2f} {seen:2} of 20  ")
     print(f"{name:18}", *cells)
+of_mean, of_none = ([found[name, figure] for name in MODELS] for figure in FIGURES)
+seen = [not each.low <= 0 <= each.high for each in of_mean]
+print(
+    claim("The mean wait finds three of the wrong models out", sum(seen[1:]), equal=3)
+)
+print(claim("The tuned model passes the first test", not seen[-1], equal=True))
+print(claim("far more jobs do not wait at all", of_none[1], above=40))
+print(
+    claim(
+        "With another order as many jobs wait as before", of_none[3], above=-3, below=3
+    )
+)
 
 # %% [markdown]
-# The mean wait finds three of the wrong models out. *How* a figure is off says where to
-# look. Without delays far more jobs do not wait at all: something is missing that even
-# a job on an idle slot meets. With another order as many jobs wait as before, only
-# the mean differs. The tuned model passes the first test: its mean was made to fit. So
-# test with figures, and with days, that were not used for tuning.
+# The mean wait finds three of the wrong models out. *How* a figure is off says where
+# to look. Without delays far more jobs do not wait at all: something is missing that
+# even a job on an idle slot meets. With another order as many jobs wait as before,
+# only the mean differs. The tuned model passes the first test: its mean was made to
+# fit. So test with figures, and with days, that were not used for tuning.
 #
-# **Can an expert tell?** Show him the queue of one recorded day among replays of it
-# (Turing's test for models). If nobody picks the log out, that is weak evidence; if
-# somebody does, ask how. In numbers: the rank of the log's mean wait among 19 replays
-# is 1 or 20 on one day in ten if the model is right.
+# ## Can an expert tell?
+# Show him the queue of one recorded day among replays of it (Turing's test for
+# models). If nobody picks the log out, that is weak evidence; if somebody does, ask
+# how. In numbers: the rank of the log's mean wait among 19 replays is 1 or 20 on one
+# day in ten if the model is right.
 
 # %%
 RANKED = 20

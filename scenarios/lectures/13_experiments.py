@@ -6,10 +6,10 @@ them interact.
 
 # %% [markdown]
 # What makes a hectic day late under FIFO? Three suspects: a sixth slot, twice as many
-# rush orders, and stock that persists (what was Low stays so for two hours on average).
-# The habit is to change one at a time. A **factorial design** runs all 2^3 combinations
-# of low and high. Each run then tells of all factors, and how they act together can
-# be seen. 20 seeds (fixed beforehand), the same for all eight points.
+# rush orders, and stock that persists (what was Low stays so for two hours on
+# average). The habit is to change one at a time. A **factorial design** runs all 2^3
+# combinations of low and high. Each run then tells of all factors, and how they act
+# together can be seen. 20 seeds (fixed beforehand), the same for all eight points.
 
 # %%
 from itertools import combinations, product
@@ -19,6 +19,7 @@ from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.selection import kim_nelson
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
@@ -36,11 +37,12 @@ def responses(figure):
 wait_min, missed_pct = responses("wait_min"), responses("miss_pct")
 
 # %% [markdown]
-# **Effects.** Write -1 for low and +1 for high. The effect of a factor is the mean
-# where it is high minus the mean where it is low. The effect of two together is made
-# with the product of their signs: half the difference that one makes to the effect
-# of the other. Each seed gives a value of each effect, and so an interval. Seven
-# effects are seven tests: Holm's correction.
+# ## Effects
+# Write -1 for low and +1 for high. The effect of a factor is the mean where it is
+# high minus the mean where it is low. The effect of two together is made with the
+# product of their signs: half the difference that one makes to the effect of the
+# other. Each seed gives a value of each effect, and so an interval. Seven effects are
+# seven tests: Holm's correction.
 
 # %%
 SIGNS = np.array(list(product((-1, 1), repeat=3)))
@@ -71,39 +73,50 @@ for k, name in enumerate(NAMED):
     )
     print(f"{name:26}", *cells)
 print("* p < 0.05 after Holm")
+of_wait = found["wait, min"]
+rush = max(abs(each.mean) for name, each in of_wait.items() if "rush" in name)
+print(claim("rush orders change no wait", rush, equal=0))
+print(claim("A slot and persistence interact", of_wait["slots x persistence"], above=0))
 
 # %% [markdown]
 # FIFO does not look at deadlines: rush orders change no wait, to the last bit, and
-# many misses. A slot and persistence interact. Either of them takes away most of
-# the queue; the second finds little left to take. Whoever changed one factor at
-# a time, and added the gains up, would promise this:
+# many misses. A slot and persistence interact. Either of them takes away most of the
+# queue; the second finds little left to take. Whoever changed one factor at a time,
+# and added the gains up, would promise this:
 
 # %%
 centre = wait_min.mean(axis=1)
 base, slot, persistence, both = centre[0], centre[4], centre[1], centre[5]
 print(f"wait, min: as it is {base:.1f}, a slot more {slot:.1f}, persistence", end=" ")
 print(f"{persistence:.1f}")
-print(f"both: added up {slot + persistence - base:.1f}, simulated {both:.1f}")
+added = slot + persistence - base
+print(f"both: added up {added:.1f}, simulated {both:.1f}")
+print(claim("a wait of a minute", added, above=0.5, below=2))
+print(claim("where it is fifty", both, above=45, below=55))
 
 # %% [markdown]
-# **Which policy is best?** That is another question than how far apart they are. Kim
-# and Nelson's procedure (2001) answers it with a promise: if the best is better by
-# delta at least, it is selected with a chance of 95 %. All policies get 20 runs; then
-# run by run those are left out that lie too far behind. `cg.select` does it on common
-# seeds. Delta is what matters to us: a tenth of a minute.
+# ## Which policy is best?
+# That is another question than how far apart they are. Kim and Nelson's procedure
+# (2001) answers it with a promise: if the best is better by delta at least, it is
+# selected with a chance of 95 %. All policies get 20 runs; then run by run those are
+# left out that lie too far behind. `cg.select` does it on common seeds. Delta is what
+# matters to us: a tenth of a minute.
 
 # %%
 POLICIES = ["fifo", "spt", "edf", "lcf", "balanced", "random", "rh", "cadr"]
 chosen = cg.select(cg.day("normal", slots=4), POLICIES, indifference=0.1)
 print(chosen)
 runs = np.array(list(chosen.observations.values()))
+apart = abs(chosen.means["lcf"] - chosen.means["cadr"])
+print(claim("nearer to each other than delta", apart, below=0.1))
 print(f"{runs.sum()} runs; as many for each as for the best: {len(runs) * runs.max()}")
 
 # %% [markdown]
-# **Is the promise kept?** On normal numbers we know the best: eight systems, seven
-# alike and one better by delta, the hardest case; standard deviation 1, delta 0.5.
-# Beside it the same number of observations shared equally, and a blind choice. 400
-# repetitions, so that a share of 95 % has a half width of about 2 %.
+# ## Is the promise kept?
+# On normal numbers we know the best: eight systems, seven alike and one better by
+# delta, the hardest case; standard deviation 1, delta 0.5. Beside it the same number
+# of observations shared equally, and a blind choice. 400 repetitions, so that a share
+# of 95 % has a half width of about 2 %.
 
 # %%
 SYSTEMS, DELTA, REPEATS = [str(n) for n in range(8)], 0.5, 400
@@ -124,15 +137,21 @@ print(f"{np.mean(taken):.0f} observations on average; the best is selected in")
 shares = {name: cg.statistics.mean(np.array(r, float)) for name, r in right.items()}
 for name, share in shares.items():
     print(f"{name:15}{100 * share.mean:6.1f} ± {100 * share.half_width:.1f} %")
+kept = shares["Kim and Nelson"].mean
+print(claim("The procedure keeps its promise", kept, above=0.95))
+worse = cg.statistics.paired_difference(
+    *(np.array(right[name], float) for name in ("shared equally", "Kim and Nelson"))
+)
+print(claim("equal shares do worse", worse, below=0))
 
 # %% [markdown]
-# The procedure keeps its promise, and with the same number of observations equal shares
-# do worse: they spend most of them on systems that are out of the question. Three more
-# things to read from the table of policies. The means are over different numbers of
-# runs; compare those of policies that have met the same seeds. The two that stay to the
-# end are nearer to each other than delta: there the promise is empty, and either will
-# do.
-# And a policy left out early has been left out for this day alone.
+# The procedure keeps its promise, and with the same number of observations equal
+# shares do worse: they spend most of them on systems that are out of the question.
+# Three more things to read from the table of policies. The means are over different
+# numbers of runs; compare those of policies that have met the same seeds. The two
+# that stay to the end are nearer to each other than delta: there the promise is
+# empty, and either will do. And a policy left out early has been left out for this
+# day alone.
 
 # %%
 with cg.plots.styled("lecture"):
@@ -155,7 +174,6 @@ with cg.plots.styled("lecture"):
     )
     left.set(xlabel="effect on the mean wait (min)", ylim=(len(own) - 0.5, -0.5))
     left.tick_params(axis="y", labelsize="small")
-    added = slot + persistence - base
     middle.plot([5, 6], [base, slot], "o-", color="black", label="no persistence")
     middle.plot(
         [5, 6], [persistence, both], "s-", color="#0B4F9C", label="for two hours"
@@ -185,7 +203,8 @@ with cg.plots.styled("lecture"):
 #
 # ## Exercises
 # **13.1** Hectic day, FIFO, seeds 0 to 4; 5 or 6 slots, persistence_s 0 or 7200. What
-# is the interaction effect on the mean wait, in min? `cg.exercises.check(13.1, answer)`
+# is the interaction effect on the mean wait, in min? `cg.exercises.check(13.1,
+# answer)`
 #
 # **13.2** Select among "fifo", "spt" and "lcf" by mean wait, on the normal day with
 # four slots, with delta a tenth of a minute. How many runs does it take in all?

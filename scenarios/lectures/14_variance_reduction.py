@@ -5,18 +5,20 @@ where the answer is U-shaped.
 """
 
 # %% [markdown]
-# The half width falls with the root of the number of runs: ten times as narrow takes a
-# hundred times the runs. Some information costs nothing, though. Here is a queue on
-# which three ways to use it are measured: M/M/2, utilisation 0.8, the mean wait of 200
-# customers after an empty start. 1,000 runs a method, a number fixed beforehand. What
-# counts is the **variance ratio**: how many times the runs the plain method needs for
-# the same interval. It is measured, too, so it gets an interval, by bootstrap.
+# The half width falls with the root of the number of runs: ten times as narrow takes
+# a hundred times the runs. Some information costs nothing, though. Here is a queue on
+# which three ways to use it are measured: M/M/2, utilisation 0.8, the mean wait of
+# 200 customers after an empty start. 1,000 runs a method, a number fixed beforehand.
+# What counts is the **variance ratio**: how many times the runs the plain method
+# needs for the same interval. It is measured, too, so it gets an interval, by
+# bootstrap.
 
 # %%
 import numpy as np
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
@@ -68,7 +70,7 @@ def tell(name, plain, reduced):
         for each in map(cg.statistics.mean, (plain, reduced))
     )
     print(f"{name:33}", *cells, f"{ratio:10.2f} [{low:.2f}, {high:.2f}]")
-    return ratio, low, high
+    return cg.statistics.Mean(ratio, low, high, RUNS)
 
 
 u = uniforms("plain")
@@ -94,13 +96,13 @@ print(
 )
 
 # %% [markdown]
-# **Antithetic variates.** For each run another one with 1 - U in place of U: where
-# one has long services and short gaps, the other has short ones and long ones. If the
-# answer only rises, or only falls, in every U, the two are negatively correlated, and
-# the mean of the pair varies less than that of two independent runs (both cost two
-# runs). By inversion, a wait rises with services and falls with gaps. But what a day
-# costs that differs from the plan, |work - plan|, does neither: the pair is off the
-# plan together.
+# ## Antithetic variates
+# For each run another one with 1 - U in place of U: where one has long services and
+# short gaps, the other has short ones and long ones. If the answer only rises, or
+# only falls, in every U, the two are negatively correlated, and the mean of the pair
+# varies less than that of two independent runs (both cost two runs). By inversion, a
+# wait rises with services and falls with gaps. But what a day costs that differs from
+# the plan, |work - plan|, does neither: the pair is off the plan together.
 
 
 # %%
@@ -116,16 +118,22 @@ for name, of in (("wait", mean_waits), ("off the plan", off_plan_s)):
     label = f"antithetic, {name}"
     found[label] = tell(label, (own + other) / 2, (own + opposite) / 2)
     print(f"    correlation in the pair {np.corrcoef(own, opposite)[0, 1]:+.2f}")
+wait, shaped = found.values()
+print(
+    claim("worth one and a half times the runs for a wait", wait, above=1.2, below=1.8)
+)
+print(claim("cost runs where the answer is U-shaped", shaped, below=1))
 
 # %% [markdown]
-# **Control variates.** In a run with much work the wait is long. We know the mean of
-# the work, so we know by how much this run had too much, and can take its part out:
-# Y - b (X - E X), with b by regression. The variance falls by the square of the
-# correlation. Any X will do whose mean is known. First the mean gap and service of the
-# run; then the wait in a simpler queue that meets the same numbers, and whose mean is
-# known by formula: M/M/1 with a server twice as fast. It starts with a wait drawn from
-# its steady state (0, or exponential), so that the formula holds from the first
-# customer on. Last all three.
+# ## Control variates
+# In a run with much work the wait is long. We know the mean of the work, so we know
+# by how much this run had too much, and can take its part out: Y - b (X - E X), with
+# b by regression. The variance falls by the square of the correlation. Any X will do
+# whose mean is known. First the mean gap and service of the run; then the wait in a
+# simpler queue that meets the same numbers, and whose mean is known by formula: M/M/1
+# with a server twice as fast. It starts with a wait drawn from its steady state (0,
+# or exponential), so that the formula holds from the first customer on. Last all
+# three.
 
 
 # %%
@@ -151,11 +159,13 @@ for name, controls in {
     "control: all three": (*INPUTS, fast),
 }.items():
     found[name] = tell(name, plain, controlled(plain, *controls))
+alone, together = found["control: gap and service"], found["control: all three"]
+print(claim("do better than gap and service alone", together, above=alone.high))
 
 # %% [markdown]
-# **Common random numbers** again (lecture 4), for differences: what do servers gain
-# that are 5 % faster, and what does a third server gain? With the same numbers, and
-# with numbers of their own.
+# ## Common random numbers
+# They are (lecture 4) for differences: what do servers gain that are 5 % faster, and
+# what does a third server gain? With the same numbers, and with numbers of their own.
 
 
 # %%
@@ -173,6 +183,9 @@ def third(u):
 for name, change in (("5 % faster", faster), ("a third server", third)):
     label = f"common numbers, {name}"
     found[label] = tell(label, change(second) - plain, change(u) - plain)
+like, unlike = list(found.values())[-2:]
+print(claim("worth sixteen times the runs", like, above=13, below=20))
+print(claim("or next to nothing", unlike, above=1, below=1.3))
 
 # %% [markdown]
 # The same trick is worth sixteen times the runs, or next to nothing: between like
@@ -199,10 +212,10 @@ with cg.plots.styled("lecture"):
     middle.set(xlabel="wait in M/M/1, X (s)", ylabel="wait in M/M/2, Y (s)")
     middle.set(xlim=(0, None), ylim=(0, 110))
     middle.legend(frameon=False, loc="upper right")
-    for at, (ratio, low, high) in enumerate(found.values()):
-        colour = MISSED if high < 1 else "#0B4F9C"
-        right.plot([low, high], [at, at], color=colour)
-        right.plot(ratio, at, "o", color=colour)
+    for at, ratio in enumerate(found.values()):
+        colour = MISSED if ratio.high < 1 else "#0B4F9C"
+        right.plot([ratio.low, ratio.high], [at, at], color=colour)
+        right.plot(ratio.mean, at, "o", color=colour)
     right.axvline(1, color="black", lw=1.2)
     names = [name.replace(": ", ":\n").replace(", ", ",\n") for name in found]
     right.set(yticks=range(len(found)), ylim=(len(found) - 0.5, -0.5), xscale="log")
@@ -225,7 +238,8 @@ with cg.plots.styled("lecture"):
 #
 # ## Exercises
 # **14.1** The mean of e^U, U uniform, is estimated from antithetic pairs. By theory:
-# how many times the runs does the plain method need? `cg.exercises.check(14.1, answer)`
+# how many times the runs does the plain method need? `cg.exercises.check(14.1,
+# answer)`
 #
 # **14.2** Five runs gave the waits 12, 15, 9, 20 and 14 s, and the control 11, 12, 8,
 # 15 and 10 s; its mean is known to be 10 s. What is the controlled mean wait, in s?

@@ -1,7 +1,7 @@
 """A lecture as a notebook and as a speaker's slides, from its script alone.
 
 A heading in the text, or the title of a cell of code, begins a slide; the scripts hold no other
-sign of slides.
+sign of slides. Of a cell that draws, the slide shows the picture without the code.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cgrsp_simpy.model.checks import InputError
 __all__ = ["notebook", "slides"]
 
 CELL_S = 600  # seconds that a cell may take
+PICTURE = "picture"  # the tag of a cell that draws
 SLIDE = {"slideshow": {"slide_type": "slide"}}
 BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
@@ -37,7 +38,9 @@ def slides(script: str) -> str:
     """The page of slides, with all that the script prints and draws; reveal.js is not in it."""
     written = notebook(script)
     client = _needed("nbclient").NotebookClient
-    exporter = _needed("nbconvert").SlidesExporter(reveal_scroll=True)
+    hidden = {"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}}
+    config = _needed("traitlets.config").Config(hidden)
+    exporter = _needed("nbconvert").SlidesExporter(config=config, reveal_scroll=True)
     with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
         own = {"metadata": {"path": folder}}
         client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute()
@@ -53,6 +56,8 @@ def _cells(cell: Any) -> Iterator[Any]:
         yield text(f"## {title}", metadata=SLIDE)
     said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
     if said is None:
+        if ".savefig(" in cell.source:
+            cell.metadata["tags"] = [PICTURE]
         yield cell
         return
     for part in BEFORE_A_HEADING.split(said):

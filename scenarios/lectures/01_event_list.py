@@ -149,11 +149,8 @@ in_engine = [
 ]
 as_by_hand = in_engine == [(row[0], *row[2:]) for row in by_hand]
 print()
-print(
-    claim(
-        "the last state of each instant is a row of our table", as_by_hand, equal=True
-    )
-)
+said = "the last state of each instant is a row of our table"
+print(claim(said, as_by_hand, equal=True))
 
 # %% The figure: between two events nothing changes
 with cg.plots.styled("lecture"):

@@ -466,9 +466,8 @@ def records_and_wait(kind, day, seed):
     }
     found = kind(day, lambda job: job.submit_s, seed).records
     waits_s = [start_s - submit_s[job] for job, (_, _, start_s, _) in found.items()]
-    return [(job, *record) for job, record in sorted(found.items())], np.mean(
-        waits_s
-    ) / 60
+    records = [(job, *record) for job, record in sorted(found.items())]
+    return records, np.mean(waits_s) / 60
 
 
 flattered, same = {}, 0
@@ -489,18 +488,10 @@ for name in ("normal", "hectic"):
         print(f"  {kind.__name__} waits {np.mean(waits):5.1f} min", end="")
     print()
 print(claim("the small model gives the engine's records to the bit", same, equal=20))
-print(
-    claim(
-        "On the normal day double booking makes the wait longer",
-        flattered["normal"],
-        above=0,
-    )
-)
-print(
-    claim(
-        "On the hectic day it makes it look far shorter", flattered["hectic"], below=-60
-    )
-)
+said = "On the normal day double booking makes the wait longer"
+print(claim(said, flattered["normal"], above=0))
+said = "On the hectic day it makes it look far shorter"
+print(claim(said, flattered["hectic"], below=-60))
 
 # %% [markdown]
 # On every one of these days the small model gives the engine's records to the bit;

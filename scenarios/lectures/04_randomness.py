@@ -97,14 +97,8 @@ two_seeds = max(waits) - min(waits)
 print(
     claim("The two may differ by less than two seeds do", -less.mean, below=two_seeds)
 )
-print(
-    claim(
-        "Common random numbers nearly halve the interval",
-        1 / ratio,
-        above=0.5,
-        below=0.6,
-    )
-)
+said = "Common random numbers nearly halve the interval"
+print(claim(said, 1 / ratio, above=0.5, below=0.6))
 print(claim("as three to four times the seeds would", ratio**2, above=3, below=4))
 
 # %% [markdown]

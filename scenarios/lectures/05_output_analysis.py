@@ -78,11 +78,8 @@ for batches in (100, 50, 20, 10):
     )
     kept.append(sum(covered(found)))
 more = kept == sorted(kept)
-print(
-    claim(
-        "The longer the batches, the more intervals keep the promise", more, equal=True
-    )
-)
+said = "The longer the batches, the more intervals keep the promise"
+print(claim(said, more, equal=True))
 
 # %% [markdown]
 # ## Replications, and the warm-up

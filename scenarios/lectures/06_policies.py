@@ -121,54 +121,24 @@ share = cg.statistics.mean(
     waits["hectic", "length", "first"] / waits["hectic", "submission", "first"] - 1
 )
 print(f"by length the hectic day's wait changes by {100 * share.mean:+.0f} %\n")
-print(
-    claim(
-        "Shortest first cuts a hectic day's mean wait by about a sixth",
-        share,
-        above=-0.2,
-        below=-0.13,
-    )
-)
+said = "Shortest first cuts a hectic day's mean wait by about a sixth"
+print(claim(said, share, above=-0.2, below=-0.13))
 for who in ("deadline", "random"):
-    print(
-        claim(
-            "the orders blind to length stay within 5 min of FIFO",
-            less_fifo("hectic", who, "first"),
-            above=-5,
-            below=5,
-        )
-    )
+    said = "the orders blind to length stay within 5 min of FIFO"
+    print(claim(said, less_fifo("hectic", who, "first"), above=-5, below=5))
 for who in ("deadline", "random", "length"):
-    print(
-        claim(
-            "On FIFO's slots no order changes the wait by a tenth of a minute",
-            less_fifo("normal", who, "first"),
-            above=-0.1,
-            below=0.1,
-        )
-    )
+    said = "On FIFO's slots no order changes the wait by a tenth of a minute"
+    print(claim(said, less_fifo("normal", who, "first"), above=-0.1, below=0.1))
 edf = less_fifo("normal", "deadline", "best stocked")
 print(claim("EDF does wait less than FIFO there", edf, below=0))
 alike = cg.statistics.paired_difference(
     waits["normal", "deadline", "best stocked"],
     waits["normal", "submission", "best stocked"],
 )
-print(
-    claim(
-        "FIFO's own order on EDF's slots waits just as long",
-        alike,
-        above=-0.1,
-        below=0.1,
-    )
-)
-print(
-    claim(
-        "on the hectic day the placement does nothing that could be seen",
-        less_fifo("hectic", "submission", "best stocked"),
-        above=-5,
-        below=5,
-    )
-)
+said = "FIFO's own order on EDF's slots waits just as long"
+print(claim(said, alike, above=-0.1, below=0.1))
+said = "on the hectic day the placement does nothing that could be seen"
+print(claim(said, less_fifo("hectic", "submission", "best stocked"), above=-5, below=5))
 
 # %% [markdown]
 # The hectic day first, where jobs queue. On FIFO's slots the order by length shortens

@@ -143,11 +143,8 @@ rows = {
 }
 differing = [each.column for each in found if "differs" in each.verdict]
 print(claim("All ten waits are printed above ours", min(z), above=0))
-print(
-    claim(
-        "four of them by two standard errors", sum(each > 1.95 for each in z), equal=4
-    )
-)
+said = "four of them by two standard errors"
+print(claim(said, sum(each > 1.95 for each in z), equal=4))
 print(claim("the same to the last digit, in print and here", len(rows), equal=1))
 print(claim("One of twenty differs", len(differing), equal=1))
 print(f"{tally(found)}; of a perfect model {0.95 * len(found):.0f} would, on average")
@@ -200,13 +197,8 @@ for seeds in (100, 200, 300, 1000):
 spt, cadr = zip(*verdicts)
 turns = spt == ("differs", "differs", "agrees", "differs")
 print(claim("SPT's verdict hangs on where we stop", turns, equal=True))
-print(
-    claim(
-        "CADR stays beyond the limit all the while",
-        set(cadr) == {"differs"},
-        equal=True,
-    )
-)
+said = "CADR stays beyond the limit all the while"
+print(claim(said, set(cadr) == {"differs"}, equal=True))
 print(
     f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is"
     f" at most {LIMIT}"

@@ -151,7 +151,9 @@ print(study)
 # The rule, before the numbers: *the policy that missed the fewest deadlines above; the
 # fewest slots at which the whole 95 % interval of its misses is below 5 %; on days that
 # have not been seen.* So the days are drawn anew from the fitted rates, with other
-# seeds, once as busy as the log and once half as busy again.
+# seeds, once as busy as the log and once with half as many jobs again. But drawn jobs
+# know three sizes and their mean times, and no longer tail. So look first whether they
+# do to today's slots what the log does.
 
 # %%
 LIMIT_PCT = 5.0
@@ -165,6 +167,13 @@ def drawn(times, slots):
     return replace(log.varied(slots=slots), name=f"{times} x", workload=workload)
 
 
+replayed = study.means()[best]["miss_pct"]
+again = cg.compare(drawn(1, SLOTS), [best], seeds=range(100, 110)).means()[best]
+for name, missed in (("the log", replayed), ("drawn days", again["miss_pct"])):
+    print(
+        f"{best} on {SLOTS} slots, {name}: misses"
+        f" {missed.mean:.1f} ± {missed.half_width:.1f} %"
+    )
 for times in (1, 1.5):
     for slots in range(2, 13):
         found = cg.compare(drawn(times, slots), [best], seeds=range(100, 110))
@@ -178,3 +187,12 @@ for times in (1, 1.5):
             break
     else:
         print("  so more than 12 slots, or another policy")
+
+# %% [markdown]
+# ## What to take home
+# - A log is one past. Look at it before you fit, and look again whether drawn days do
+#   what it does.
+# - The policy was chosen on some seeds and judged on others: whoever judges on those
+#   that chose flatters the winner (lecture 8).
+# - The rule came before the numbers. Put in your own log, your own rule, and only then
+#   run the last cell.

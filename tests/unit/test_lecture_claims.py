@@ -247,7 +247,7 @@ def test_rescue_keeps_most_of_the_short_waits_and_aging_has_its_price():
     day, seeds = cg.day("hectic"), range(5000, 5040)
     study = cg.compare(
         day,
-        ["fifo", "spt", "spt-rescue", beginning(6, "study = cg.compare(day, [")["aging"]],
+        ["fifo", "spt", "spt-rescue", "rh", beginning(6, "study = cg.compare(day, [")["aging"]],
         seeds,
     )
     wait, rush = (
@@ -256,6 +256,8 @@ def test_rescue_keeps_most_of_the_short_waits_and_aging_has_its_price():
     )
     assert wait["fifo"] - wait["spt-rescue"] > 0.5 * (wait["fifo"] - wait["spt"])
     assert rush["spt-rescue"] == 0
+    late_min = (study.values(policy, "tardiness_min") for policy in ("rh", "spt-rescue"))
+    assert paired_difference(*late_min).low > 0
     assert (
         paired_difference(
             study.values("aging", "tight_miss_pct"), study.values("spt", "tight_miss_pct")

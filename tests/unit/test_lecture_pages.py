@@ -70,6 +70,7 @@ def test_slides_by_command(tmp_path, capsys):
     assert slides == 2 * len(on_slides(SCRIPTS[0]))
     assert "8 events; a clock that ticks once a second would look 110 times" in page
     assert page.count('src="data:image/png;base64,') == 1
+    assert "heapq" in page and "savefig" not in page  # the code that draws is left out
     assert main(["lectures", "1", "--slides", str(tmp_path)]) == 2
     assert "a folder without 01_event_list.slides.html" in capsys.readouterr().err
 

@@ -38,21 +38,21 @@ def prose(script, exercises=True):
 
 
 def claims(script):
-    """The sentences that a lecture claims; one that is held in a name is looked up."""
+    """The sentences that a lecture claims, in the call or, where they are long, in `said`."""
     tree = ast.parse(source(script))
-    names = {
-        node.targets[0].id: node.value.value
+    said = [
+        node.value.value
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
-    }
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "said"
+    ]
     calls = [
         node.args[0]
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
     ]
-    return [names[each.id] if isinstance(each, ast.Name) else each.value for each in calls]
+    named = [each.id for each in calls if isinstance(each, ast.Name)]
+    assert named == ["said"] * len(said)
+    return said + [each.value for each in calls if isinstance(each, ast.Constant)]
 
 
 @each_lecture

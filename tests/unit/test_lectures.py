@@ -242,7 +242,7 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["15"], f"unknown lecture '15' (allowed: {', '.join(map(str, range(1, 15)))}, lab)"),
+        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, range(1, 15)))}, lab)"),
         (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
         (["--slides", "x"], "--slides(='x') must be given with the number of a lecture"),
     ],

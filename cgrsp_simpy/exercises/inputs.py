@@ -101,6 +101,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the distance of the gamma law",
             ),
             Mistake(_one_sided, "that is the largest gap on one side; look at both"),
+            way="fit the mean, and compare the law with both ends of each step of the data",
         ),
     ),
     "9.2": Exercise(
@@ -127,6 +128,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the chance of a smaller statistic; p is that of one as large",
             ),
             Mistake(lambda: _chi_square_p(1, stats.expon), "that is the exponential law"),
+            way="how many are expected in each cell, and how many degrees of freedom are left?",
         ),
     ),
     "10.1": Exercise(
@@ -149,6 +151,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: LEAST_C / 2,
                 "the density of |Z| is twice that of Z",
             ),
+            way="where is the ratio of the two densities largest, and how large is it there?",
         ),
     ),
     "10.2": Exercise(
@@ -169,6 +172,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that counts from midnight; the question counts from the start at 8:00",
             ),
             Mistake(lambda: 3600 * _last_h(8.0), "that is in seconds"),
+            way="how many jobs are expected from 8:00 until each hour?",
         ),
     ),
     "11.1": Exercise(
@@ -190,6 +194,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: 2 * _piece_h(4.0),
                 "that is twice the time of 4 h, as with a checkpoint in the middle that is free",
             ),
+            way="E(L) for one piece: what does the first attempt need, what each later one?",
         ),
     ),
     "11.2": Exercise(
@@ -210,6 +215,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _best_pieces(4.0, RESTART_H),
                 "that takes the time of a restart for the time of a checkpoint",
             ),
+            way="add up E(L) of all pieces, for 1, 2, 3, ... of them",
         ),
     ),
 }

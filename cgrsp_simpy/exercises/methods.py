@@ -107,6 +107,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: -paired_difference(MODEL_MIN, LOG_MIN).mean,
                 "that is the difference itself; how sure is it?",
             ),
+            way="ten differences, one a day: their mean, their standard deviation, Student's t",
         ),
     ),
     "12.2": Exercise(
@@ -120,6 +121,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _apart_min(9), "that is with 9 degrees of freedom; the question says 18"
             ),
             Mistake(lambda: 2 * _apart_min(), "that is the whole width; the question is for half"),
+            way="the variances of two independent means add up",
         ),
     ),
     "13.1": Exercise(
@@ -148,6 +150,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _difference_of_differences_min() / 4,
                 "that is a coefficient of the regression; an effect is twice as much",
             ),
+            way="what does a slot change with persistence, and what without it?",
         ),
     ),
     "13.2": Exercise(
@@ -165,6 +168,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: 3 * max(_selected().observations.values()),
                 "policies that have been left out run no more",
             ),
+            way="add up the observations of what `cg.select` gives",
         ),
     ),
     "14.1": Exercise(
@@ -189,6 +193,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: 1 / (1 - (COVARIANCE / VARIANCE) ** 2),
                 "that is the ratio of a control variate of this correlation",
             ),
+            way="the variance of a pair's mean, beside that of two independent runs",
         ),
     ),
     "14.2": Exercise(
@@ -210,6 +215,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _controlled_s(1 / float(np.polyfit(WAIT_S, CONTROL_S, 1)[0])),
                 "that is by the regression of control on wait; take that of wait on control",
             ),
+            way="the slope of wait on control, times by how much the control was off",
         ),
     ),
 }

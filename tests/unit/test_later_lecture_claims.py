@@ -14,6 +14,7 @@ from scipy import stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.model.streams import stream
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 
@@ -429,3 +430,39 @@ def test_variance_ratios_with_other_numbers():
     gaps, works = (lecture["exponential"](v, m) for v, m in zip(second, (lecture["GAP_S"], 9.5)))
     apart = lecture["waits_s"](gaps, works).mean(axis=0)
     assert 10 < (apart - own).var() / (faster - own).var() < 25
+
+
+# ---- exercises ----
+
+
+@pytest.mark.parametrize(
+    ("exercise", "wrong"),
+    [
+        (9.2, lambda: _chi_square_of_exercise(19)),
+        (10.1, lambda: 1 / math.sqrt(2 * math.e / math.pi)),
+        (11.1, lambda: expected_h(8.0)),
+        (11.2, lambda: 12),
+        (12.1, lambda: 1.0),
+        (14.1, lambda: 62),
+        (14.2, lambda: 14.0),
+    ],
+)
+def test_a_usual_mistake_of_a_later_exercise_gets_a_hint_of_its_own(exercise, wrong):
+    verdict = cg.exercises.check(exercise, wrong())
+    assert not verdict and not verdict.message.startswith("not yet")
+
+
+def _chi_square_of_exercise(freedom):
+    x = stream(9, "exercise").gamma(2.0, 300.0, 500)
+    cells = np.histogram(stats.gamma(*stats.gamma.fit(x, floc=0)).cdf(x), 20, range=(0, 1))[0]
+    return stats.chi2.sf(((cells - 25) ** 2 / 25).sum(), freedom)
+
+
+def test_hints_of_later_exercises_tell_mistakes_from_the_answer():
+    """No mistake lies within the tolerance of the answer, nor of an earlier mistake."""
+    for number in ("9.1", "9.2", "10.1", "10.2", "11.1", "11.2", "12.1", "12.2", "14.1", "14.2"):
+        judge = cg.exercises.EXERCISES[number].judge
+        held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
+        hints = [judge(mistake.answer()) for mistake in held["mistakes"]]
+        assert hints == [mistake.hint for mistake in held["mistakes"]], number
+        assert judge(held["answer"]()) == ""

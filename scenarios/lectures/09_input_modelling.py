@@ -218,6 +218,14 @@ with cg.plots.styled("lecture"):
     middle.set(ylim=(0, 18), xticks=range(0, 25, 6))
     middle.legend(frameon=False, loc="upper left")
     found = list(waits.values())
+    right_hand.vlines(
+        range(3),
+        [max(wait.mean - 2 * wait.sd, 0) for wait in found],
+        [wait.mean + 2 * wait.sd for wait in found],
+        color="0.8",
+        lw=14,
+        label="two sd of a run",
+    )
     right_hand.errorbar(
         range(3),
         [wait.mean for wait in found],
@@ -225,14 +233,14 @@ with cg.plots.styled("lecture"):
         fmt="o",
         capsize=7,
         color="#0B4F9C",
-        label="model, 95 % interval",
+        label="model's mean, 95 % interval",
     )
     right_hand.axhline(log_min, color=MISSED, label="the log")
     names = ["fitted rates,\nlognormal", "fitted rates,\nequal jobs", "constant\nrate"]
-    right_hand.set(xticks=range(3), xlim=(-0.5, 2.5), ylim=(0, None))
+    right_hand.set(xticks=range(3), xlim=(-0.5, 2.5), ylim=(0, 4))
     right_hand.set_xticklabels(names, fontsize="small")
     right_hand.set_ylabel("mean wait (min)")
-    right_hand.legend(frameon=False, loc="lower left")
+    right_hand.legend(frameon=False, loc="upper right")
     for letter, ax in zip("abc", (left, middle, right_hand)):
         ax.set_title(f"({letter})", loc="left", fontsize="medium")
     figure.savefig("lecture_9.png", dpi=150)

@@ -49,7 +49,7 @@ def test_the_line():
     assert claim("EDF waits less", LESS, below=0) == "so: EDF waits less (-1.15 ± 0.21: below 0)"
     assert claim("two", 2, above=1, below=3) == "so: two (2: above 1, below 3)"
     assert claim("yes", True, equal=True) == "so: yes"
-    with pytest.raises(ClaimError, match="^not so: no$"):
+    with pytest.raises(ClaimError, match=r"^not so: no$"):
         claim("no", False, equal=True)
 
 

@@ -81,7 +81,7 @@ def _by_formula(case: Case, policies: Sequence[str]) -> None:
             policy: np.where(np.isfinite(form.wait_s), getattr(form, name), np.nan)
             for policy, form in forms.items()
         }
-        draw(column, _lines(machines, values, FIGURES[name]))
+        draw(column, _lines, machines, values, FIGURES[name])
     st.caption("By formula, the number of machines of least price")
     st.table([_row(name, optimum(name, *load, prices=case.prices)) for name in policies])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import figure_text
-from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline
+from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
@@ -110,7 +110,7 @@ def compared(
         study = compare(model, policies, seeds, executor)
     st.code(str(study), language=None)
     for column, metric in zip(st.columns(len(metrics)), metrics):
-        draw(column, policy_bars(study, metric))
+        draw(column, policy_bars, study, metric)
 
 
 def figures(run: Any, model: Model[Any], names: Iterable[str]) -> None:
@@ -129,11 +129,12 @@ def pictures(run: Any, name: str) -> None:
     with player:
         st.iframe(page, height=PLAYER)
         st.download_button("This player as a file", page, f"{name}.html", "text/html")
-    draw(chart, gantt(run))
-    draw(queue, queue_length(run))
-    draw(places, slot_timeline(run))
+    draw(chart, gantt, run)
+    draw(queue, queue_length, run)
+    draw(places, slot_timeline, run)
 
 
-def draw(place: Any, ax: Any) -> None:
-    """The figure of a plot at a place of the page."""
-    place.pyplot(ax.figure)
+def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:
+    """What a plot draws, at a place of the page."""
+    with styled("lecture"):
+        place.pyplot(plot(*of).figure)

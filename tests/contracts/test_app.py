@@ -193,6 +193,30 @@ def test_a_page_without_choices_says_what_it_needs(page, name):
         assert len(errors(at)) + len(at.info) <= 1
 
 
+@pytest.mark.slow
+def test_progress_counts_the_work_that_is_done(monkeypatch):
+    pytest.importorskip("streamlit")
+    from cgrsp_simpy.app import parts
+
+    class Bar:
+        shares, gone = [], False
+
+        def progress(self, share):
+            self.shares.append(share)
+
+        def empty(self):
+            self.gone = True
+
+    bar = Bar()
+    monkeypatch.setattr(parts.st, "progress", lambda share: bar)
+    day = cg.day("quiet", jobs=10_000)
+    with parts.Progress() as executor:
+        found = cg.compare(day, ["fifo", "spt"], range(3), executor)
+    assert found.rows == cg.compare(day, ["fifo", "spt"], range(3)).rows
+    assert bar.shares == sorted(bar.shares) and bar.shares[-1] == 1.0
+    assert len(bar.shares) == 3 and bar.gone
+
+
 # ---- the command ----
 
 

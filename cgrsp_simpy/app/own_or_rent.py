@@ -49,11 +49,11 @@ def page() -> None:
 def _case() -> Case:
     """The jobs, the prices and the machines that the sliders say."""
     left, middle, right = st.columns(3)
-    per_h = left.slider("Jobs an hour", 1, 1000, 72, key="rate")
-    service_min = left.slider("Mean running time, minutes", 0.5, 120.0, 8.0, 0.5, key="service")
+    per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
+    service_min = left.slider("Mean running time, minutes", 0.5, 60.0, 8.0, 0.5, key="service")
     machines = middle.slider("Machines that are owned", 1, 200, 12, key="machines")
     jobs = middle.slider("Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs")
-    fixed = right.slider("Price of an owned hour (on demand: 1)", 0.0, 1.0, 0.4, 0.05, key="fixed")
+    fixed = right.slider("Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed")
     source = ExponentialJobs(jobs, per_h / 3600, 60 * service_min)
     return Case(source, machines=machines, prices=Prices(fixed, 1.0))
 

@@ -123,15 +123,19 @@ def figures(run: Any, model: Model[Any], names: Iterable[str]) -> None:
 
 
 def pictures(run: Any, name: str) -> None:
-    """A run as a player, a Gantt chart, its queue and what its places do."""
-    player, chart, queue, places = st.tabs(["Player", "Gantt", "Queue", "Places"])
+    """A run as a player, a Gantt chart, its queue or what its places do: the one that is chosen."""
+    plots: dict[str, Callable[..., Any]] = {
+        "Gantt": gantt,
+        "Queue": queue_length,
+        "Places": slot_timeline,
+    }
+    chosen = st.radio("Shown", ["Player", *plots], horizontal=True, key="picture")
+    if chosen in plots:
+        draw(st, plots[chosen], run)
+        return
     page = player_page(run.timeline, name)
-    with player:
-        st.iframe(page, height=PLAYER)
-        st.download_button("This player as a file", page, f"{name}.html", "text/html")
-    draw(chart, gantt, run)
-    draw(queue, queue_length, run)
-    draw(places, slot_timeline, run)
+    st.iframe(page, height=PLAYER)
+    st.download_button("This player as a file", page, f"{name}.html", "text/html")
 
 
 def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:

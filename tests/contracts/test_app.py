@@ -70,8 +70,10 @@ def test_a_day_shows_the_figures_of_its_run(page):
     assert shown["mean wait (min)"] == figure_text(found["wait_min"])
     assert shown["missed deadlines (%)"] == figure_text(found["miss_pct"])
     assert len(shown) == 6
-    assert len(at.image) == 3
     assert "hectic_rh_7" in at.get("iframe")[0].proto.srcdoc
+    for name in ("Gantt", "Queue", "Places"):
+        at = then(at, radio={"picture": name})
+        assert len(at.image) == 1 and not at.get("iframe")
     assert errors(at) == []
 
 
@@ -232,6 +234,7 @@ def test_a_wrong_port_is_refused_in_one_line(capsys):
     assert capsys.readouterr().err.startswith("cgrsp app: --port(=70000) must be ")
 
 
+@pytest.mark.slow
 def test_importing_the_room_does_not_import_streamlit():
     code = "import cgrsp_simpy.cli, sys; print('streamlit' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

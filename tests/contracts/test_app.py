@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from importlib.util import find_spec
 
 import pytest
 from support import CGRSP
@@ -18,16 +19,19 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.shown import figure_text
 
 PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
+with_streamlit = pytest.mark.skipif(
+    find_spec("streamlit") is None, reason="could not import streamlit, of the extra app"
+)
 LOG = "submit_s,service_s\n" + "".join(f"{40 * job},{60 + job % 90}\n" for job in range(60))
 
 
 @pytest.fixture
 def page():
     """Shows a page of the app, and fails at anything that it raises."""
-    testing = pytest.importorskip("streamlit.testing.v1")
+    from streamlit.testing.v1 import AppTest
 
     def show(name, **values):
-        at = testing.AppTest.from_file(str(SCRIPT), default_timeout=60).run()
+        at = AppTest.from_file(str(SCRIPT), default_timeout=60).run()
         at.sidebar.radio[0].set_value(name).run()
         return then(at, **values)
 
@@ -55,6 +59,7 @@ def errors(at):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_a_day_shows_the_figures_of_its_run(page):
     at = page(
         "A day",
@@ -78,6 +83,7 @@ def test_a_day_shows_the_figures_of_its_run(page):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_policies_are_compared_on_the_seeds_asked_for(page):
     at = page(
         "Compare policies",
@@ -92,6 +98,7 @@ def test_policies_are_compared_on_the_seeds_asked_for(page):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_work_of_minutes_is_told_and_does_not_start(page):
     at = page("Compare policies", slider={"days: seeds": 100, "jobs of hectic": 2000})
     assert not at.button[0].disabled
@@ -101,6 +108,7 @@ def test_work_of_minutes_is_told_and_does_not_start(page):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
     at = page("Own or rent", slider={"rent: jobs": 5000, "machines": 11}, press="Simulate")
     best, beside = (each.value for each in at.table)
@@ -122,6 +130,7 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
     at = page("Advice on a log")
     at.file_uploader(key="log").set_value(("jobs.csv", LOG.encode(), "text/csv"))
@@ -146,6 +155,7 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
 
 
 @pytest.mark.slow
+@with_streamlit
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -167,6 +177,7 @@ def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_a_cluster_shows_a_run_and_compares(page):
     at = page(
         "A cluster",
@@ -184,6 +195,7 @@ def test_a_cluster_shows_a_run_and_compares(page):
 
 
 @pytest.mark.slow
+@with_streamlit
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_without_choices_says_what_it_needs(page, name):
     at = page(name)
@@ -196,8 +208,8 @@ def test_a_page_without_choices_says_what_it_needs(page, name):
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_progress_counts_the_work_that_is_done(monkeypatch):
-    pytest.importorskip("streamlit")
     from cgrsp_simpy.app import parts
 
     class Bar:
@@ -242,8 +254,8 @@ def test_importing_the_room_does_not_import_streamlit():
 
 
 @pytest.mark.slow
+@with_streamlit
 def test_one_command_serves_the_page_and_leaves_no_file(tmp_path):
-    pytest.importorskip("streamlit")
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]

@@ -496,8 +496,9 @@ def draw_figures(
         " each hour are the thesis's. `watch` holds a slot while its type is seen out of stock and"
         " is expected to recover sooner than the delay would end. Each picture has the CSV of what"
         " is plotted beside it. All of them: `cgrsp market figures --out figures/market`; with"
-        " `--market FILE ...` the findings"
-        " are judged on a replayed market, too.",
+        " `--market FILE ...` (here of H100 and A100 GPUs, October and November 2025) the findings"
+        " are judged on a replayed market, too: the statuses of its types, in turn for the"
+        " thesis's, whose prices and times remain.",
     ]
     chosen = tuple(FIGURES) if ids is None else ids
     replay = measured(*market) if market else None

@@ -43,7 +43,9 @@ RUNS = {
     "dag": cache(lambda: dag_data.Runs(20, 300, 1000, 2)),
     "hgsp": cache(lambda: hgsp_data.Runs(10, hgsp_data.MOVES, 2)),
     "spot": cache(lambda: spot_data.Runs(20, 2)),
-    "market": cache(lambda: market.Runs(executor=2)),
+    "market": cache(
+        lambda: market.Runs(executor=2, replay=cg.measured(*RECORDED) if RECORDED else None)
+    ),
 }
 FAST = {
     "cluster": ("gantt", "course", "aging"),

@@ -132,7 +132,7 @@ series_at_random = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(series_at_random, st.integers(0, 99), st.booleans())
 def test_a_shortage_is_each_change_from_something_to_low(steps, seed, dated):
     times_s = [0.0]

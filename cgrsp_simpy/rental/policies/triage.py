@@ -174,8 +174,9 @@ def triage(
     Notes
     -----
     What each rule is worth: cost a job in US cents at the default prices, rent
-    included, on the training scenarios of `studies.suite`, four seeds each; and in how
-    many of the 100 more than a point more is missed than under the best of the others:
+    included, on the training scenarios of `studies.suite` before these had persistence,
+    warm instances and logs, four seeds each; and in how many of the 100 more than a
+    point more is missed than under the best of the others:
 
     ================ ===== ==     ================ ===== ==
     all rules        41.66 11     closing=false    42.31 11

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import MultipleLocator, NullFormatter
 
 from cgrsp_simpy.cluster.figure_data import (
     AGED,
@@ -34,7 +34,15 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, hollow, legend_outside, told
+from cgrsp_simpy.plots.parts import (
+    FAINT,
+    beside_point,
+    dots,
+    few_ticks,
+    hollow,
+    legend_outside,
+    told,
+)
 from cgrsp_simpy.plots.style import LOOKS
 
 WIDTH_COLOURS = [
@@ -74,7 +82,6 @@ def metrics(canvas: Canvas, rows: list[Row], note: str) -> None:
         else:
             marks.bars(ax, names, values, halves, None, [LOOKS[name].colour for name in names])
             ax.set_xlim(left=0)
-            ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set_xlabel(label.format(jobs=rows[0]["jobs"]))
     _legend(canvas, [], note)
 
@@ -109,11 +116,11 @@ def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
     axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
     canvas.supylabel("GPUs of the job", fontsize="medium")
-    grey, thick = "0.45", rcParams["lines.linewidth"]
+    first, thick = LOOKS[WAITS[0]].colour, rcParams["lines.linewidth"]
     median: dict[str, Any] = {"marker": "|", "linestyle": "none", "mew": 1.6 * thick}
     handles: list[Line2D | Patch] = [
-        Patch(color=grey, label="middle half"),
-        Line2D([], [], color=grey, label="5 to 95 %"),
+        Patch(color=first, alpha=0.55, label="middle half"),
+        Line2D([], [], color=first, label="5 to 95 %"),
         Line2D([], [], color="black", label="median", **median),
         Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
@@ -146,6 +153,7 @@ def course(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         ax.set_ylabel(label)
         ax.set_ylim(0, 103 if column.endswith("pct") else None)
+        few_ticks(ax.yaxis)
     axes[0].set_xlim(0, max(row["to_h"] for row in rows))
     axes[-1].set_xlabel("time (h)")
     _legend(canvas, axes[0].lines[: len(COURSE)], note)
@@ -172,7 +180,12 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
     nodes = [f"node {node}" for node in range(1, len(edges))]
     axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, nodes)
     axes[len(axes) // 2].set_xlabel("time (h)")
-    handles = [Patch(facecolor=colour, label=name) for name, colour in zip(WIDTHS, WIDTH_COLOURS)]
+    there = {int(np.searchsorted(most, row["job_gpus"])) for row in rows}
+    handles = [
+        Patch(facecolor=WIDTH_COLOURS[number], label=name)
+        for number, name in enumerate(WIDTHS)
+        if number in there
+    ]
     _legend(canvas, handles, note, len(WIDTHS))
 
 
@@ -236,7 +249,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     place: dict[str, Any] = {"loc": "center", "frameon": False, "handlelength": 3}
     axes[-1, -1].legend(handles=[line for line in ax.lines if line.get_label() in LOOKS], **place)
     canvas.supxlabel("offered load", fontsize="medium")
-    _legend(canvas, [], note)
+    _legend(canvas, [marks.published(list(PUBLISHED))], note)
 
 
 def claims(canvas: Canvas, rows: list[Row], note: str) -> None:

@@ -17,12 +17,14 @@ from matplotlib.figure import Figure
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.plots.style import SIZE, STYLE, styled
+from cgrsp_simpy.plots.parts import letters
+from cgrsp_simpy.plots.style import COLUMNS_MM, SIZE, STYLE, styled
 
-__all__ = ["Gallery", "Picture", "markdown", "write_figure", "write_gallery"]
+__all__ = ["Gallery", "Picture", "drawn", "markdown", "write_figure", "write_gallery"]
 
 Row = dict[str, Any]
 DPI = 200
+UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Gallery:
         **sizes: int,
     ) -> list[Path]:
         """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an
-        SVG; and an index of all.
+        SVG, in a journal's style a PDF too; and an index of all.
 
         Parameters
         ----------
@@ -81,7 +83,7 @@ class Gallery:
         ids : sequence of str
             Names of the figures; all unless told.
         style : str
-            "print" or "lecture".
+            "print", "lecture", "single" or "double" (columns of a journal).
         executor : Executor or int, optional
             As of `cg.compare`.
         **sizes : int
@@ -169,26 +171,49 @@ def write_figure(
     draw: Callable[[Figure, list[Row]], None],
     style: str = "print",
 ) -> list[Path]:
-    """Write stem.csv, stem.png and stem.svg, the same bytes each time; the paths.
+    """Write stem.csv, stem.png and stem.svg, and in a journal's style stem.pdf, the same bytes each
+    time; the paths.
 
     rows: what is plotted. size: inches, in print; other styles scale it. draw: draws the rows on
     a canvas. Raises InputError for another style, or where a file cannot be written.
     """
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("csv", "png", "svg")]
+    endings = ["png", "svg", *(["pdf"] if style in COLUMNS_MM else [])]
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("csv", *endings)]
     with styled(style):
-        scale = STYLE[style]["figure.figsize"][0] / SIZE[0]
-        canvas = Figure(figsize=(size[0] * scale, size[1] * scale), layout="constrained")
-        FigureCanvasAgg(canvas)
-        draw(canvas, rows)
-        pictures = [_saved(canvas, ending) for ending in ("png", "svg")]
+        canvas = drawn(rows, size, draw, style)
+        pictures = [_saved(canvas, ending) for ending in endings]
     for path, content in zip(paths, (csv_text(rows).encode(), *pictures)):
         write_whole(path, content)
     return paths
 
 
+def drawn(
+    rows: list[Row],
+    size: tuple[float, float],
+    draw: Callable[[Figure, list[Row]], None],
+    style: str = "print",
+) -> Figure:
+    """A figure as `write_figure` writes it; to be called within `styled(style)`."""
+    canvas = Figure(figsize=_size(size, style), layout="constrained")
+    FigureCanvasAgg(canvas)
+    draw(canvas, rows)
+    letters(canvas)
+    return canvas
+
+
+def _size(size: tuple[float, float], style: str) -> tuple[float, float]:
+    """Inches in a style, of a figure of some inches in print.
+
+    In one column of a journal figures are less high by the size of the text alone.
+    """
+    scale = STYLE[style]["figure.figsize"][0] / SIZE[0]
+    text = STYLE[style]["font.size"] / STYLE["print"]["font.size"]
+    return (size[0] * scale, size[1] * (text if style == "single" else scale))
+
+
 def _saved(canvas: Figure, ending: str) -> bytes:
     """The picture as bytes, without a date."""
     place = BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
+    metadata = {UNSAID[ending]: None}
     canvas.savefig(place, format=ending, dpi=DPI, metadata=metadata)
     return place.getvalue()

@@ -115,25 +115,25 @@ FIGURES = {
         ),
         Figure(
             "5.2",
-            "The architecture, from the package's own imports",
-            (6.3, 8.6),
+            "The four components and the event queue, with the names that carry them out",
+            (6.3, 4.6),
             _alone(data.architecture),
             panels.architecture,
         ),
         Figure(
             "5.3",
             (
-                "The stock multiplier over the day, calibrated and printed, and arrivals"
-                " (generated data)"
+                "The stock multiplier over the day, calibrated and printed, the snapshots, and"
+                " arrivals (generated data)"
             ),
-            (6.3, 4.0),
+            (6.3, 4.6),
             _alone(data.multiplier),
             panels.multiplier,
         ),
         Figure(
             "5.4",
             "Seven policies on a normal and on a hectic day",
-            (6.3, 4.6),
+            (6.3, 5.6),
             data.benchmark,
             panels.benchmark,
             ("5.2", "5.5"),
@@ -141,7 +141,7 @@ FIGURES = {
         Figure(
             "5.5",
             "Day types: wait and miss of ten policies",
-            (6.3, 6.6),
+            (6.3, 7.8),
             _of_table("5.5"),
             panels.day_types,
             ("5.5",),
@@ -157,7 +157,7 @@ FIGURES = {
         Figure(
             "5.7",
             "The month: wait by day type, miss and wait by policy",
-            (6.3, 6.4),
+            (6.3, 7.4),
             data.month,
             panels.month,
             ("5.13",),

@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MultipleLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.cluster.figure_data import (
     AGED,
@@ -92,7 +92,9 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
         marks.intervals(ax, [value], [place], x_half=[spread], colour=LOOKS[name].colour)
         beside_point(ax, told(value), (value + spread, place), (7, 0), va="center")
     if len(known := values[values > 0]):
-        ax.set(xscale="log", xlim=(known.min() / 5, known.max() * 8))
+        low, high = np.floor(np.log10(known.min() / 2)), np.ceil(np.log10(known.max() * 6))
+        ax.set(xscale="log", xlim=(10**low, 10**high))
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.grid(axis="x", color="0.9", zorder=0)
@@ -116,12 +118,11 @@ def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
     axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
     canvas.supylabel("GPUs of the job", fontsize="medium")
-    first, thick = LOOKS[WAITS[0]].colour, rcParams["lines.linewidth"]
-    median: dict[str, Any] = {"marker": "|", "linestyle": "none", "mew": 1.6 * thick}
+    first = LOOKS[WAITS[0]].colour
     handles: list[Line2D | Patch] = [
         Patch(color=first, alpha=0.55, label="middle half"),
         Line2D([], [], color=first, label="5 to 95 %"),
-        Line2D([], [], color="black", label="median", **median),
+        Line2D([], [], label="median", **_median()),
         Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
     _legend(canvas, handles, note)
@@ -131,8 +132,14 @@ def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
     low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
     ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
     ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    thick = 1.6 * rcParams["lines.linewidth"]
-    ax.vlines(middle, place - 0.36, place + 0.36, color="black", linewidth=thick, zorder=3)
+    ax.plot([middle], [place], zorder=3, **_median())
+
+
+def _median() -> dict[str, Any]:
+    """Style of a median: an upright line."""
+    thick, size = 1.6 * rcParams["lines.linewidth"], 2.4 * rcParams["lines.markersize"]
+    own: dict[str, Any] = {"color": "black", "marker": "|", "linestyle": "none"}
+    return own | {"markersize": size, "markeredgewidth": thick}
 
 
 def course(canvas: Canvas, rows: list[Row], note: str) -> None:

@@ -89,17 +89,22 @@ def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
             ax.plot(x, y, linewidth=0.9, zorder=1, **style)
     for row in nodes.values():
         place, colour = (row["x"], row["y"]), GPUS[row["gpu"]]
-        size = 3.4 * rcParams["lines.markersize"]
-        ax.plot(*place, "o", color=colour, markeredgecolor="0.3", markersize=size)
+        ax.plot(*place, markersize=3.4 * rcParams["lines.markersize"], **_node(colour))
         middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
         ax.annotate(row["name"], place, color=_on(colour), **middle)
     ax.axis("off")
     ax.margins(0.08)
     used = sorted({row["gpu"] for row in nodes.values()})
-    handles: list[Line2D | Patch] = [Patch(color=GPUS[gpu], label=f"GPU {gpu}") for gpu in used]
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], label=f"GPU {gpu}", **_node(GPUS[gpu])) for gpu in used
+    ]
     handles += [Line2D([], [], label="on one GPU", **WITHIN)]
     handles += [Line2D([], [], label="transfer", **TRANSFER)]
     legend_outside(canvas, handles, note, 6)
+
+
+def _node(colour: str) -> dict[str, Any]:
+    return {"color": colour, "marker": "o", "linestyle": "none", "markeredgecolor": "0.3"}
 
 
 def _on(colour: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from cgrsp_simpy.studies.page import bullets, page, paragraph
@@ -61,6 +62,11 @@ body { max-width: 76rem }
 h2 { border-bottom: 2px solid #ccc }
 h3 { font-size: 1.02rem; margin: 1.6rem 0 .4rem }
 table { font-size: .78rem; margin-bottom: .6rem }
+.cells th, .cells td div { padding: .2rem .3rem }
+.cells td { white-space: normal }
+.cells span { white-space: nowrap }
+.tests td { width: 38% }
+.tests td:nth-child(2) { width: 22% }
 th.who { font-weight: 400; font-style: italic; color: #444 }
 tr.printed td, tr.printed th.who { border-bottom: none; font-style: italic }
 tr.here td, tr.here th.who { border-top: 1px dotted #999 }
@@ -76,8 +82,8 @@ a { color: #084594 }
   th, td, td.text { white-space: normal }
   th, td.text, td div { padding: .1rem .2rem }
   .wide { overflow: visible }
-  tr, .key, .chapter { break-inside: avoid }
-  h2, h3 { break-after: avoid }
+  .cells tr, .said tr, .key, .chapter { break-inside: avoid }
+  h2, h3, p[id], tr.printed, thead { break-after: avoid }
   a { color: inherit }
 }
 """
@@ -129,7 +135,9 @@ def _key() -> str:
         f'<span class="{verdict}">{html.escape(text)}</span>' for verdict, text in KEY.items()
     )
     told = "In each table <i>thesis</i> is the published figure and <b>here</b> the reproduced one,"
-    return f'<p class="key">{told} ± half of its 95 % interval. Colours: {spans}</p>'
+    return (
+        f'<p class="key">{told} ± half of its 95 % interval; –: not printed. Colours: {spans}</p>'
+    )
 
 
 def _contents(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -> str:
@@ -170,10 +178,9 @@ def _summary(tables: Mapping[str, Sequence[Judged]], findings: Sequence[Told]) -
         where = f"; those that differ, by table: {', '.join(differ)}" if differ else ""
         lines.append(f"Of all {len(judged)} judged figures {agreeing} agree{where}.")
     if findings:
-        number_of = [
-            f"{sum(each.verdict == verdict for each in findings)} {verdict}" for verdict in KINDS
-        ]
-        lines.append(f"Of {len(findings)} findings: {', '.join(number_of)}.")
+        often = Counter(each.verdict for each in findings)
+        numbers = [f"{verdict}: {often[verdict]}" for verdict in KINDS if often[verdict]]
+        lines.append(f"Findings tested: {len(findings)}; {', '.join(numbers)}.")
     return f'<div class="chapter">{bullets(lines)}</div>' if lines else ""
 
 
@@ -202,7 +209,7 @@ def _table(found: Sequence[Judged]) -> str:
         dict.fromkeys([*printed_table(found[0].table).columns, *(each.column for each in found)])
     )
     heads = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    lines = [f"<tr><th></th><th></th>{heads}</tr>"]
+    lines = []
     for row in dict.fromkeys(each.row for each in found):
         cells = [
             [each for each in found if (each.row, each.column) == (row, column)]
@@ -213,9 +220,14 @@ def _table(found: Sequence[Judged]) -> str:
         lines.append(f'<tr class="printed">{name}<th class="who">thesis</th>{theirs}</tr>')
         lines.append(f'<tr class="here"><th class="who"><b>here</b></th>{ours}</tr>')
     notes = notes_of(found[0].table, found)
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>' + (
-        bullets(notes, "notes") if notes else ""
-    )
+    table = _html_table(f"<th></th><th></th>{heads}", lines, "cells")
+    return table + (bullets(notes, "notes") if notes else "")
+
+
+def _html_table(heads: str, lines: Iterable[str], kind: str) -> str:
+    """A table whose heads come again on each printed page."""
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return f'<div class="wide"><table class="{kind}">{body}</table></div>'
 
 
 def _cell(figures: Sequence[Judged], here: int) -> str:
@@ -224,16 +236,16 @@ def _cell(figures: Sequence[Judged], here: int) -> str:
 
 def _figure(each: Judged, here: int) -> str:
     hint = f' title="{html.escape(each.note)}"' if each.note else ""
-    text = html.escape(ours_of(each) if here else each.printed)
+    text = f"<span>{html.escape(ours_of(each) if here else each.printed or '–')}</span>"
     if here and each.verdict == DIFFERS:
         z = "" if math.isnan(each.z) else f" <small>z {z_of(each)}</small>"
-        text += f" <b>≠</b>{z}"
+        text += f" <span><b>≠</b>{z}</span>"
     return f'<div class="{each.verdict}"{hint}>{text}</div>'
 
 
 def _findings(said: Iterable[tuple[int, Told]]) -> str:
     """What was tested of a section: where, the sentence, the verdict with a link to its test."""
-    lines = ["<tr><th>where</th><th>what it says</th><th>verdict</th><th>test</th></tr>"]
+    lines = []
     for number, each in said:
         texts = "".join(
             f'<td class="text">{html.escape(text)}</td>' for text in (each.where, each.sentence)
@@ -241,14 +253,15 @@ def _findings(said: Iterable[tuple[int, Told]]) -> str:
         verdict = f'<td class="text {KINDS[each.verdict]}">{each.verdict}</td>'
         link = f'<td class="text"><a href="#test{number}">test {number}</a></td>'
         lines.append(f"<tr>{texts}{verdict}{link}</tr>")
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
+    heads = "<th>where</th><th>what it says</th><th>verdict</th><th>test</th>"
+    return _html_table(heads, lines, "said")
 
 
 def _tests(numbered: Iterable[tuple[int, Told]]) -> str:
     """Each finding's test: what must lie where, and the figures that decide it."""
     parts = {(each.where, each.sentence): each.parts for each in FINDINGS}
     heads = ("test", "finding", "what is tested", "the figures that decide it")
-    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    lines = []
     for number, each in numbered:
         section = _section(each)
         link = f'<a href="#s{section}">{html.escape(each.where)}</a>: {html.escape(each.sentence)}'
@@ -262,4 +275,4 @@ def _tests(numbered: Iterable[tuple[int, Told]]) -> str:
         )
         row = "".join(f'<td class="text">{cell}</td>' for cell in cells)
         lines.append(f'<tr id="test{number}"><th>{number}</th>{row}</tr>')
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
+    return _html_table("".join(f"<th>{head}</th>" for head in heads), lines, "tests")

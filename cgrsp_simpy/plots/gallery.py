@@ -4,15 +4,17 @@ dpi, an SVG, and an index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
@@ -83,7 +85,8 @@ class Gallery:
         ids : sequence of str
             Names of the figures; all unless told.
         style : str
-            "print", "lecture", "single" or "double" (columns of a journal).
+            "print", "lecture", "single" or "double" (columns of a journal); figures too wide
+            for a single column are drawn in both.
         executor : Executor or int, optional
             As of `cg.compare`.
         **sizes : int
@@ -197,8 +200,39 @@ def drawn(
     canvas = Figure(figsize=_size(size, style), layout="constrained")
     FigureCanvasAgg(canvas)
     draw(canvas, rows)
+    if style == "single" and _needs_both(canvas):
+        return drawn(rows, size, draw, "double")
     letters(canvas)
     return canvas
+
+
+def _needs_both(canvas: Figure) -> bool:
+    """Whether a figure is too wide for one column of a journal: a diagram, more than two panels in
+    a row, or texts that are cut off or lie on one another.
+    """
+    grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
+    in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
+    if in_a_row > 2 or not all(ax.axison for ax in canvas.axes):
+        return True
+    canvas.draw_without_rendering()
+    unseen = set(_beyond_limits(canvas))
+    boxes = [
+        Text.get_window_extent(text).padded(-1)
+        for text in canvas.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in unseen
+    ]
+    frame = canvas.bbox
+    cut_off = any(box.x0 < frame.x0 or frame.x1 < box.x1 for box in boxes)
+    return cut_off or any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def _beyond_limits(canvas: Figure) -> Iterator[Text]:
+    """The texts of ticks beyond the limits of their axes, which are not drawn."""
+    for ax in canvas.axes:
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                if not min(limits) <= tick.get_loc() <= max(limits):
+                    yield from (tick.label1, tick.label2)
 
 
 def _size(size: tuple[float, float], style: str) -> tuple[float, float]:

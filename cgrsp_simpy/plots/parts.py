@@ -313,7 +313,7 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         Above them.
     """
     room = ax.get_window_extent().width / ax.figure.dpi * 72
-    title = _wrapped(title, room)
+    title = _wrapped(title, room, "medium")
     if not handles:
         ax.set_title(title, loc="left", fontsize="medium")
         return
@@ -338,12 +338,29 @@ def legend_outside(
     handlelength: float = 2.0,
     **style: Any,
 ) -> None:
-    """A legend above all panels, with a note as its title."""
+    """A legend above all panels, with a note as its title; both in as much width as there is.
+
+    columns: at most.
+    """
+    room = 72 * canvas.get_size_inches()[0] - 12
+    size = FontProperties(size="small").get_size_in_points()
+    widths = [
+        width(str(each.get_label()), "small") + size * (handlelength + 2.2) for each in handles
+    ]
+    while columns > 1 and _row(widths, columns) > room:
+        columns -= 1
+    note = "\n".join(_wrapped(line, room, "small") for line in note.splitlines())
     small = {"fontsize": "small", "title_fontsize": "small", "columnspacing": 1.4, **style}
     place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "alignment": "left"}
     canvas.legend(
         **_handled(handles, handlelength), title=note, frameon=False, **{**place, **small}
     )
+
+
+def _row(widths: Sequence[float], columns: int) -> float:
+    """The width of a legend whose entries fill its columns one after another."""
+    rows = math.ceil(len(widths) / columns) or 1
+    return sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows))
 
 
 def beside_point(
@@ -354,9 +371,9 @@ def beside_point(
     ax.annotate(text, (at[0], at[1]), (by[0], by[1]), **place)
 
 
-def _wrapped(text: str, room: float) -> str:
+def _wrapped(text: str, room: float, size: str) -> str:
     """The text in lines that are about as wide as there is room, in points."""
-    lines = math.ceil(width(text, "medium") / room)
+    lines = math.ceil(width(text, size) / room)
     return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
 
 

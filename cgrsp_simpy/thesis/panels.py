@@ -54,9 +54,10 @@ def _published_legend(canvas: Canvas, *more: Line2D, names: Sequence[str] = ()) 
     _legend(canvas, [marks.published(names), *more])
 
 
-def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch]) -> None:
-    """A legend in one line above all panels."""
-    legend_outside(canvas, handles, columns=len(handles), loc="outside upper right")
+def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str = "") -> None:
+    """A legend above all panels, in one line if it fits."""
+    side = "left" if note else "right"
+    legend_outside(canvas, handles, note, len(handles), loc=f"outside upper {side}")
 
 
 # ---- Figures of tables ----
@@ -325,7 +326,7 @@ def multiplier(canvas: Canvas, rows: list[Row]) -> None:
         (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
         below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
-    below.set_title(f"(b) {GENERATED}", loc="left", fontsize="small")
+    below.set_title("(b)", loc="left", fontsize="medium")
     seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
     _legend(
         canvas,
@@ -334,6 +335,7 @@ def multiplier(canvas: Canvas, rows: list[Row]) -> None:
             Line2D([], [], **own),
             Line2D([], [], label=seen, **rug),
         ],
+        f"(b): {GENERATED}",
     )
 
 
@@ -369,7 +371,7 @@ def data_set(canvas: Canvas, rows: list[Row]) -> None:
     _log_ticks(right, (30, 60, 120, 240))
     for ax, letter in ((left, "(a)"), (right, "(b)")):
         ax.set_title(letter, loc="left", fontsize="medium")
-    canvas.suptitle(GENERATED, fontsize="small", x=0.01, ha="left")
+    legend_outside(canvas, [], GENERATED)
 
 
 # ---- Worked examples and drawings ----

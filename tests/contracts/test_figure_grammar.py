@@ -8,20 +8,24 @@ panels, legends, ticks, intervals and colours are looked at.
 - A name has one colour, that of the registry, in every figure.
 """
 
+import argparse
 import csv
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
+from cgrsp_simpy.cli.options import add_style
 from cgrsp_simpy.cluster import figures as cluster
 from cgrsp_simpy.dag import figures as dag
 from cgrsp_simpy.hgsp import figures as hgsp
 from cgrsp_simpy.plots import marks, styled
-from cgrsp_simpy.plots.gallery import drawn
+from cgrsp_simpy.plots.gallery import drawn, write_figure
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
 from cgrsp_simpy.spot import figures as spot
 from cgrsp_simpy.thesis import figures as thesis
@@ -298,22 +302,62 @@ def test_a_name_has_the_colour_of_the_registry(module, id):
 # ---- Styles ----
 
 
+def texts_of(canvas):
+    return [text for text in canvas.findobj(Text) if text.get_text() and text.get_visible()]
+
+
 @pytest.mark.parametrize(
-    ("module", "id"), [("hgsp", "table2"), pytest.param("thesis", "5.6", marks=pytest.mark.slow)]
+    ("module", "id", "style", "width_mm"),
+    [
+        ("waiting", "6", "single", 88),
+        ("waiting", "6", "double", 180),
+        ("hgsp", "utilisation", "single", 180),  # names would lie on one another
+        pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
+        pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),
+        pytest.param("thesis", "5.2", "single", 180, marks=pytest.mark.slow),  # a diagram
+        pytest.param("thesis", "5.5", "single", 180, marks=pytest.mark.slow),  # four in a row
+        pytest.param("waiting", "15", "single", 180, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("style", COLUMNS_MM)
-def test_a_journal_s_figure_is_as_wide_as_its_column(module, id, style):
+def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(module, id, style, width_mm):
     canvas = canvas_of(module, id, style)
-    assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(COLUMNS_MM[style])
+    assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(width_mm)
     assert 25.4 * canvas.get_size_inches()[1] < 247  # a page of A4 with margins
-    assert STYLE[style]["font.size"] == 8
-    texts = [
-        text
-        for text in canvas.findobj(lambda each: hasattr(each, "get_fontsize"))
-        if text.get_text() and text.get_visible()
-    ]
-    assert min(text.get_fontsize() for text in texts) >= 6
-    assert max(text.get_fontsize() for text in texts) <= 10
+    sizes = [text.get_fontsize() for text in texts_of(canvas)]
+    assert min(sizes) >= 5.5
+    assert max(sizes) <= 9.6
+    frame = canvas.bbox
+    for text in (text for legend in canvas.legends for text in legend.get_texts()):
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0
+        assert box.x1 <= frame.x1
+
+
+def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
+    figure = GALLERIES["waiting"]["6"]
+    rows = rows_of(FOLDER / "waiting" / f"{figure.stem}.csv")
+
+    def draw(canvas, rows):
+        figure.draw(canvas, rows, figure.note)
+
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        paths = write_figure(tmp_path / folder / "figure", rows, figure.size, draw, "single")
+        assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    pdf = (tmp_path / "one" / "figure.pdf").read_bytes()
+    assert b"/Type3" not in pdf  # letters are letters
+    width_pt = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", pdf)[1])
+    assert width_pt / 72 * 25.4 == pytest.approx(88, abs=0.1)
+
+
+def test_the_styles_of_the_command_are_those_that_there_are():
+    parser = argparse.ArgumentParser()
+    add_style(parser)
+    (style,) = (action for action in parser._actions if action.dest == "style")
+    assert tuple(style.choices) == tuple(STYLE)
+    assert [STYLE[name]["font.size"] for name in COLUMNS_MM] == [8, 8]
 
 
 def test_a_ring_of_a_published_value_is_seen_around_our_mark():

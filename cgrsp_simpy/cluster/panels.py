@@ -97,7 +97,8 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
         ax.xaxis.set_major_locator(LogLocator(numticks=6))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="x", color="0.9", zorder=0)
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
 
 
 def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -113,7 +114,8 @@ def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
-        ax.grid(axis="x", color="0.9", zorder=0)
+        ax.set_axisbelow(True)
+        ax.grid(axis="x", color="0.9")
     axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
     axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")

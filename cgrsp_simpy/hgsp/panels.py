@@ -139,7 +139,8 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="x", color="0.9", zorder=0)
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
 
 
 # ---- GPUs ----

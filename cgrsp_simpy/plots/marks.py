@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 NOWHERE = (np.nan, np.nan)  # breaks a line
+NO_RINGS = np.empty((0, 2))
 LANE = 0.42  # of a row's height, for a bar, and for the published mark below it
 # a band that intervals and marks lie on
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
@@ -295,7 +296,8 @@ def points(
             ax.plot(*zip(covers[-1]), **hollow(look))
         if np.isfinite(at_x + at_y):
             here = (at_x, at_y)
-            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]))
+            rings = np.array(covers[-1:]) if theirs and np.isfinite(theirs).all() else NO_RINGS
+            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]), rings)
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None

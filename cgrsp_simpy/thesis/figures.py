@@ -276,7 +276,8 @@ def _index(folder: Path) -> str:
     lines = [
         "# Figures of the thesis, drawn from this package's runs",
         "Hollow marks and figures in italics are published values, below our bars or as rings"
-        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has the CSV of what is plotted beside it."
+        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has"
+        " the CSV of what is plotted beside it."
         " All of them: `cgrsp thesis figures --out figures`.",
     ]
     for figure in FIGURES.values():

@@ -7,11 +7,13 @@ import html.parser
 import io
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import cohens_d
@@ -449,6 +451,56 @@ def test_every_table_has_its_section():
             found.setdefault(table[1], section)
     assert found == {id: of_tables[id] for id in found}
     assert len(found) >= 10
+
+
+@pytest.fixture
+def widest():
+    """A report with every printed table, each cell as wide as they come: one that differs."""
+    tables = {}
+    for id, printed in PRINTED.items():
+        if id in IDS:
+            tables[id] = [
+                Judged(
+                    id, row, column, part, text.strip(), "130.11", 21.90, 30, 9.9, "differs", True
+                )
+                for row, cells in printed.rows.items()
+                for column, cell in zip(printed.columns, cells)
+                for part, text in zip(("wait, min", "miss, %"), cell.split("/"))
+                if text.strip()
+            ]
+    return Report(None, tables, [Told(each.where, each.sentence, HOLDS, ()) for each in FINDINGS])
+
+
+def browser(folder, *words):
+    """What Chromium prints of report.html in a folder."""
+    given = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run"]
+    given += ["--disable-background-networking", "--disable-component-update", "--disable-quic"]
+    given += [f"--user-data-dir={folder / 'browser'}", *words]
+    return process([shutil.which("chromium"), *given, f"file://{folder}/report.html"], folder)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
+    measure = (
+        "<script>document.title = [document.documentElement, "
+        "...document.querySelectorAll('.wide')]"
+        ".filter(each => each.scrollWidth > each.clientWidth).length</script></body>"
+    )
+    text = widest.html().replace("</body>", measure)
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    found = browser(tmp_path, "--dump-dom", "--window-size=1280,800").stdout
+    assert "<title>0</title>" in found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_the_page_prints_on_a4(widest, tmp_path):
+    (tmp_path / "report.html").write_text(widest.html(), encoding="utf-8")
+    browser(tmp_path, "--print-to-pdf=report.pdf")
+    pdf = (tmp_path / "report.pdf").read_bytes()
+    sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf))
+    assert {(round(float(width)), round(float(height))) for width, height in sizes} == {(595, 842)}
 
 
 def test_a_cell_that_does_not_agree_carries_a_note():

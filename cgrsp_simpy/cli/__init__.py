@@ -21,6 +21,7 @@ from typing import Any, NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import (
     advise,
+    app,
     bound,
     cluster,
     compare,
@@ -63,6 +64,7 @@ VERBS = {
     "dag": dag,
     "spot": spot,
     "lectures": lectures,
+    "app": app,
 }
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from cgrsp_simpy.studies.page import bullets, page, paragraph
-from cgrsp_simpy.thesis.findings import FINDINGS, Told
+from cgrsp_simpy.thesis.findings import FINDINGS, RECORDED, Told
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, INPUT, LIMIT, SHOWN, Judged, tally
 from cgrsp_simpy.thesis.wording import (
@@ -259,7 +259,7 @@ def _findings(said: Iterable[tuple[int, Told]]) -> str:
 
 def _tests(numbered: Iterable[tuple[int, Told]]) -> str:
     """Each finding's test: what must lie where, and the figures that decide it."""
-    parts = {(each.where, each.sentence): each.parts for each in FINDINGS}
+    parts = {(each.where, each.sentence): each.parts for each in (*FINDINGS, *RECORDED)}
     heads = ("test", "finding", "what is tested", "the figures that decide it")
     lines = []
     for number, each in numbered:

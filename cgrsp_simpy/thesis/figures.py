@@ -243,7 +243,7 @@ def draw_figures(
     and an index of all.
 
     runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one
-    those needed are carried out. style: "print" or "lecture".
+    those needed are carried out. style: a key of `plots.STYLE`.
 
     Raises InputError for an unknown figure or style, or a directory of other runs.
     """

@@ -18,8 +18,9 @@ from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.policies import rules
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies import suite
-from cgrsp_simpy.studies.judge import Judgement, Prices, judge
+from cgrsp_simpy.studies.judge import Judgement, judge
 from cgrsp_simpy.studies.order_place import order_by_place
+from cgrsp_simpy.studies.recommend import Prices
 from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
@@ -210,7 +211,7 @@ def test_prices_are_the_users():
     day = scenario(SMALL[0])
     rent = cg.simulate(day, "edf", 0).summary()["cost_usd"] / day.jobs
     assert free.values(day.name, "edf")[0] == pytest.approx(rent)
-    with pytest.raises(cg.InputError, match="price miss_usd"):
+    with pytest.raises(cg.InputError, match="price_miss"):
         judged(prices=Prices(-1))
 
 

@@ -32,6 +32,7 @@ from cgrsp_simpy.cli import (
     month,
     policies,
     run,
+    sample,
     spot,
     sweep,
     thesis,
@@ -63,6 +64,7 @@ VERBS = {
     "dag": dag,
     "spot": spot,
     "lectures": lectures,
+    "sample": sample,
 }
 
 

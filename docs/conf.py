@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["made/.executed", "made/parts"]
+html_title = "cgrsp_simpy"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
@@ -83,7 +84,7 @@ def back_to_the_reference(app, page, template, context, tree):
                 name = f"{package}.{'.'.join(guessed.split('.')[-words:])}"
                 if name in known:
                     target = app.builder.get_relative_uri(page, known[name].docname)
-                    return f'{found.group(1)}"{target}#{name}"'
+                    return f'{found.group(1)}"{target}#{known[name].node_id}"'
         return f'{found.group(1)}"#"'
 
     context["body"] = re.sub(

@@ -84,9 +84,9 @@ def pages(folder: Path) -> None:
             path.unlink()
 
 
-def _listed(pages: list[str]) -> str:
+def _listed(pages: list[str], *options: str) -> str:
     """A table of contents with titles alone."""
-    return "\n".join([":::{toctree}", ":maxdepth: 1", "", *pages, ":::"])
+    return "\n".join([":::{toctree}", ":maxdepth: 1", *options, "", *pages, ":::"])
 
 
 # ---- Lectures and scenarios ----
@@ -95,7 +95,7 @@ def _listed(pages: list[str]) -> str:
 def _lectures() -> Iterator[tuple[str, str]]:
     scripts = sorted(LECTURES.glob("[0-9]*.py"))
     for script in scripts:
-        yield f"lectures/{script.stem}.ipynb", notebook(script, f"Lecture {int(script.name[:2])}. ")
+        yield f"lectures/{script.stem}.ipynb", notebook(script)
     intro = (
         "# Lectures\n\nDiscrete-event simulation, from the event list by hand to an honest"
         " comparison of policies. Each lecture is a script in cells; what you see below a cell is"
@@ -104,7 +104,7 @@ def _lectures() -> Iterator[tuple[str, str]]:
         "cgrsp lectures                    # what there is\n"
         "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n```"
     )
-    yield "lectures/index.md", f"{intro}\n\n{_listed([script.stem for script in scripts])}\n"
+    yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n"
 
 
 def _scenarios() -> Iterator[tuple[str, str]]:
@@ -119,14 +119,30 @@ def _scenarios() -> Iterator[tuple[str, str]]:
         " built; those that read a log which does not come with the project show what they printed"
         " when they were written, which a test repeats where the log is."
     )
-    yield "scenarios/index.md", f"{intro}\n\n{_listed([script.stem for script in scripts])}\n"
+    yield "scenarios/index.md", f"{intro}\n\n{_contents(scripts)}\n"
 
 
-def _told(script: Path) -> tuple[str, str]:
-    """The summary and the rest of a script's docstring."""
+CAPITALS = {"llm": "LLM", "gpus": "GPUs", "hps": "HPS", "readme": "README", "easy": "EASY"}
+
+
+def _told(script: Path) -> tuple[str, str, str]:
+    """The title of a script, what it finds, and the rest of its docstring."""
     told = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
-    first, _, rest = told.partition("\n\n")
-    return " ".join(first.split()).rstrip("."), rest.strip()
+    finds, _, rest = told.partition("\n\n")
+    lecture = re.search(r"\((Lecture \d+: .*?)\)", rest, re.DOTALL)
+    if lecture:
+        return lecture.group(1), " ".join(finds.split()), rest.replace(lecture.group(0), "").strip()
+    words = [CAPITALS.get(word, word) for word in script.stem.split("_")]
+    title = " ".join(words)
+    return title[0].upper() + title[1:], " ".join(finds.split()), rest.strip()
+
+
+def _contents(scripts: list[Path]) -> str:
+    """The pages of scripts with what each finds, and, for the side bar, their titles."""
+    lines = [
+        "- [{}]({}): {}".format(*_told(each)[:1], each.stem, _told(each)[1]) for each in scripts
+    ]
+    return "\n".join([*lines, "", _listed([each.stem for each in scripts], ":hidden:")])
 
 
 def _without_docstring(text: str) -> str:
@@ -134,9 +150,9 @@ def _without_docstring(text: str) -> str:
     return "\n".join(text.splitlines()[first.end_lineno :]).lstrip("\n") + "\n"
 
 
-def notebook(script: Path, before: str = "") -> str:
+def notebook(script: Path) -> str:
     """A script as a notebook that Sphinx runs: in its cells, or as one."""
-    title, rest = _told(script)
+    title, finds, rest = _told(script)
     link = f"*{{download}}`{script.name} <{_up(script)}>`*"
     text = _without_docstring(script.read_text(encoding="utf-8"))
     cells = (
@@ -144,7 +160,7 @@ def notebook(script: Path, before: str = "") -> str:
         if re.search("^# %%", text, re.MULTILINE)
         else [new_code_cell(text.strip())]
     )
-    head = new_markdown_cell("\n\n".join(filter(None, [f"# {before}{title}", rest, link])))
+    head = new_markdown_cell("\n\n".join(filter(None, [f"# {title}", finds, rest, link])))
     set_up = new_code_cell(SET_UP, metadata={"tags": ["remove-cell"]})
     page = new_notebook(cells=[head, set_up, *(cell for cell in cells if cell.source.strip())])
     page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
@@ -155,11 +171,11 @@ def notebook(script: Path, before: str = "") -> str:
 
 def recorded(script: Path) -> str:
     """The page of a script that reads a log which is not here."""
-    title, rest = _told(script)
+    title, finds, rest = _told(script)
     code = _without_docstring(script.read_text(encoding="utf-8"))
     printed = script.with_suffix(".out").read_text(encoding="utf-8")
     return (
-        f"# {title}\n\n{rest}\n\n*{{download}}`{script.name} <{_up(script)}>`*\n\n"
+        f"# {title}\n\n{finds}\n\n{rest}\n\n*{{download}}`{script.name} <{_up(script)}>`*\n\n"
         f"```python\n{code}```\n\nThis script reads a log that does not come with the project. Its"
         f" recorded output:\n\n```text\n{printed}```\n"
     )
@@ -338,7 +354,8 @@ def _module(module: str, names: list[Name]) -> str:
     named = not inspect.isroutine(getattr(*_split(module), None))
     parts = [f".. py:module:: {module}"] * named + ["\n".join(plain(told.splitlines(), True))]
     for each in names:
-        if inspect.isclass(each.value):
+        own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
+        if inspect.isclass(each.value) and own:
             foreign = [
                 base.__name__
                 for base in each.value.__mro__
@@ -348,7 +365,7 @@ def _module(module: str, names: list[Name]) -> str:
                 f".. autoclass:: {each.full}\n   :members:\n"
                 f"   :inherited-members: {', '.join(foreign)}"
             )
-        elif inspect.isroutine(each.value):
+        elif inspect.isroutine(each.value) and own:
             parts.append(f".. autofunction:: {each.full}")
         else:
             parts.append(_datum(each))

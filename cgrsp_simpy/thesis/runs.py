@@ -20,7 +20,7 @@ from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
-__all__ = ["Results", "known_directory", "reproduce", "store_of"]
+__all__ = ["Results", "known_directory", "reproduce", "store_of", "work_of"]
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,7 @@ def reproduce(
     store: Store | None = None,
 ) -> Results:
     """Carry out the runs behind measures, each on a number of seeds, every run once."""
-    most: dict[tuple[Scenario | str, str], int] = {}
-    for measure, n in measures:
-        for scenario, policy, _ in measure.sources:
-            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    most = _most(measures)
     wanted = [
         Wanted(scenario, [policy], range(n))
         for (scenario, policy), n in most.items()
@@ -80,6 +77,25 @@ def reproduce(
         (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
     }
     return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months)
+
+
+def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:
+    """Scenario, or the month, and policy -> on how many seeds they are wanted."""
+    most: dict[tuple[Scenario | str, str], int] = {}
+    for measure, n in measures:
+        for scenario, policy, _ in measure.sources:
+            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    return most
+
+
+def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
+    """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
+    month = 30 * sum(share * day(kind).work for kind, share in THESIS_MIX.items())
+    each = (
+        n * (scenario.work if isinstance(scenario, Scenario) else month)
+        for (scenario, _), n in _most(measures).items()
+    )
+    return round(sum(each))
 
 
 def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:

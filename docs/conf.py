@@ -11,6 +11,8 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import made  # noqa: E402
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
 
 import cgrsp_simpy  # noqa: E402
 
@@ -22,10 +24,10 @@ extensions = [
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
 ]
 exclude_patterns = ["made/.executed", "made/parts"]
+html_math_renderer = "mathml"
 html_title = "cgrsp_simpy"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
@@ -51,7 +53,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "made" / ".executed" / made.code_hash())
 nb_execution_in_temp = True
-nb_execution_timeout = 600
+nb_execution_timeout = 3600
 nb_execution_raise_on_error = True
 nb_output_stderr = "show"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -74,6 +76,8 @@ def back_to_the_reference(app, page, template, context, tree):
     """
     if not page.startswith("_modules/"):
         return
+    if page == "_modules/index":  # lists what has no source, too
+        context["body"] = re.sub(r'<li><a href="builtins.html">.*?</li>', "", context["body"])
     known = app.env.domaindata["py"]["objects"]
     module = page.removeprefix("_modules/").replace("/", ".")
 
@@ -92,7 +96,20 @@ def back_to_the_reference(app, page, template, context, tree):
     )
 
 
+def inline(translator, node):
+    """A formula in a line, as MathML: it needs no network."""
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed(translator, node):
+    """A formula on a line of its own."""
+    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
     """What Sphinx is told to call."""
+    app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
     app.connect("autodoc-process-docstring", as_prose, priority=100)
     app.connect("html-page-context", back_to_the_reference)

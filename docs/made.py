@@ -110,10 +110,8 @@ def _lectures() -> Iterator[tuple[str, str]]:
 def _scenarios() -> Iterator[tuple[str, str]]:
     scripts = sorted(SCENARIOS.glob("*.py"))
     for script in scripts:
-        reads = "sys.argv" in script.read_text(encoding="utf-8")
-        make = recorded if reads else notebook
-        ending = "md" if reads else "ipynb"
-        yield f"scenarios/{script.stem}.{ending}", make(script)
+        make = notebook if _page(script).endswith(".ipynb") else recorded
+        yield f"scenarios/{_page(script)}", make(script)
     intro = (
         "# Scenarios\n\nScripts that each ask one question. Their code ran when this site was"
         " built; those that read a log which does not come with the project show what they printed"
@@ -137,11 +135,18 @@ def _told(script: Path) -> tuple[str, str, str]:
     return title[0].upper() + title[1:], " ".join(finds.split()), rest.strip()
 
 
+def _page(script: Path) -> str:
+    """The file of a script's page: a notebook, unless the script reads a log that is not here."""
+    reads = "sys.argv" in script.read_text(encoding="utf-8")
+    return f"{script.stem}.{'md' if reads else 'ipynb'}"
+
+
 def _contents(scripts: list[Path]) -> str:
     """The pages of scripts with what each finds, and, for the side bar, their titles."""
-    lines = [
-        "- [{}]({}): {}".format(*_told(each)[:1], each.stem, _told(each)[1]) for each in scripts
-    ]
+    lines = []
+    for script in scripts:
+        title, finds, _ = _told(script)
+        lines.append(f"- [{title}]({_page(script)}): {finds}")
     return "\n".join([*lines, "", _listed([each.stem for each in scripts], ":hidden:")])
 
 
@@ -382,9 +387,10 @@ def _datum(each: Name) -> str:
     """A constant, with the comment that stands at its definition."""
     module, name = _home(import_module(each.module), each.name)
     value = repr(each.value)
-    if len(value) > 160:
+    if len(value) > 160 or " at 0x" in value:
         value = ", ".join(map(str, each.value)) if isinstance(each.value, dict) else ""
-    body = [comment(module, name), f"``{value}``" if value and len(value) <= 600 else ""]
+    kind = type(each.value).__name__
+    body = [comment(module, name), f"``{value}``" if value and len(value) <= 600 else f"A {kind}."]
     lines = textwrap.indent("\n\n".join(filter(None, body)), "   ")
     return f".. py:data:: {each.name}\n   :module: {each.module}\n\n{lines}"
 

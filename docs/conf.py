@@ -104,7 +104,9 @@ def inline(translator, node):
 
 def displayed(translator, node):
     """A formula on a line of its own."""
-    translator.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(
+        f'<div style="overflow-x: auto; margin: 0 0 1em 2em">{convert(node.astext(), display="block")}</div>'
+    )
     raise nodes.SkipNode
 
 

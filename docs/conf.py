@@ -104,9 +104,9 @@ def inline(translator, node):
 
 def displayed(translator, node):
     """A formula on a line of its own."""
-    translator.body.append(
-        f'<div style="overflow-x: auto; margin: 0 0 1em 2em">{convert(node.astext(), display="block")}</div>'
-    )
+    style = "overflow-x: auto; margin: 0 0 1em 2em"
+    formula = convert(node.astext(), display="block")
+    translator.body.append(f'<div style="{style}">{formula}</div>')
     raise nodes.SkipNode
 
 

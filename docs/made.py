@@ -24,20 +24,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
 LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", ROOT / "figures"
 
-# Pictures that no folder's README.md shows -> caption, and the command that draws them.
+# Pictures that no folder's README.md shows, by folder -> the command that draws them.
 SINGLE = {
-    "hectic_day.png": (
-        "A hectic day: slots under CADR above, waiting jobs under FIFO and CADR below",
-        "python scenarios/readme_figure.py",
-    ),
-    "advice/advice_points.png": (
-        "Every option that was tried: missed deadlines and cost",
-        "cgrsp advise --day hectic --bound-seeds 5 --report figures/advice",
-    ),
-    "advice/advice_hours.png": (
-        "Waits by hour of submission, today and with what is advised",
-        "cgrsp advise --day hectic --bound-seeds 5 --report figures/advice",
-    ),
+    ".": "python scenarios/readme_figure.py",
+    "advice": "cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice",
 }
 
 # Before the first cell of a page: pictures that a cell saves are shown below it.
@@ -93,7 +83,7 @@ def _listed(pages: list[str], *options: str) -> str:
 
 
 def _lectures() -> Iterator[tuple[str, str]]:
-    scripts = sorted(LECTURES.glob("[0-9]*.py"))
+    scripts = sorted(LECTURES.glob("*.py"))
     for script in scripts:
         yield f"lectures/{script.stem}.ipynb", notebook(script)
     intro = (
@@ -127,7 +117,7 @@ def _told(script: Path) -> tuple[str, str, str]:
     """The title of a script, what it finds, and the rest of its docstring."""
     told = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     finds, _, rest = told.partition("\n\n")
-    lecture = re.search(r"\((Lecture \d+: .*?)\)", rest, re.DOTALL)
+    lecture = re.search(r"\((Lecture \d+: .*?|Lab: .*?)\)", rest, re.DOTALL)
     if lecture:
         return lecture.group(1), " ".join(finds.split()), rest.replace(lecture.group(0), "").strip()
     words = [CAPITALS.get(word, word) for word in script.stem.split("_")]
@@ -242,7 +232,11 @@ def _more(pictures: list[Path]) -> str:
     """Pictures that stand alone."""
     parts = ["# More pictures"]
     for picture in pictures:
-        caption, command = SINGLE[picture.relative_to(FIGURES).as_posix()]
+        place = picture.relative_to(FIGURES)
+        command, caption = (
+            SINGLE[place.parent.as_posix()],
+            place.stem.replace("_", " ").capitalize(),
+        )
         parts += [f"## {caption}", f"![{caption}]({_up(picture)})", f"`{command}`"]
     return "\n\n".join(parts) + "\n"
 

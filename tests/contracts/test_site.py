@@ -46,7 +46,7 @@ def test_every_figure_is_in_the_gallery_with_its_command():
             _, after = told.split(f"({picture.name})", 1)
             assert "`cgrsp " in after.split("\n## ")[0], picture.name
         else:
-            assert f'"{picture.relative_to(FIGURES).as_posix()}": (' in single, picture.name
+            assert f'"{picture.relative_to(FIGURES).parent.as_posix()}": "' in single, picture.name
 
 
 @pytest.mark.parametrize("folder", ["howto", "papers"])

@@ -33,6 +33,7 @@ SMALL = {  # a command of each kind -> what the line says
     "dag correlate --graph er:n=20 --pairs 20": "cgrsp dag correlate",
     "spot run --hours 2 --deadline 3": "cgrsp spot run",
 }
+QUICK = ("compare", "waiting optimize", "dag solve", "spot run")  # the others: pytest -m slow
 LONG = {  # a command of hours -> what is told of it before it starts
     "compare --day hectic --seeds 1000000": "jobs are to be simulated",
     "sweep slots=3,4 --day hectic --seeds 1000000": "jobs are to be simulated",
@@ -61,7 +62,17 @@ def terminal(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("line", SMALL, ids=lambda line: " ".join(line.split()[:2]))
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(
+            line,
+            id=" ".join(line.split()[:2]),
+            marks=[pytest.mark.slow] * (not line.startswith(QUICK)),
+        )
+        for line in SMALL
+    ],
+)
 def test_a_command_says_what_it_does(line, monkeypatch, tmp_path, capsys):
     seen = terminal(monkeypatch)
     assert cli.main(shlex.split(line.format(tmp_path))) == 0
@@ -108,7 +119,14 @@ def test_hours_are_told_before_they_begin(line, capsys):
 
 
 @pytest.mark.parametrize(
-    "line", ["thesis figures", "hgsp figures", "waiting figures", "cluster figures", "dag figures"]
+    "line",
+    [
+        "hgsp figures",
+        *(
+            pytest.param(f"{name} figures", marks=pytest.mark.slow)
+            for name in ("thesis", "waiting", "cluster", "dag", "spot")
+        ),
+    ],
 )
 def test_all_figures_are_told_to_take_minutes(line, monkeypatch, caplog, tmp_path):
     caplog.set_level(logging.INFO)

@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["made/.executed", "made/parts"]
 html_math_renderer = "mathml"
 html_title = "cgrsp_simpy"
+html_static_path, html_css_files = ["static"], ["site.css"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,

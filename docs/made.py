@@ -263,7 +263,7 @@ def modules() -> dict[str, types.ModuleType]:
     names += [
         found.name
         for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
-        if ".cli" not in found.name and not found.name.endswith("__main__")
+        if not re.search(r"\.(cli|app|__main__)\b", found.name)  # commands, and what they serve
     ]
     loaded = {name: import_module(name) for name in names}
     ranked = sorted(names, key=lambda name: (not hasattr(loaded[name], "__path__"), name))

@@ -22,6 +22,7 @@ from typing import Any, NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import (
     advise,
+    app,
     bound,
     cluster,
     compare,
@@ -67,6 +68,7 @@ VERBS = {
     "spot": spot,
     "lectures": lectures,
     "sample": sample,
+    "app": app,
 }
 
 
@@ -163,8 +165,9 @@ def _told(given: argparse.Namespace) -> str:
 
 
 def _prints(given: argparse.Namespace) -> bool:
-    """Whether a command prints as it goes."""
-    return bool(getattr(given, "events", False) or getattr(given, "step", False))
+    """Whether a command prints as it goes, or goes on until it is ended."""
+    watched = getattr(given, "events", False) or getattr(given, "step", False)
+    return bool(watched) or given.verb == "app"
 
 
 def _failed(line: str, status: int) -> int:

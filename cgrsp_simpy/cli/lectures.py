@@ -1,17 +1,21 @@
-"""Eight lectures on discrete-event simulation: list them, read one, or copy one out
-with its answers.
+"""Lectures on discrete-event simulation and a lab with one's own log: list them, read one,
+copy it with its answers, or write it as a notebook or as slides.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
+import logging
 from pathlib import Path
 
+from cgrsp_simpy.cli.lecture_pages import notebook, slides
 from cgrsp_simpy.cli.options import Answer, add_options, summary
-from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.files import write_whole
 
+log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]
 # in an installed package, in a checkout
 PLACES = (PACKAGE / "lectures", PACKAGE.parent / "scenarios" / "lectures")
@@ -22,33 +26,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "number",
         nargs="?",
-        type=int,
         metavar="N",
-        help="of the lecture to read or to copy (default: list them)",
+        help="of the lecture to read, copy or write, or lab (default: list them)",
     )
-    told = "copy script, output and figure into DIR, the answers into DIR/answers"
-    add_options(parser, ("--copy DIR", str, told))
+    one = parser.add_mutually_exclusive_group()
+    add_options(
+        one,
+        ("--copy DIR", str, "copy script, output and figure into DIR, answers into DIR/answers"),
+        ("--notebook DIR", str, "write it as a notebook into DIR (needs the extra teach)"),
+        ("--slides DIR", str, "run it, and write its slides into DIR (needs the extra teach)"),
+    )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The list, the script, or the files that were written."""
     scripts = _scripts()
+    asked = {"--copy": given.copy, "--notebook": given.notebook, "--slides": given.slides}
+    option, folder = next((each for each in asked.items() if each[1] is not None), ("", ""))
     if given.number is None:
-        require(given.copy is None, "--copy", given.copy, "given with the number of a lecture")
-        return Answer("\n".join(f"{number}  {_finds(path)}" for number, path in scripts.items()))
-    require(given.number in scripts, "lecture", given.number, f"a number from 1 to {len(scripts)}")
+        require(not option, option, folder, "given with the number of a lecture")
+        return Answer("\n".join(f"{name:3}  {_finds(path)}" for name, path in scripts.items()))
+    check_one_of("lecture", given.number, scripts)
     script = scripts[given.number]
-    if given.copy is None:
-        return Answer(script.read_text(encoding="utf-8").rstrip("\n"))
-    return Answer("\n".join(map(str, _copy(script, given.number, Path(given.copy)))))
+    text = script.read_text(encoding="utf-8")
+    if option == "--copy":
+        return Answer("\n".join(map(str, _copy(script, Path(folder)))))
+    if option == "--notebook":
+        path = _free(option, Path(folder), f"{script.stem}.ipynb")
+        return _written(path, json.dumps(notebook(text), indent=1))
+    if option == "--slides":
+        path = _free(option, Path(folder), f"{script.stem}.slides.html")
+        log.info("lecture %s is run, which takes up to a minute", given.number)
+        return _written(path, slides(text))
+    return Answer(text.rstrip("\n"))
 
 
-def _scripts() -> dict[int, Path]:
-    """Number of each lecture -> its script."""
+def _free(option: str, folder: Path, name: str) -> Path:
+    require(not (folder / name).exists(), option, str(folder), f"a folder without {name}")
+    return folder / name
+
+
+def _written(path: Path, text: str) -> Answer:
+    write_whole(path, text.encode())
+    return Answer(str(path))
+
+
+def _scripts() -> dict[str, Path]:
+    """Number of each lecture, and lab -> its script."""
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         raise InputError("the lectures are not installed with this package")
-    return {int(path.name[:2]): path for path in sorted(folder.glob("0*.py"))}
+    numbered = {str(int(path.name[:2])): path for path in sorted(folder.glob("[0-9]*.py"))}
+    return {**numbered, "lab": folder / "lab_own_log.py"}
 
 
 def _finds(script: Path) -> str:
@@ -56,17 +85,15 @@ def _finds(script: Path) -> str:
     return summary(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
 
 
-def _copy(script: Path, number: int, folder: Path) -> list[Path]:
+def _copy(script: Path, folder: Path) -> list[Path]:
     """Copy a lecture; nothing if one of its files is there already."""
-    names = [
-        script.name,
-        f"{script.stem}.out",
-        f"lecture_{number}.png",
-        f"answers/{script.name}",
-        f"answers/{script.stem}.out",
-    ]
+    number = script.name[:2]
+    picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
+    own = [script.name, f"{script.stem}.out", picture]
+    answers = [f"answers/{script.name}", f"answers/{script.stem}.out"]
+    names = [name for name in own + answers if (script.parent / name).is_file()]
     for name in names:
-        require(not (folder / name).exists(), "--copy", str(folder), f"a folder without {name}")
+        _free("--copy", folder, name)
     for name in names:
         write_whole(folder / name, (script.parent / name).read_bytes())
     return [folder / name for name in names]

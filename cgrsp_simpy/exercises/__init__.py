@@ -3,6 +3,8 @@
     cg.exercises.check(3.1, 0.5)
 
 A right answer is worked out when it is needed, by a run or a formula; none is written down here.
+A wrong one is told from its usual mistakes, never whether it is too high or too low. `claim` checks
+the lectures' own sentences.
 """
 
 from __future__ import annotations
@@ -10,17 +12,19 @@ from __future__ import annotations
 from typing import Any
 
 from cgrsp_simpy.exercises import basics, studies
+from cgrsp_simpy.exercises.claims import ClaimError, claim
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict
 from cgrsp_simpy.model.checks import check_one_of
 
-__all__ = ["EXERCISES", "Exercise", "Verdict", "check"]
+__all__ = ["EXERCISES", "ClaimError", "Exercise", "Verdict", "check", "claim"]
 
 # Number of lecture and exercise -> exercise.
 EXERCISES: dict[str, Exercise] = {**basics.EXERCISES, **studies.EXERCISES}
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:
-    """Whether an answer is right, and if not, what is off; the right one is not given away.
+    """Whether an answer is right, and if not, what is off; the right one is not given away, nor
+    on which side of it the answer lies.
 
     Parameters
     ----------

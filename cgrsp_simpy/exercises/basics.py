@@ -111,6 +111,7 @@ SHORTEST = Exercise(
             lambda: 4 * mean_wait_s(four_jobs("spt")),
             "that is the sum of the waits, not their mean",
         ),
+        way="go on from the lecture's table by hand: whom does each free GPU take?",
     ),
 )
 MEAN_QUEUE = Exercise(
@@ -144,6 +145,7 @@ MEAN_QUEUE = Exercise(
             lambda: mean_queue(four_jobs("spt")),
             "that is for the shortest first; here the oldest goes first",
         ),
+        way="draw the number of waiting jobs over time, as the lecture does: what is its mean?",
     ),
 )
 
@@ -181,6 +183,7 @@ DOUBLE_BOOKING = Exercise(
         Mistake(
             lambda: last_end_s(slots=2), "when job 2 is dispatched, is any slot requested already?"
         ),
+        way="for each job: when is it dispatched, to which slot, and when does its GPU come?",
     ),
 )
 
@@ -283,7 +286,7 @@ STAFFING = Exercise(
             lambda: slots_needed(separate_wait_s()),
             "that is for a queue of its own before every slot; here all share one",
         ),
-        Mistake(lambda: pooled_slots() + 1, "so many will do; will fewer?"),
+        way="let `cg.queueing.mmc` give the mean wait for several numbers of slots",
     ),
 )
 
@@ -337,6 +340,7 @@ LITTLE = Exercise(
         Mistake(
             lambda: little("dispatch_s") / 60, "a mean wait in minutes goes with a rate per minute"
         ),
+        way="Little's law for the queue alone: which rate, and which time in it?",
     ),
 )
 
@@ -379,6 +383,7 @@ INDEPENDENT_SEEDS = Exercise(
             lambda: COMMON_SEEDS / seeds_worth(),
             "the other way round: with independent seeds it takes more",
         ),
+        way="set the variance of the difference with n seeds each equal to that of common seeds",
     ),
 )
 
@@ -424,6 +429,7 @@ ONE_STREAM = Exercise(
             lambda: wait_by_streams_s("arrivals", "arrivals") + 10,
             "the wait ends with the start of a job, not with its end",
         ),
+        way="follow the first jobs by hand: when do they come, how long do they take?",
     ),
 )
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.model.checks import InputError, require
+
 __all__ = ["Exercise", "Mistake", "Verdict", "number"]
+
+ROUNDING = 1e-6  # a tolerance below it is for rounding alone
 
 Judge = Callable[[Any], str]
 """What is off in an answer, without the answer; "" if it is right."""
@@ -61,31 +65,45 @@ class Mistake(NamedTuple):
     hint: str
 
 
-def number(answer: Callable[[], float], unit: str, tolerance: float, *mistakes: Mistake) -> Judge:
-    """A judge of numbers.
+def number(
+    answer: Callable[[], float],
+    unit: str,
+    tolerance: float,
+    *mistakes: Mistake,
+    way: str = "go through the lecture's own example again",
+) -> Judge:
+    """A judge of numbers, who never says on which side of the right one an answer lies.
 
     answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share.
+    way: how to come by the answer, said to any wrong one that is no usual mistake.
     """
+    within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
 
     def judge(given: Any) -> str:
-        if isinstance(given, bool) or not isinstance(given, Real) or math.isnan(_as_float(given)):
-            return f"the answer is a number ({unit}), not {given!r}"
         value = _as_float(given)
-        right = answer()
-        if abs(value - right) <= tolerance * abs(right):
+        try:
+            require(math.isfinite(value), "answer", given, f"a number ({unit})")
+        except InputError as not_a_number:
+            return str(not_a_number)
+        if _near(value, answer(), tolerance):
             return ""
         for mistake in mistakes:
-            wrong = mistake.answer()
-            if abs(value - wrong) <= tolerance * abs(wrong):
+            if _near(value, mistake.answer(), tolerance):
                 return mistake.hint
-        return f"too {'low' if value < right else 'high'} ({unit})"
+        return f"not yet ({unit}, {within}): {way}"
 
     return judge
 
 
+def _near(value: float, exact: float, tolerance: float) -> bool:
+    return abs(value - exact) <= tolerance * abs(exact)
+
+
 def _as_float(given: Any) -> float:
-    """A number as a float; infinite if it is too large for one."""
+    """A real number as a float; NaN for what is none, or too large."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return math.nan
     try:
         return float(given)
     except OverflowError:
-        return math.inf if given > 0 else -math.inf
+        return math.nan

@@ -219,6 +219,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: batch_means(_waits_s(0.8)).half_width,
                 "that is the half width of one of the intervals; compare the two",
             ),
+            way="both intervals come from the same waits: `mean` of them, and `batch_means`",
         ),
     ),
     "5.2": Exercise(
@@ -246,6 +247,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _needed_by_rule_of_three(0.02),
                 "half widths fall with the root of the number of days",
             ),
+            way="`replications_needed` takes the waits of the pilot and the half width as a share",
         ),
     ),
     "6.1": Exercise(
@@ -265,6 +267,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _longer_min(3, until="dispatch_s"),
                 "a wait lasts until the execution starts, not the dispatch",
             ),
+            way="two runs of the same seed: start minus submission, mean over the large frames",
         ),
     ),
     "6.2": Exercise(
@@ -297,9 +300,7 @@ EXERCISES: dict[str, Exercise] = {
                     " more jobs: add up their paces"
                 ),
             ),
-            Mistake(
-                lambda: _slots(_pace_at(5)) - 1, "with so many the queue still grows, if only just"
-            ),
+            way="add up the slots' paces, `pace` of the lecture, for several numbers of slots",
         ),
     ),
     "7.2": Exercise(
@@ -319,6 +320,7 @@ EXERCISES: dict[str, Exercise] = {
             Mistake(
                 _held_pct, "that is the share of the slots' held time; divide by the jobs' waits"
             ),
+            way="two sums over the jobs of all ten runs, and their ratio",
         ),
     ),
     "8.1": Exercise(
@@ -344,6 +346,7 @@ EXERCISES: dict[str, Exercise] = {
                     " lets more pass"
                 ),
             ),
+            way="by hand: from the least p-value on, by what is each multiplied?",
         ),
     ),
     "8.2": Exercise(
@@ -368,6 +371,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _z(1, math.inf),
                 "that divides by the standard deviation between days; a mean varies less",
             ),
+            way="the variances of two independent means add up; what are they here?",
         ),
     ),
 }

@@ -2,8 +2,8 @@
 
 Of a run or several: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. Of a study:
 `policy_bars`, `pareto`, of a sweep `sweep_lines`, of a month `daily`, of the thesis's report
-`published_vs_reproduced`. Of plain data: `marks`. `animate` sets a run in motion, and saves
-as .gif or .html.
+`published_vs_reproduced`. Of plain data: `marks`. `animate` sets a run in motion: an .html
+file that plays it, or a .gif.
 
 Without `ax` they draw on a figure of their own, `ax.figure`, that needs neither a display nor
 to be closed. They do not simulate, save, show, nor change a setting; `styled("print")` and

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +24,7 @@ from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.parts import whole_numbers
-from cgrsp_simpy.plots.player import PageWriter
+from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, colour_of, ink_on, phase_greys
 
 __all__ = ["RunAnimation", "animate"]
@@ -37,29 +37,43 @@ FLAT = 6  # width of all boxes over height, where they are more
 SIDE = 0.9  # of a box
 
 
-class RunAnimation(FuncAnimation):
-    """A matplotlib animation that saves as .gif, or as one .html file with a play button that needs
-    nothing else.
+class RunAnimation:
+    """A run in motion, to be saved as an .html file that plays it, or as a .gif of its frames.
 
     Parameters
     ----------
-    figure : Figure
-        That is drawn on.
-    show : callable
-        Draws the state at a time, seconds, and answers with what it drew.
-    times_s : list of float
-        Of the frames, seconds of the run.
+    timeline : Timeline
+        What is shown.
+    frames : int
+        Number of frames of a film.
     fps : float
-        Frames per second.
+        Frames per second of a film.
     """
 
-    def __init__(
-        self, figure: Figure, show: Callable[[float], list[Any]], times_s: list[float], fps: float
-    ) -> None:
-        self.fps = fps
-        super().__init__(figure, show, frames=times_s, interval=1000 / fps, repeat=False)
+    def __init__(self, timeline: Timeline, frames: int, fps: float) -> None:
+        self._timeline, self._frames, self._fps = timeline, frames, fps
 
-    def save(  # type: ignore[override]
+    def film(self) -> FuncAnimation:
+        """The frames, as matplotlib takes them.
+
+        Returns
+        -------
+        FuncAnimation
+            Of the queue and the places, at evenly spaced times.
+        """
+        figure = Figure(figsize=(8.0, 4.5), layout="constrained")
+        _Unseen(figure)
+        top, bottom = figure.subplots(2, height_ratios=(2, 1))
+        scene = _Scene(self._timeline, top, bottom)
+        figure.draw_without_rendering()
+        # all has its place; to find it anew for each frame takes long
+        figure.set_layout_engine("none")
+        times_s = np.linspace(0.0, self._timeline.end_s, self._frames).tolist()
+        return FuncAnimation(
+            figure, scene.show, frames=times_s, interval=1000 / self._fps, repeat=False
+        )
+
+    def save(
         self, filename: str | Path, writer: AbstractMovieWriter | str | None = None, **options: Any
     ) -> None:
         """Write the animation; a file appears whole or not at all, unless a writer is given.
@@ -69,9 +83,9 @@ class RunAnimation(FuncAnimation):
         filename : str or Path
             Its ending, .gif or .html, tells the kind of file.
         writer : AbstractMovieWriter or str, optional
-            Of another kind of file, as matplotlib takes it.
+            Of another kind of film, as matplotlib takes it.
         **options : Any
-            As of matplotlib's `Animation.save`.
+            Of a film, as of matplotlib's `Animation.save`.
 
         Raises
         ------
@@ -79,38 +93,41 @@ class RunAnimation(FuncAnimation):
             If the file cannot be written, or its name ends neither in .gif nor in .html.
         """
         if writer is not None:
-            super().save(str(filename), writer=writer, **options)
+            self.film().save(str(filename), writer=writer, **options)
             return
         path = Path(filename)
         suffix = path.suffix.lower()
-        require(
-            suffix in WRITERS, "file", str(filename), f"a name that ends in {' or '.join(WRITERS)}"
-        )
+        allowed = "a name that ends in .gif or .html"
+        require(suffix in (".gif", ".html"), "file", str(filename), allowed)
+        if suffix == ".html":
+            write_whole(path, player_page(self._timeline, path.stem).encode())
+            return
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
-            super().save(str(drawn), writer=WRITERS[suffix](fps=self.fps), **options)
+            writer = PillowWriter(fps=self._fps)  # type: ignore[arg-type]  # not only whole numbers
+            self.film().save(str(drawn), writer=writer, **options)
             write_whole(path, drawn.read_bytes())
 
 
-WRITERS: dict[str, Any] = {".gif": PillowWriter, ".html": PageWriter}
-
-
 def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
-    """The queue and the places of a run, at evenly spaced times: `animate(run).save("day.html")`,
-    or "day.gif".
+    """A run in motion: `animate(run).save("day.html")`, or "day.gif".
 
-    A place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that is, or how
-    many; up to 20 are named, and say it by the name of the job, if it has one, shortened to the
-    box.
+    The .html file plays the run by itself, event by event if asked: the queue with its deadlines,
+    the places with what they hold, each job a mark that can be followed. Its times are rounded to
+    at least a millionth of the run.
+
+    In a .gif a place is a box, filled as far as jobs hold it. Up to 100 boxes say which job that
+    is, or how many; up to 20 are named, and say it by the name of the job, if it has one, shortened
+    to the box.
 
     Parameters
     ----------
     run : Run or Timeline
         Of any model, with records.
     frames : int
-        Number of frames, >= 2.
+        Number of frames of a .gif, >= 2.
     fps : float
-        Frames per second, > 0.
+        Frames per second of a .gif, > 0.
 
     Returns
     -------
@@ -125,19 +142,9 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)
     timeline = timeline_of(run)
-    require(
-        len(timeline.visits) > 0,
-        "jobs with records in the run",
-        len(timeline.visits),
-        "at least one",
-    )
-    figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-    _Unseen(figure)
-    top, bottom = figure.subplots(2, height_ratios=(2, 1))
-    scene = _Scene(timeline, top, bottom)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # all has its place; to find it anew for each frame takes long
-    return RunAnimation(figure, scene.show, np.linspace(0.0, timeline.end_s, frames).tolist(), fps)
+    number = len(timeline.visits)
+    require(number > 0, "jobs with records in the run", number, "at least one")
+    return RunAnimation(timeline, frames, fps)
 
 
 class _Unseen(FigureCanvasAgg):

@@ -1,79 +1,150 @@
-"""An animation as one HTML file: its frames as pictures, a play button and a slider; nothing is
-loaded from elsewhere.
+"""A run as one HTML file that plays it: what the page is given of a timeline. How it draws that is
+in player.html, beside this file; nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
 
-import base64
+import html
 import json
-from io import BytesIO
+import math
 from pathlib import Path
 from typing import Any
 
-from matplotlib.animation import AbstractMovieWriter
-from matplotlib.figure import Figure
+import numpy as np
 
-__all__ = ["PageWriter"]
+from cgrsp_simpy.model.timeline import PHASES, Timeline
+from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.plots.style import EXECUTING, MISSED, ink_on, kind_colours, phase_greys
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<title>%(title)s</title>
-<style>
-body { font: 16px sans-serif; margin: 1em; }
-img { max-width: 100%%; display: block; }
-input { width: 60%%; vertical-align: middle; }
-</style>
-<img id="picture" alt="a frame of the animation">
-<button id="play">Play</button>
-<input id="place" type="range" min="0" value="0">
-<span id="told"></span>
-<script>
-const frames = %(frames)s, delay = %(delay)s;
-const [picture, play, place, told] = ["picture", "play", "place", "told"].map(id => document.getElementById(id));
-let timer = null;
-function show() {
-  picture.src = "data:image/png;base64," + frames[place.value];
-  told.textContent = "frame " + (Number(place.value) + 1) + " of " + frames.length;
-}
-function stop() { clearInterval(timer); timer = null; play.textContent = "Play"; }
-function next() { if (Number(place.value) + 1 < frames.length) { place.value++; show(); } else stop(); }
-play.onclick = () => {
-  if (timer) return stop();
-  if (Number(place.value) + 1 === frames.length) place.value = 0;
-  timer = setInterval(next, delay);
-  play.textContent = "Pause";
-};
-place.oninput = show;
-place.max = frames.length - 1;
-show();
-</script>
-</html>
-"""
+__all__ = ["encoded", "player_page"]
+
+DIGITS = 7  # of the end of a run, in ticks
+DECIMALS = 6  # of an amount
+TEMPLATE = Path(__file__).with_name("player.html")
 
 
-class PageWriter(AbstractMovieWriter):
-    """A writer of animations, as matplotlib takes them, that makes such a page."""
+def player_page(timeline: Timeline, title: str) -> str:
+    """The page of a run.
 
-    def setup(self, fig: Figure, outfile: str | Path, dpi: float | None = None) -> None:
-        """Start without frames."""
-        super().setup(fig, outfile, dpi)
-        self._frames: list[str] = []
+    Parameters
+    ----------
+    timeline : Timeline
+        Of any model, with jobs.
+    title : str
+        Of the page.
 
-    def grab_frame(self, **savefig_kwargs: Any) -> None:
-        """Keep the figure as it is now."""
-        picture = BytesIO()
-        self.fig.savefig(
-            picture, format="png", dpi=self.dpi, metadata={"Software": None}, **savefig_kwargs
-        )
-        self._frames.append(base64.b64encode(picture.getvalue()).decode())
+    Returns
+    -------
+    str
+        HTML that needs nothing else.
+    """
+    data = json.dumps(encoded(timeline), separators=(",", ":"), allow_nan=False)
+    page = TEMPLATE.read_text(encoding="utf-8").replace("@TITLE@", html.escape(title))
+    return page.replace("@DATA@", data.replace("<", "\\u003c"))
 
-    def finish(self) -> None:
-        """Write the page."""
-        path = Path(self.outfile)
-        page = PAGE % {
-            "title": path.stem,
-            "frames": json.dumps(self._frames),
-            "delay": round(1000 / self.fps),
-        }
-        path.write_bytes(page.encode())
+
+def encoded(timeline: Timeline) -> dict[str, Any]:
+    """A timeline in few and small numbers, as the page reads it.
+
+    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of the run at
+    most seven digits. Columns `job` and `ready` of the jobs, in order of `ready`, and `from` of the
+    bars are differences to the row before; a job's `wait`, `stay` and `due` count from `ready`
+    (null: never granted a place; no deadline), a bar's `length` from `from`. A bar's `job` is a row
+    of the jobs; `low` and `amount` are in the unit of its place, to six decimals, and null where
+    every job holds a place as a whole.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Of any model.
+
+    Returns
+    -------
+    dict
+        Plain values for JSON.
+    """
+    tick_s = 10.0 ** (math.ceil(math.log10(timeline.end_s)) - DIGITS) if timeline.end_s else 1.0
+    visits = np.sort(timeline.visits, order=["ready_s", "job"])
+    kinds = kind_colours(timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()) or {
+        PHASES[1]: EXECUTING
+    }
+    found = bars(timeline)
+    found = found[np.argsort(found["from_s"], kind="stable")]
+    phases = {PHASES[1]: EXECUTING, **phase_greys(found["phase"].tolist())}
+    return {
+        "policy": timeline.policy,
+        "noun": timeline.noun,
+        "places": list(timeline.places),
+        "sizes": _plain(np.array(timeline.sizes)),
+        "tick_s": tick_s,
+        "end": round(timeline.end_s / tick_s),
+        "late": MISSED,
+        "kinds": _looks(kinds),
+        "phases": _looks(phases),
+        "jobs": _jobs(timeline, visits, list(kinds), tick_s),
+        "bars": _bars(timeline, visits, found, list(phases), tick_s),
+    }
+
+
+def _looks(colours: dict[str, str]) -> list[dict[str, str]]:
+    return [
+        {"name": name, "colour": colour, "ink": ink_on(colour)} for name, colour in colours.items()
+    ]
+
+
+def _jobs(
+    timeline: Timeline, visits: np.ndarray, kinds: list[str], tick_s: float
+) -> dict[str, Any]:
+    ids = visits["job"].tolist()
+    ready = _ticks(visits["ready_s"], tick_s)
+    since = {
+        name: _or_null(_ticks(visits[column], tick_s) - ready)
+        for name, column in (("wait", "granted_s"), ("stay", "end_s"), ("due", "due_s"))
+    }
+    return {
+        "job": _differences(visits["job"]),
+        "ready": _differences(ready),
+        **since,
+        "kind": [kinds.index(timeline.kinds.get(job, PHASES[1])) for job in ids]
+        if len(kinds) > 1
+        else None,
+        "label": [timeline.labels.get(job, str(job)) for job in ids] if timeline.labels else None,
+    }
+
+
+def _bars(
+    timeline: Timeline, visits: np.ndarray, found: np.ndarray, phases: list[str], tick_s: float
+) -> dict[str, Any]:
+    row = {job: number for number, job in enumerate(visits["job"].tolist())}
+    size = np.array(timeline.sizes)[found["place"]]
+    begin = _ticks(found["from_s"], tick_s)
+    whole = bool(((found["low"] == 0) & (found["high"] == 1)).all())
+    return {
+        "job": [row[job] for job in found["job"].tolist()],
+        "place": found["place"].tolist(),
+        "phase": [phases.index(phase) for phase in found["phase"].tolist()],
+        "from": _differences(begin),
+        "length": _or_null(_ticks(found["to_s"], tick_s) - begin),
+        "low": None if whole else _plain(found["low"] * size),
+        "amount": None if whole else _plain((found["high"] - found["low"]) * size),
+    }
+
+
+def _ticks(times_s: np.ndarray, tick_s: float) -> np.ndarray:
+    return np.rint(times_s / tick_s)
+
+
+def _differences(values: np.ndarray) -> list[int]:
+    return [int(value) for value in np.diff(values, prepend=0).tolist()]
+
+
+def _or_null(values: np.ndarray) -> list[int | None]:
+    return [int(value) if math.isfinite(value) else None for value in values.tolist()]
+
+
+def _plain(values: np.ndarray) -> list[float]:
+    """Rounded; whole numbers without a point."""
+    return [
+        int(value) if value.is_integer() else value
+        for value in values.astype(float).round(DECIMALS).tolist()
+    ]

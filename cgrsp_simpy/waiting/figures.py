@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.style import STYLE
 from cgrsp_simpy.waiting import figure_data as data
 from cgrsp_simpy.waiting import panels
 from cgrsp_simpy.waiting.figure_data import SCALE, Row, Rows, Runs
@@ -58,6 +59,7 @@ def draw_figures(
     Raises InputError for an unknown figure or style, for too few jobs, or a file that
     cannot be written.
     """
+    check_one_of("style", style, STYLE)
     runs, figures, workload = Runs(jobs, trials, trace), FIGURES, GENERATED
     if trace is not None:
         workload = f"log {trace.name}"
@@ -66,6 +68,7 @@ def draw_figures(
     ids = tuple(figures) if ids is None else ids
     for id in ids:
         check_one_of("figure", id, figures)
+    for id in ids:
         figures[id].rows(runs)
     while runs.carry_out(executor):  # Figures 18 and 19 need the runs of 16
         for id in ids:

@@ -4,6 +4,7 @@
 """
 
 # %% [markdown]
+# ## The future event list
 # Four jobs share one GPU, first come, first served. How does a program follow them
 # through time? It keeps a list of what is due: the **future event list**. It takes the
 # earliest entry, sets the clock to it, and lets it change the state. What follows from
@@ -14,9 +15,10 @@ import heapq
 from collections import Counter
 
 import simpy
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 
 SUBMIT_S = (10, 25, 30, 55)
 SERVICE_S = (40, 10, 30, 20)
@@ -61,12 +63,15 @@ print(
     f"\n{len(by_hand)} events; a clock that ticks once a second would look"
     f" {by_hand[-1][0]} times, mostly in vain"
 )
-assert len(by_hand) == 8
+print(claim("Four jobs on one GPU are eight events", len(by_hand), equal=8))
+longest = max(len(due) for *_, due in by_hand)
+print(claim("The list is short", longest, below=3))
 
 # %% [markdown]
 # The list is short: the next arrival, and the end of the job that runs. The arrivals
 # after the next need not be there yet.
 #
+# ## The same in SimPy
 # In SimPy a job is a **process**, a function that pauses at each `yield`. The event
 # list is inside the environment. It can be stepped: one call of `env.step()` takes one
 # entry. Its own list is longer, since the start of a process, a granted request and
@@ -97,9 +102,11 @@ print(
     ", ".join(f"{number} at {now_s}" for now_s, number in taken.items()),
     "s",
 )
+print(claim("Its own list is longer", sum(taken.values()), above=len(by_hand)))
 print("starts:", ", ".join(f"job {job} at {start_s[job]} s" for job in sorted(start_s)))
 
 # %% [markdown]
+# ## The same in the package
 # The package's engine is made of such processes. `cg.step_through` stops it after each
 # event and shows the state. We let a GPU come at once (no provisioning delay) and jobs
 # take exactly their mean time. At one instant several events follow each other (submit,
@@ -140,15 +147,14 @@ in_engine = [
     )
     for s, step in last.items()
 ]
-print(
-    "\nclock, queue, GPU and list as by hand, after each instant:",
-    in_engine == [(row[0], *row[2:]) for row in by_hand],
-)
-assert in_engine == [(row[0], *row[2:]) for row in by_hand]
+as_by_hand = in_engine == [(row[0], *row[2:]) for row in by_hand]
+print()
+said = "the last state of each instant is a row of our table"
+print(claim(said, as_by_hand, equal=True))
 
 # %% The figure: between two events nothing changes
 with cg.plots.styled("lecture"):
-    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    figure = plt.figure(figsize=(10, 5.6), layout="constrained")
     top, bottom = figure.subplots(2, sharex=True, height_ratios=(2, 3))
     for job, begin_s in start_s.items():
         top.broken_barh(
@@ -196,12 +202,13 @@ with cg.plots.styled("lecture"):
     figure.savefig("lecture_1.png", dpi=150)
 
 # %% [markdown]
-# **Key points**
+# ## Key points
 # - State, clock, future event list: take the earliest entry, set the clock, change the
 #   state, enter what follows.
 # - The clock jumps. A quiet night costs no more than a quiet second.
 # - What counts is the number of events, not the length of the day.
 #
+# ## Exercises
 # **1.1** A GPU that falls free now takes the shortest waiting job, not the oldest.
 # What is the mean wait of the four jobs, in seconds, from submission to start?
 # `cg.exercises.check(1.1, answer)`

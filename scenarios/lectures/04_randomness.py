@@ -5,6 +5,7 @@ times the seeds would.
 """
 
 # %% [markdown]
+# ## Seeds and streams
 # A simulation draws its luck. The **seed** says which luck: the same seed gives the
 # same run, to the bit. Each purpose has a **stream** of its own, found by the seed and
 # a name, so that one more draw for one purpose moves no other.
@@ -13,9 +14,10 @@ times the seeds would.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 
 for seed, name in ((1, "arrivals"), (1, "service"), (2, "arrivals")):
@@ -29,6 +31,7 @@ print(
 assert waits[0] == waits[1]
 
 # %% [markdown]
+# ## Common random numbers
 # Seeds differ by minutes. Does EDF wait less than FIFO? The two may differ by less
 # than two seeds do. So we let both policies meet the same days: the same jobs at
 # the same times, and each job with the same luck, whoever runs it and when. These are
@@ -88,13 +91,25 @@ print(
     f" up for it: {ratio**2:.1f} times as many"
 )
 
+less = found["the same jobs, the same luck"]
+print(claim("EDF does wait less on these days", less, below=0))
+two_seeds = max(waits) - min(waits)
+print(
+    claim("The two may differ by less than two seeds do", -less.mean, below=two_seeds)
+)
+said = "Common random numbers nearly halve the interval"
+print(claim(said, 1 / ratio, above=0.5, below=0.6))
+print(claim("as three to four times the seeds would", ratio**2, above=3, below=4))
+
 # %% [markdown]
-# EDF does wait less on these days; lecture 6 finds out why. And why is the first
+# EDF does wait less on these days; lecture 6 finds out why: not for its deadlines, but
+# for the slots that it chooses. And why is the first
 # interval the narrowest? Var(X - Y) = Var X + Var Y - 2 Cov(X, Y). A day that is bad
 # for FIFO is bad for EDF; the difference forgets how bad it was. All depends on the
 # correlation. It is high where two alternatives react alike, and no one promises that:
 
 # %% How much it helps depends on what is compared
+gains = []
 hectic = cg.compare(cg.day("hectic"), ["fifo", "lcf", "cadr"], range(20))
 for policy in ("lcf", "cadr"):
     for figure_name in ("wait_min", "cost_usd"):
@@ -104,11 +119,13 @@ for policy in ("lcf", "cadr"):
             f"  hectic day, {policy:<4} - fifo, {figure_name}: worth {gain:4.1f}"
             " times the seeds"
         )
+        gains.append(gain)
+print(claim("It may be small", min(gains), above=1, below=2))
 
 # %% The same question again and again, 20 seeds each; the figure shows eight studies
 blocks = [slice(start, start + 20) for start in range(0, N, 20)]
 with cg.plots.styled("lecture"):
-    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    figure = plt.figure(figsize=(10, 5.6), layout="constrained")
     ax = figure.add_subplot()
     ax.axhline(0, color="0.6", lw=1.2, label="no difference")
     for shared, colour, shift in (
@@ -150,13 +167,14 @@ with cg.plots.styled("lecture"):
     figure.savefig("lecture_4.png", dpi=150)
 
 # %% [markdown]
-# **Key points**
+# ## Key points
 # - A seed is a name for one day's luck; a stream is one purpose's share of it. Never
 #   take one stream for two purposes.
 # - Compare on the same seeds, and test the differences, pair by pair.
 # - Common random numbers cost nothing and gain by the correlation. It may be small;
 #   look before you promise.
 #
+# ## Exercises
 # **4.1** Normal day, FIFO and SPT, `wait_min`, seeds 0 to 49. How many independent
 # seeds for each policy would give the mean difference the variance that these 50 common
 # seeds give it? `cg.exercises.check(4.1, answer)`

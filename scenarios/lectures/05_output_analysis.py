@@ -5,6 +5,7 @@ the true mean.
 """
 
 # %% [markdown]
+# ## An answer needs an interval
 # A simulation's answer is a random number: another seed, another answer. So an answer
 # needs an interval, and the interval makes a promise: of many 95 % intervals, 95 in
 # a hundred contain the truth. As a rule nobody can check that. Here we can: for one
@@ -17,6 +18,7 @@ from scipy.stats import skew
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
 MEAN_S, LOAD, STUDIES, CUSTOMERS = 10.0, 0.5, 200, 400
@@ -43,7 +45,8 @@ truth_s = float(cg.queueing.mmc(LOAD / MEAN_S, 1 / MEAN_S, 1).wait_s)
 print(f"utilisation {LOAD}: the mean wait is {truth_s:.2f} s, by theory")
 
 # %% [markdown]
-# **The mistake.** One long run is cut into 200 studies, each of 400 customers in a row.
+# ## The mistake
+# One long run is cut into 200 studies, each of 400 customers in a row.
 # Each study computes its interval as if its 400 waits were independent. They are not:
 # whoever comes behind a long wait waits long, too.
 
@@ -56,22 +59,31 @@ print(
 naive = [statistics.mean(study_s) for study_s in studies_s]
 print(f"a promise kept: the truth in about {0.95 * STUDIES:.0f} of {STUDIES} intervals")
 print(f"waits taken as independent:      {sum(covered(naive))}")
+missed = STUDIES - sum(covered(naive))
+print(claim("about half miss the true mean", missed, above=80, below=120))
 
 # %% [markdown]
-# **Batch means.** The first remedy keeps the run. Cut it into a few long batches,
+# ## Batch means
+# The first remedy keeps the run. Cut it into a few long batches,
 # and take the mean of each. Neighbouring waits are alike; the means of long
-# batches hardly are.
+# batches hardly are. The longer the batches, the more intervals keep the promise.
 
 # %%
+kept = []
 for batches in (100, 50, 20, 10):
     found = [statistics.batch_means(study_s, batches) for study_s in studies_s]
     print(
         f"{batches:3} batches of {CUSTOMERS // batches:2} customers:"
         f"     {sum(covered(found))}"
     )
+    kept.append(sum(covered(found)))
+more = kept == sorted(kept)
+said = "The longer the batches, the more intervals keep the promise"
+print(claim(said, more, equal=True))
 
 # %% [markdown]
-# **Replications, and the warm-up.** The second remedy runs again with other seeds. Each
+# ## Replications, and the warm-up
+# The second remedy runs again with other seeds. Each
 # study now has five runs of 100 customers, and a run gives one number, its mean. The
 # five are independent. But each run starts empty: its first customers wait too little.
 # In the mean over all 1000 runs, customer by customer, this warm-up can be seen, and
@@ -86,6 +98,8 @@ print(
     *(f"{wait:.1f}" for wait in curve_s.reshape(-1, 5).mean(axis=1)[:6]),
     "s",
 )
+first_s = statistics.mean(runs_s[:, :5].mean(axis=1))
+print(claim("its first customers wait too little", first_s, below=truth_s))
 for cut in (0, warm_up):
     means_s = runs_s[:, cut:].mean(axis=1)
     replicated = [statistics.mean(study_s) for study_s in means_s.reshape(STUDIES, 5)]
@@ -94,16 +108,19 @@ for cut in (0, warm_up):
         f" the truth in {sum(covered(replicated))}"
     )
 print(f"skewness of the {len(means_s)} means: {skew(means_s):.1f}")
+print(claim("A few are still missing", sum(covered(replicated)), above=175, below=190))
 
 # %% [markdown]
 # A few are still missing. Student's t asks for normal values, and the means of short
 # runs have a long tail to the right. Longer runs cure that. A simulated *day* that
 # begins empty and ends has no warm-up: there the first jobs are part of the question.
 #
-# **How many replications?** We want the mean wait to ± 10 %. A pilot estimates the
+# ## How many replications?
+# We want the mean wait to ± 10 %. A pilot estimates the
 # standard deviation; the number follows.
 
 # %%
+pilots = {}
 for pilot in (5, 10, 20, 50, len(means_s)):
     needed = statistics.replications_needed(means_s[:pilot], 0.10)
     reached = statistics.mean(means_s[:needed])
@@ -111,13 +128,15 @@ for pilot in (5, 10, 20, 50, len(means_s)):
         f"a pilot of {pilot:4} asks for {needed:3}; these give"
         f" ± {100 * reached.half_width / reached.mean:4.1f} %"
     )
+    pilots[pilot] = reached.half_width / reached.mean
+print(claim("here it asks for too few", pilots[5], above=0.10))
 
 # %% [markdown]
 # A small pilot knows the standard deviation badly; here it asks for too few. So look
 # again when the runs are done, and add some. `cg.compare(..., precision=0.1)` does so
 # until every interval is narrow enough.
 
-# %%
+# %% The figure
 with cg.plots.styled("lecture"):
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(16, 7), layout="constrained", width_ratios=(3, 3, 4)

@@ -5,6 +5,7 @@ minutes: they take too long to come.
 """
 
 # %% [markdown]
+# ## A load that looks low
 # A cloud GPU is not there when you ask for it. It is provisioned first: within seconds
 # while stock is High, in a minute or so while it is Medium, in ten minutes to two hours
 # while it is Low. Its slot is held meanwhile. The provider allows C_max slots at once,
@@ -19,6 +20,7 @@ from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
+from cgrsp_simpy.exercises import claim
 
 day = cg.day("surge")
 arrivals = 3600 * day.workload.rate_per_s
@@ -28,8 +30,13 @@ print(
     f" time {day.known().offered_load:.2f}"
 )
 print(f"mean wait {run.summary()['wait_min']:.0f} min")
+load = day.known().offered_load
+print(
+    claim("Five GPUs with work for less than a third of their time", load, below=1 / 3)
+)
 
 # %% [markdown]
+# ## The pace
 # The load says that the fleet is idle two thirds of the time. The wait says that it
 # is not. The load leaves out what else holds the slots. So work out the **pace**: the
 # most jobs that C_max slots can serve in an hour, when each is held for provisioning
@@ -92,7 +99,8 @@ for since, until in ((0, 4), (4, 10), (10, END_H)):
     )
 
 # %% [markdown]
-# Follow the bottleneck. In the first hours it is the demand: the slots are idle more
+# ## Where the bottleneck is
+# In the first hours it is the demand: the slots are idle more
 # than half of their time. Then stock runs short, the pace falls far below the arrivals,
 # and the queue grows by the difference, hour after hour. The GPUs do little work;
 # the slots are full of jobs whose GPU has not come yet. After the peak the pace is high
@@ -100,6 +108,7 @@ for since, until in ((0, 4), (4, 10), (10, END_H)):
 # little better than the formula, which holds for a peak that lasts: a delay that begins
 # late in the peak ends after it.)
 #
+# ## Six remedies
 # A remedy helps where the bottleneck is. Two days, the surge day and the hectic day,
 # whose jobs all come before the peak, at five times the rate. Six remedies each,
 # ten seeds, FIFO. A run begins at 08:00; stock is scarce from 12:00 to 18:00, hours 4
@@ -158,38 +167,82 @@ REMEDIES = {  # how a day is changed, and who schedules it
     ),
 }
 print(f"\n{'mean wait, min; rush orders late, %':36}{'surge':>14}{'hectic':>25}")
+found = {}  # remedy, day, figure -> its values by seed
 for remedy, (scenario, policy) in REMEDIES.items():
     print(f"{remedy:30}", end="")
     for name in ("surge", "hectic"):
-        (means,) = cg.compare(scenario(name), [policy], range(10)).means().values()
-        print(
-            (
-                f"{means['wait_min'].mean:8.1f} ± {means['wait_min'].half_width:4.1f};"
-                f" {means['tight_miss_pct'].mean:5.1f} %"
-            ),
-            end="",
-        )
+        study = cg.compare(scenario(name), [policy], range(10))
+        for figure in ("wait_min", "tight_miss_pct", "cost_usd"):
+            found[remedy, name, figure] = np.array(
+                study.values(study.policies[0], figure)
+            )
+        wait = cg.statistics.mean(found[remedy, name, "wait_min"])
+        late_pct = found[remedy, name, "tight_miss_pct"].mean()
+        print(f"{wait.mean:8.1f} ± {wait.half_width:4.1f}; {late_pct:5.1f} %", end="")
     print()
 
-# %% [markdown]
-# Each of the first three cuts the hectic day's wait to about a quarter. On the
-# surge day faster GPUs are nearly wasted, and GPUs that are there at once leave
-# nothing to wait for.
-#
-# **Holding is not free.** The bill hardly changes, for a GPU on its way is not paid
-# for. But a job waits from its submission on, whoever holds it. With nothing started
-# before 18:00, when the peak is over, the jobs of the surge day wait four times as long
-# and more, and every rush order is late. Even to start nothing in the peak alone makes
-# it worse: a slow pace is better than none.
-#
-# The last row is something else. There nobody is held: the *submissions* come ten
-# hours later, to a market that has its peak behind it. It is the day of another
-# studio, one whose morning is the provider's evening, or of one that rents where it
-# is evening. Such a studio hardly waits. But a studio whose frames are ready at 08:00
-# does not become that one by holding them. And the hectic day's own demand is too
-# much at any hour.
 
-# %%
+def share(remedy, name, figure="wait_min"):
+    """Of the day as it is, seed by seed."""
+    as_it_is = found["as it is", name, figure]
+    return cg.statistics.mean(found[remedy, name, figure] / as_it_is)
+
+
+WAIT, LATE = "wait_min", "tight_miss_pct"
+late, peak = "nothing starts before 18:00", "nothing starts in the peak"
+other_day = "all is submitted after 18:00"
+print()
+wait = cg.statistics.mean(found["as it is", "surge", WAIT])
+print(claim("make jobs wait ninety minutes", wait, above=75, below=105))
+for remedy in list(REMEDIES)[1:4]:
+    said = "Each of the first three cuts the hectic day's wait to about a quarter"
+    print(claim(said, share(remedy, "hectic"), above=0.2, below=0.3))
+faster = share("GPUs twice as fast", "surge")
+print(claim("On the surge day faster GPUs are nearly wasted", faster, above=0.7))
+at_once = found["GPUs that are there at once", "surge", WAIT].max()
+print(claim("GPUs that are there at once leave hardly any wait", at_once, below=0.1))
+
+# %% [markdown]
+# Each of the first three cuts the hectic day's wait to about a quarter. On the surge
+# day faster GPUs are nearly wasted, and GPUs that are there at once leave hardly any
+# wait.
+#
+# ## "Start after the peak": is it a remedy?
+# The advice can be read in two ways, and they are two different days. We measure both.
+#
+# **Jobs come as they come, and are held.** The bill hardly changes, for a GPU on its
+# way is not paid for. But a job waits from its submission on, whoever holds it. With
+# nothing started before 18:00, when the peak is over, the jobs of the surge day wait
+# three times as long and more, and every rush order is late. Even to start nothing in
+# the peak alone makes the wait longer: a slow pace is better than none.
+#
+# **Jobs come later.** The last row is something else. There nobody is held: the
+# *submissions* come ten hours later, to a market that has its peak behind it. It is the
+# day of another studio, one whose morning is the provider's evening, or of one that
+# rents where it is evening. Such a studio hardly waits. But a studio whose frames are
+# ready at 08:00 does not become that one by holding them. Whoever moves the clock
+# together with the submissions compares two studios, and calls the difference a policy.
+# And the hectic day's own demand is too much even then.
+
+# %% Both ways
+longer = cg.statistics.paired_difference(
+    found[late, "surge", WAIT], 3 * found["as it is", "surge", WAIT]
+)
+print(claim("wait three times as long and more", longer, above=0))
+print(claim("every rush order is late", found[late, "surge", LATE].min(), equal=100))
+worse = cg.statistics.paired_difference(
+    found[peak, "surge", WAIT], found["as it is", "surge", WAIT]
+)
+print(claim("the peak alone makes the wait longer", worse, above=0))
+for remedy in (late, peak):
+    bill = share(remedy, "surge", "cost_usd")
+    print(claim("The bill hardly changes", bill, above=0.9, below=1.1))
+never_min = cg.statistics.mean(found[other_day, "surge", WAIT])
+print(claim("Such a studio hardly waits", never_min, below=1))
+still_min = cg.statistics.mean(found[other_day, "hectic", WAIT])
+print(claim("demand is too much even then", still_min, above=60))
+
+# %% The figure
 with cg.plots.styled("lecture"):
     figure, (top, middle, bottom) = plt.subplots(
         3, 1, figsize=(14, 10), sharex=True, layout="constrained"

@@ -5,6 +5,7 @@ left: all ten waits are printed above ours.
 """
 
 # %% [markdown]
+# ## Three ways to deceive
 # Which policy is better? A comparison can deceive in three ways: by noise, by many
 # tests, and by a difference that is certain and does not matter. We look at each on
 # the thesis's normal day, 100 jobs, and then read a published table of it.
@@ -17,6 +18,7 @@ from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.thesis.experiments import TABLES
 from cgrsp_simpy.thesis.runs import reproduce
@@ -26,9 +28,11 @@ day = cg.day("normal")
 study = cg.compare(day, ["fifo", "edf", "spt"], seeds=range(30))
 
 # %% [markdown]
-# **Pair by seed.** A seed brings every policy the same jobs with the same luck. So take
+# ## Pair by seed
+# A seed brings every policy the same jobs with the same luck. So take
 # the difference seed by seed: what both have in common cancels out. Had EDF other days
-# than FIFO, the common part would be noise.
+# than FIFO, the common part would be noise. EDF waits less than FIFO, and lecture 6 has
+# shown why: by its slots, not by its order. Here we only ask how sure we are.
 
 # %%
 paired = study.differences()["edf"]["wait_min"]
@@ -49,9 +53,11 @@ print(
     end=" ",
 )
 print(f"{30 * (apart / paired.half_width) ** 2:.0f} would be as narrow")
+print(claim("EDF waits less than FIFO", paired, below=0))
 
 # %% [markdown]
-# **Many tests.** Test FIFO against FIFO a hundred times, each time on other quiet days.
+# ## Many tests
+# Test FIFO against FIFO a hundred times, each time on other quiet days.
 # There is nothing to find, yet a test at the 5 % level finds something once in twenty
 # times. Holm's correction multiplies the least p-value by the number of tests, the next
 # by one less, and so on.
@@ -74,7 +80,8 @@ print(
 print(f"after Holm in {sum(p < 0.05 for p in statistics.holm(p_values))}")
 
 # %% [markdown]
-# **Significant is not important.** SPT against FIFO, with p and with the effect size d,
+# ## Significant is not important
+# SPT against FIFO, with p and with the effect size d,
 # the difference over the standard deviation between days:
 
 # %%
@@ -88,6 +95,11 @@ for figure, unit in (
         f"SPT - FIFO: {test.difference:+5.2f} {unit:17} p = {test.p:7.1e}   d"
         f" = {test.d:+.1f}"
     )
+bill = study.differences()["spt"]["cost_usd"]
+print(claim("a quarter of a dollar a day", bill, above=-0.3, below=-0.2))
+p = {figure: test.p for figure, test in study.tests()["spt"].items()}
+order = p["cost_usd"] < p["wait_min"] < p["miss_pct"]
+print(claim("The least certain is the one that a client notices", order, equal=True))
 
 # %% [markdown]
 # The most certain difference, with the most enormous d, is a quarter of a dollar a day.
@@ -95,7 +107,8 @@ for figure, unit in (
 # the difference stands out from the noise. What it is worth, neither says: give it in
 # units that somebody pays.
 #
-# **Reading a published table.** The thesis's Table 5.5 prints wait and misses of ten
+# ## Reading a published table
+# The thesis's Table 5.5 prints wait and misses of ten
 # policies on the normal day, the mean of 30 seeds; its random numbers are not known.
 # Here is the same from our seeds. z is the difference over its standard error, and of
 # the cells of a perfect model 95 % have |z| below about two.
@@ -122,6 +135,18 @@ for wait, miss in zip(waits, misses):
         f"{miss.printed:>25}{miss.ours:>7}{miss.z:+7.1f}"
     )
     print(row + "   differs" * ("differs" in (wait.verdict, miss.verdict)))
+z = [each.z for each in waits]
+rows = {
+    (each.printed, each.ours, late.printed, late.ours)
+    for each, late in zip(waits, misses)
+    if each.column in ("SPT", "SPT+Rescue", "Adaptive")
+}
+differing = [each.column for each in found if "differs" in each.verdict]
+print(claim("All ten waits are printed above ours", min(z), above=0))
+said = "four of them by two standard errors"
+print(claim(said, sum(each > 1.95 for each in z), equal=4))
+print(claim("the same to the last digit, in print and here", len(rows), equal=1))
+print(claim("One of twenty differs", len(differing), equal=1))
 print(f"{tally(found)}; of a perfect model {0.95 * len(found):.0f} would, on average")
 
 # %% [markdown]
@@ -156,6 +181,7 @@ doubtful = tuple(
     if cell.column in ("SPT", "CADR") and cell.part == "wait, min"
 )
 _, runs = reproduced(doubtful, 1000)
+verdicts = []
 for seeds in (100, 200, 300, 1000):
     again = judged(
         replace(TABLES["5.5"], cells=doubtful), replace(runs, replications=seeds)
@@ -167,6 +193,12 @@ for seeds in (100, 200, 300, 1000):
             for each in again
         ),
     )
+    verdicts.append([each.verdict for each in again])
+spt, cadr = zip(*verdicts)
+turns = spt == ("differs", "differs", "agrees", "differs")
+print(claim("SPT's verdict hangs on where we stop", turns, equal=True))
+said = "CADR stays beyond the limit all the while"
+print(claim(said, set(cadr) == {"differs"}, equal=True))
 print(
     f"printed for both: {doubtful[0].printed}; a cell agrees while |z| is"
     f" at most {LIMIT}"
@@ -182,7 +214,7 @@ print(
 # the cell, gives z and the number of seeds, and does not turn the model's screws until
 # the doubt vanishes.
 
-# %%
+# %% The figure
 with cg.plots.styled("lecture"):
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(17, 7), layout="constrained", width_ratios=(3, 4, 5)

@@ -29,7 +29,8 @@ ARROWS = {
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
     "thesis": BELOW_THESIS | {"__init__"},
     "exercises": BELOW_THESIS | {"__init__"},
-    "cli": BELOW_THESIS | {"thesis", "exercises", "__init__"},
+    "app": BELOW_THESIS,
+    "cli": BELOW_THESIS | {"thesis", "exercises", "app", "__init__"},
     "__init__": BELOW_THESIS | {"exercises"},
     "__main__": {"cli"},
 }
@@ -126,6 +127,11 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 def test_matplotlib_only_where_figures_are_drawn(module, tree):
     drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem in ("figures", "panels")
     assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing
+
+
+@every_module
+def test_streamlit_only_in_the_live_page(module, tree):
+    assert "streamlit" not in outsiders(module, tree) or room_of(module) == "app"
 
 
 @every_module

@@ -60,7 +60,9 @@ def gone(number, within_s=15.0):
     return not group(number)
 
 
-@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("SIGTERM", 143), pytest.param("SIGHUP", 129, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_command_and_workers_with_one_line(command, name, status):
     os.kill(command.pid, getattr(signal, name))
     out, err = command.communicate(timeout=30)

@@ -18,7 +18,7 @@ from cgrsp_simpy.hgsp import exact as program
 from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
-from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
@@ -214,7 +214,10 @@ def test_bounds_are_below_the_known_optima(index):
     assert lower_bound(orlib(index)) <= optimum_of(index) + 1e-6
 
 
-@pytest.mark.parametrize(("level", "most_gap"), [("tasks3", 0.08), ("tasks4", 0.12)])
+@pytest.mark.parametrize(
+    ("level", "most_gap"),
+    [("tasks3", 0.08), pytest.param("tasks4", 0.12, marks=pytest.mark.slow)],
+)
 def test_bounds_are_tight_under_overload(level, most_gap):
     instance = generate(level, 0)
     best = min(dispatch(instance, rule).weighted_tardiness for rule in RULES.values())
@@ -267,7 +270,9 @@ def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
     assert anneal(instance, moves=50_000)[0].weighted_tardiness < 0.95 * start
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "level", ["tasks1", "tasks2", "tasks3", pytest.param("tasks4", marks=pytest.mark.slow)]
+)
 def test_annealing_is_never_worse_than_what_it_starts_from(level):
     instance = generate(level, 1)
     starts = [

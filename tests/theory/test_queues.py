@@ -81,7 +81,14 @@ def erlang_c(servers, offered):
 EXPONENTIAL = cg.Service("exponential")
 
 
-@pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (3, 0.7), (8, 0.85)])
+@pytest.mark.parametrize(
+    ("servers", "load"),
+    [
+        pytest.param(1, 0.5, marks=pytest.mark.slow),
+        pytest.param(3, 0.7, marks=pytest.mark.slow),
+        (8, 0.85),
+    ],
+)
 def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
     found = measured(servers, load, EXPONENTIAL)
     offered = load * servers
@@ -107,7 +114,7 @@ def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wron
     ("load", "sigma", "wrong_scv"),
     [
         (0.7, 0.0, 1.0),  # M/D/1, rejected as M/M/1
-        (0.5, 0.8, 0.0),  # M/G/1, rejected as M/D/1
+        pytest.param(0.5, 0.8, 0.0, marks=pytest.mark.slow),  # M/G/1, rejected as M/D/1
         (0.5, 0.8, 0.8**2),  # and with the variance of the logarithm for that of the time
     ],
 )

@@ -54,6 +54,7 @@ def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
     assert found.pairwise_p == pytest.approx(found.pairwise_p.T)
 
 
+@pytest.mark.slow
 def test_under_no_difference_one_test_in_twenty_rejects():
     rng = np.random.default_rng(1)
     rejected = [rank_test(rng.random((20, 5))).p < 0.05 for _ in range(500)]

@@ -82,6 +82,7 @@ def cells(row):
     return [tuple(float(number) for number in cell.split("/")) for cell in row.split()]
 
 
+@pytest.mark.slow
 def test_hectic_day_wait_and_miss_over_30_seeds():
     study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(30))
     far = {

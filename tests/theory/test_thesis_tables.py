@@ -24,6 +24,7 @@ def test_tables_of_ten_seeds_at_the_printed_number():
     assert report.tally.rms_z < 1.25
 
 
+@pytest.mark.slow
 def test_the_clock_as_printed_does_not_give_them():
     late = cg.day("hectic", clock="printed")
     cells = [

@@ -27,14 +27,28 @@ def mean(study, figure):
     return float(np.mean(study.values("triage", figure)))
 
 
-@pytest.mark.parametrize("other", ["cadr", "rh", "edf"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "cadr",
+        pytest.param("rh", marks=pytest.mark.slow),
+        pytest.param("edf", marks=pytest.mark.slow),
+    ],
+)
 def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(other):
     study = cg.compare(cg.day("hectic"), ["triage", other], range(5000, 5010))
     less, error = differences(study, "triage", other, "miss_pct")
     assert less < -2 * error < 0
 
 
-@pytest.mark.parametrize("parameter", ["closing=false", "scarce_edf=false", "margin=false"])
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        "closing=false",
+        pytest.param("scarce_edf=false", marks=pytest.mark.slow),
+        pytest.param("margin=false", marks=pytest.mark.slow),
+    ],
+)
 def test_on_the_hectic_day_each_of_these_rules_saves_jobs(parameter):
     without = f"triage:{parameter}"
     study = cg.compare(cg.day("hectic"), ["triage", without], range(5000, 5015))

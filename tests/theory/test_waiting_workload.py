@@ -47,7 +47,10 @@ def span(source):
     return last_s
 
 
-@pytest.mark.parametrize(("rate", "jobs"), [(RATE, 12 * MILLION), (RATE / 100, 6 * MILLION)])
+@pytest.mark.parametrize(
+    ("rate", "jobs"),
+    [(RATE, 12 * MILLION), pytest.param(RATE / 100, 6 * MILLION, marks=pytest.mark.slow)],
+)
 def test_jobs_come_at_the_rate(rate, jobs):
     """Section 6.1: 0.4527 jobs/s.
 

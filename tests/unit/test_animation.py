@@ -1,11 +1,4 @@
-"""A run in motion: what a frame shows, the files it becomes, and the page in a browser."""
-
-import base64
-import io
-import json
-import re
-import shutil
-import subprocess
+"""A run in motion: what a frame of a film shows, and the files it becomes."""
 
 import numpy as np
 import pytest
@@ -16,31 +9,15 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 
-BROWSER = next(
-    (
-        found
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (found := shutil.which(name))
-    ),
-    None,
-)
-
 
 @pytest.fixture(scope="module")
 def run():
     return cg.simulate(cg.day("hectic", jobs=30, slots=3), "spt", 1)
 
 
-@pytest.fixture(scope="module")
-def page(run, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "day.html"
-    cg.plots.animate(run, frames=12, fps=20).save(path)
-    return path
-
-
 def frame_at(run, time_s):
     """The axes as they are at a time."""
-    moving = cg.plots.animate(run, frames=2)
+    moving = cg.plots.animate(run, frames=2).film()
     moving._func(time_s)
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
     return moving._fig.axes
@@ -84,45 +61,11 @@ def test_a_gif_has_the_frames(run, tmp_path):
         assert picture.info["duration"] == 100
 
 
-def test_a_page_holds_all_it_needs(page):
-    text = page.read_text(encoding="utf-8")
-    frames = json.loads(re.search(r"const frames = (\[.*?\])", text)[1])
-    assert len(frames) == len(set(frames)) == 12
-    assert Image.open(io.BytesIO(base64.b64decode(frames[3]))).size == (800, 450)
-    assert not re.search(r"https?:|<link|src=\"", text)
-
-
-def test_the_same_run_gives_the_same_page(run, page, tmp_path):
-    cg.plots.animate(run, frames=12, fps=20).save(tmp_path / "day.html")
-    assert (tmp_path / "day.html").read_bytes() == page.read_bytes()
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-@pytest.mark.parametrize(("clicks", "frame"), [(0, 1), (1, 12)])
-def test_the_page_plays_in_a_browser(page, tmp_path, clicks, frame):
-    clicked = page.read_text(encoding="utf-8").replace(
-        "</html>", "<script>play.click()</script></html>" if clicks else "</html>"
-    )
-    (tmp_path / "day.html").write_text(clicked, encoding="utf-8")
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    command += ["--virtual-time-budget=5000", "--dump-dom", (tmp_path / "day.html").as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
-    assert f">frame {frame} of 12<" in shown
-
-
 def test_other_files_and_empty_runs_are_refused(run, tmp_path):
-    moving = cg.plots.animate(run, frames=2)
-    moving._draw_was_started = True
     with pytest.raises(
         cg.InputError, match=r"file\(='.*day.mp4'\) must be a name that ends in .gif or .html"
     ):
-        moving.save(tmp_path / "day.mp4")
+        cg.plots.animate(run, frames=2).save(tmp_path / "day.mp4")
     with pytest.raises(cg.InputError, match="frames"):
         cg.plots.animate(run, frames=1)
     with pytest.raises(cg.InputError, match="kept no records"):

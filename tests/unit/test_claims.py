@@ -144,7 +144,7 @@ def test_a_job_that_is_late_is_underlined_on_all_its_slots(tmp_path):
 
 def test_an_animation_shows_a_job_on_all_its_slots(wide):
     run = cg.simulate(cg.trace(wide), "fifo")
-    moving = cg.plots.animate(run, 3)
+    moving = cg.plots.animate(run, 3).film()
     moving._func(run.totals.end_s / 2)
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
     bottom = moving._fig.axes[1]

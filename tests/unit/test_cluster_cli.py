@@ -41,7 +41,7 @@ def test_a_study_holds_the_figures_of_single_runs():
     assert study.title == "60 jobs of the mix, offered load 1, 64 GPUs on 8 nodes"
 
 
-@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
     setting, names = Setting(Offered(jobs=40)), ["fifo", "easy"]

@@ -250,7 +250,7 @@ def own(tmp_path):
     return f"{tmp_path / 'own.py'}:widest_first"
 
 
-@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
     study = compare(
         Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers
@@ -262,6 +262,7 @@ def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
     assert by_name[own] == by_name["widest_first"] != by_name["fifo"]
 
 
+@pytest.mark.slow
 def test_a_function_without_a_name_runs_in_other_processes_as_well():
     found = compare(
         Setting(Offered(jobs=20)),

@@ -79,7 +79,7 @@ def test_a_search_in_seconds_ends_in_time(capsys):
         assert 0.4 <= row["seconds"] < 4 and row["evaluations"] > 10
 
 
-@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
     setting, names = (
         Setting("er:n=20", Servers(3), budget=Budget(20)),

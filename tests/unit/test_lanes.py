@@ -210,7 +210,7 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
 
 
 def test_a_box_is_filled_as_far_as_its_place_is_held():
-    moving = animate(mixed(), 2)
+    moving = animate(mixed(), 2).film()
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
     top, bottom = moving._fig.axes
     moving._func(20)
@@ -264,7 +264,7 @@ def test_of_many_kinds_some_are_in_the_legend(ax):
 
 @pytest.mark.slow
 def test_two_thousand_boxes_are_wider_than_high_in_all():
-    moving = animate(crowd(), 2)
+    moving = animate(crowd(), 2).film()
     moving._draw_was_started = True
     bottom = moving._fig.axes[1]
     assert len(bottom.texts) == 0

@@ -760,6 +760,7 @@ def test_a_title_is_no_wider_than_a_narrow_panel():
     assert ax.get_legend().get_title().get_window_extent().x1 <= ax.figure.bbox.x1
 
 
+@pytest.mark.slow
 def test_values_beside_bars_are_left_out_where_rows_are_lower_than_text():
     names = [f"policy {number}" for number in range(30)]
     for height, shown in ((8.0, 30), (1.5, 0)):

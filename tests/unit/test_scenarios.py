@@ -24,12 +24,7 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
-QUICK = (
-    "buy_or_rent",
-    "own_policy",
-    "readme_figure",
-    "workflow_on_gpus",
-)  # the others: pytest -m slow
+QUICK = ("buy_or_rent", "own_policy", "readme_figure")  # the others: pytest -m slow
 # about 20 s each: pytest -m long
 LONG = (
     "adaptive_fails",

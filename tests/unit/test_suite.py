@@ -266,6 +266,7 @@ def test_the_corners_of_the_grid_are_the_policies_and_the_steps_sum_to_the_diffe
         order_by_place(cg.day("normal"), {}, PLACES, range(5))
 
 
+@pytest.mark.slow
 def test_order_or_place_edf_waits_less_than_fifo_for_its_placement_alone():
     own = run_path(str(SCENARIOS / "order_or_place.py"))
     shares = own["grid"]("normal", range(6100, 6160)).shares("wait_min", own["FIFO"], own["EDF"])

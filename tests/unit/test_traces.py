@@ -539,6 +539,7 @@ def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplo
     assert left_out == [f"rows left out: {counts}"]
 
 
+@pytest.mark.slow
 @real
 def test_two_days_of_real_requests_run_to_their_end(requests):
     scenario = cg.trace(REAL, "gentd26", window="2024-11-20:2024-11-22")

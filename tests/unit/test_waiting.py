@@ -303,6 +303,7 @@ def test_a_single_long_run_has_intervals_from_its_batches():
     assert price.low < found < price.high
 
 
+@pytest.mark.slow
 def test_the_best_number_on_jobs_of_ones_own_is_the_best_of_all():
     jobs = ListedJobs(*next(ExponentialJobs(2_000, rate_per_s=0.01).chunks(0)))
     best = best_number(Case(jobs, waiting_policy("njw"), 1))

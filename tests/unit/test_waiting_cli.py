@@ -131,6 +131,7 @@ def test_simulate_prints_means_and_intervals(capsys):
     assert found["servers"] == {"mean": 95, "ci95": [95, 95]}
 
 
+@pytest.mark.slow
 def test_the_recursion_and_two_processes_print_the_same(capsys):
     options = ["simulate", "--policy", "compound", "--servers", "95", *SMALL, "--duration", "24"]
     one, *others = (
@@ -338,7 +339,7 @@ def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
 
 
 @pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
-@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+@pytest.mark.parametrize("order", ["fcfs", pytest.param("sjf", marks=pytest.mark.slow)])
 def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
     """One machine of 128 processors is owned, as it was; what does not wait rents
     sizes up to that.

@@ -83,6 +83,7 @@ def deviations(folder, shift=0):
                 yield abs(float(row[metric]) - exact.item()) / max(error, 1e-9)
 
 
+@pytest.mark.slow
 def test_marks_lie_on_the_lines(tmp_path):
     draw_figures(tmp_path, ("3",), jobs=20_000, trials=10)
     assert len(list(deviations(tmp_path))) == 18

@@ -581,7 +581,7 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
         read_jobs(tmp_path / "none.swf", strict="no")
 
 
-@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_text_is_never_in_memory_as_a_whole(tmp_path, packed):
     """Wide lines: 16 MB of text for 12,000 jobs, of which 480 kB are kept."""
     text = (

@@ -1,0 +1,60 @@
+"""What to change for the jobs of one's own log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import streamlit as st
+
+from cgrsp_simpy.app.parts import Progress, estimate, policies_of, seeds_of, wanted
+from cgrsp_simpy.logs import FORMATS
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.rental.scenario import Scenario, trace
+from cgrsp_simpy.studies.advice import html_page, markdown
+from cgrsp_simpy.studies.advise import advise
+
+__all__ = ["page"]
+
+BY_NAME = "by the file's name, else csv"
+NEEDED = (
+    "A CSV needs a row a job with the columns `submit_s`, seconds or a date and time, and"
+    " `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` count where they are told."
+    " The file stays on this computer."
+)
+
+
+def page() -> None:
+    """A log, its scenario, and the report."""
+    left, right = st.columns([3, 1])
+    log = left.file_uploader("A log of jobs", key="log")
+    format = right.selectbox("Its format", [BY_NAME, *FORMATS], key="format")
+    slots = right.slider("Slots that there are", 1, 20, 5, key="log: slots")
+    left.caption(NEEDED)
+    if log is None:
+        return
+    scenario = _read(log, None if format == BY_NAME else format, slots)
+    st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
+    policies = policies_of("log", scenario, "Policies; the first is the one in use")
+    seeds = seeds_of("log", 20, 5)
+    tried = [number for number in range(slots - 1, slots + 3) if number > 0]
+    # each number of slots with fixed and with free types
+    runs = 2 * len(tried) * len(policies) * len(seeds)
+    if not wanted("Advise", estimate(runs, scenario)):
+        return
+    with Progress() as executor:
+        found = advise(scenario, policies, tried, seeds, executor, bound_seeds=0)
+    st.markdown(markdown(found))
+    st.download_button("The report as a page", html_page(found), "advice.html", "text/html")
+
+
+def _read(log: Any, format: str | None, slots: int) -> Scenario:
+    """The scenario of an uploaded log; an error names the file as its owner does."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / (Path(log.name).name or "log")
+        path.write_bytes(log.getvalue())
+        try:
+            return trace(path, format, slots=slots)
+        except InputError as error:
+            raise InputError(str(error).replace(f"{folder}/", "")) from None

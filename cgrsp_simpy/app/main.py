@@ -1,0 +1,35 @@
+"""The script that Streamlit runs: one of the pages, chosen on the left."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cgrsp_simpy.analysis.solver import SolverError
+from cgrsp_simpy.app import advice, cluster, comparison, day, own_or_rent
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.studies.executors import WorkerError
+
+PAGES = {
+    "A day": day.page,
+    "Compare policies": comparison.page,
+    "Own or rent": own_or_rent.page,
+    "Advice on a log": advice.page,
+    "A cluster": cluster.page,
+}
+TOLD = (InputError, PolicyError, SolverError, WorkerError, OverflowError, MemoryError)
+
+
+def main() -> None:
+    """Show the page; what it refuses is told in one line."""
+    st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
+    chosen = st.sidebar.radio("Page", list(PAGES), key="page")
+    st.title(chosen)
+    try:
+        PAGES[chosen]()
+    except TOLD as error:
+        st.error(" ".join(str(error).split()))
+
+
+if __name__ == "__main__":
+    main()

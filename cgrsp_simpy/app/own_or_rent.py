@@ -1,0 +1,119 @@
+"""How many machines to own, and which jobs wait for them: formula beside simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from cgrsp_simpy.app.parts import Progress, draw, estimate, policies_of, seeds_of, wanted
+from cgrsp_simpy.plots.marks import lines
+from cgrsp_simpy.plots.style import axes
+from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.waiting.case import Case
+from cgrsp_simpy.waiting.formulas import closed_form, optimum
+from cgrsp_simpy.waiting.jobs import ExponentialJobs
+from cgrsp_simpy.waiting.machines import Prices
+from cgrsp_simpy.waiting.policies import waiting_policy
+
+__all__ = ["page"]
+
+FIGURES = {
+    "wait_s": "mean wait, s",
+    "price": "price of an hour's work",
+    "on_demand_fraction": "share on demand",
+}
+
+
+def page() -> None:
+    """Sliders; by formula each policy's best number of machines; at one number both, side by
+    side.
+    """
+    case = _case()
+    chosen = policies_of("rent", case, "Policies")
+    policies = [policy for policy in chosen if not _left_out(case, policy)]
+    if not policies:
+        st.info("Choose a policy that has a steady state.")
+        return
+    _by_formula(case, policies)
+    st.subheader(f"{case.machines} machines: formula beside simulation")
+    seeds = seeds_of("rent", 30, 5)
+    if wanted("Simulate", estimate(len(policies) * len(seeds), case)):
+        with Progress() as executor:
+            study = compare(case, policies, seeds, executor)
+        st.table(_beside(case, study))
+
+
+def _case() -> Case:
+    """The jobs, the prices and the machines that the sliders say."""
+    left, middle, right = st.columns(3)
+    per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
+    service_min = left.slider("Mean running time, minutes", 0.5, 60.0, 8.0, 0.5, key="service")
+    machines = middle.slider("Machines that are owned", 1, 200, 12, key="machines")
+    jobs = middle.slider("Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs")
+    fixed = right.slider("Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed")
+    source = ExponentialJobs(jobs, per_h / 3600, 60 * service_min)
+    return Case(source, machines=machines, prices=Prices(fixed, 1.0))
+
+
+def _left_out(case: Case, policy: str) -> bool:
+    """Whether a policy has no steady state; the page says so."""
+    why = case.under(waiting_policy(policy)).unsteady
+    if why:
+        st.warning(f"{policy} is left out: {why}")
+    return bool(why)
+
+
+def _by_formula(case: Case, policies: Sequence[str]) -> None:
+    """Price and wait by the number of machines, and where the price is least."""
+    source = case.source
+    assert isinstance(source, ExponentialJobs)
+    load = source.rate_per_s, source.service_s
+    machines = np.arange(1, max(10, 2 * round(load[0] * load[1])) + 1)
+    forms = {
+        policy: closed_form(waiting_policy(policy), *load, machines, case.prices)
+        for policy in policies
+    }
+    for column, name in zip(st.columns(2), ("price", "wait_s")):
+        values = {
+            policy: np.where(np.isfinite(form.wait_s), getattr(form, name), np.nan)
+            for policy, form in forms.items()
+        }
+        draw(column, _lines, machines, values, FIGURES[name])
+    st.caption("By formula, the number of machines of least price")
+    st.table([_row(name, optimum(name, *load, prices=case.prices)) for name in policies])
+
+
+def _row(policy: str, found: Mapping[str, float]) -> dict[str, str]:
+    told = {name: _told(found[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": _told(found["servers"]), **told}
+
+
+def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> Any:
+    """A line a policy, where it has a steady state."""
+    ax = axes(None)
+    none = np.full(len(machines), np.nan)
+    lines(ax, machines.tolist(), {name: (own, none) for name, own in values.items()}, marker="")
+    ax.set_xlabel("machines that are owned")
+    ax.set_ylabel(told)
+    return ax
+
+
+def _beside(case: Case, study: Comparison) -> list[dict[str, str]]:
+    """A row a policy: each figure by formula, and by simulation with its 95 % interval."""
+    rows = []
+    for policy, found in study.means().items():
+        form = case.under(waiting_policy(policy)).formula() or {}
+        row = {"policy": policy}
+        for name, told in FIGURES.items():
+            mean = found[name]
+            row[f"{told}: formula"] = _told(form[name])
+            row[f"{told}: simulation"] = f"{_told(mean.mean)} ± {mean.half_width:.2g}"
+        rows.append(row)
+    return rows
+
+
+def _told(value: float) -> str:
+    return f"{value:,.4g}"

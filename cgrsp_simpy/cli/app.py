@@ -1,0 +1,44 @@
+"""A live page in the browser: days, comparisons, own or rent, advice on a log, a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from importlib.util import find_spec
+
+from cgrsp_simpy.app import SCRIPT
+from cgrsp_simpy.cli.options import Answer, add_options
+from cgrsp_simpy.model.checks import InputError, check_whole
+
+OPTIONS = {  # of Streamlit
+    "server.address": "localhost",  # no other computer reaches it
+    "server.showEmailPrompt": "false",
+    "server.fileWatcherType": "none",
+    "browser.gatherUsageStats": "false",  # it works offline, and tells nobody
+    "client.toolbarMode": "minimal",
+    "theme.base": "light",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add_options(
+        parser,
+        ("--port N", int, "of this computer (default: %(default)s)", 8501),
+        ("--headless", bool, "open no browser"),
+    )
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """Serve the page until it is interrupted."""
+    check_whole("--port", given.port, least=1, most=65535)
+    if find_spec("streamlit") is None:
+        raise InputError('Streamlit is missing: pip install "cgrsp_simpy[app]"')
+    told = OPTIONS | {
+        "server.port": str(given.port),
+        "server.headless": str(given.headless).lower(),
+    }
+    words = [f"--{name}={value}" for name, value in told.items()]
+    status = subprocess.call([sys.executable, "-m", "streamlit", "run", str(SCRIPT), *words])
+    return Answer("", min(status, 1))

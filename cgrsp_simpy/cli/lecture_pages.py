@@ -1,0 +1,82 @@
+"""A lecture as a notebook and as a speaker's slides, from its script alone.
+
+A heading in the text, or the title of a cell of code, begins a slide; the scripts hold no other
+sign of slides. Of a cell that draws, the slide shows the picture without the code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tempfile
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from cgrsp_simpy.model.checks import InputError
+
+__all__ = ["notebook", "slides"]
+
+CELL_S = 600  # seconds that a cell may take
+PICTURE = "picture"  # the tag of a cell that draws
+SLIDE = {"slideshow": {"slide_type": "slide"}}
+BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
+
+
+def notebook(script: str) -> Any:
+    """The notebook of a script in percent format, not run, with the slides in its metadata."""
+    found = _needed("jupytext").reads(script, fmt="py:percent")
+    found.cells = [new for cell in found.cells for new in _cells(cell)]
+    for place, cell in enumerate(found.cells):
+        cell["id"] = f"cell-{place}"  # else drawn at random
+    found.nbformat_minor = 5
+    found.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    return found
+
+
+def slides(script: str) -> str:
+    """The page of slides, with all that the script prints and draws; reveal.js is not in it."""
+    written = notebook(script)
+    client = _needed("nbclient").NotebookClient
+    hidden = {"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}}
+    config = _needed("traitlets.config").Config(hidden)
+    exporter = _needed("nbconvert").SlidesExporter(config=config, reveal_scroll=True)
+    with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
+        own = {"metadata": {"path": folder}}
+        client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute()
+    page: str = exporter.from_notebook_node(written)[0]
+    return page
+
+
+def _cells(cell: Any) -> Iterator[Any]:
+    """The cells of a notebook that one of the script becomes: its slides apart, titles as text."""
+    text = _needed("nbformat").v4.new_markdown_cell
+    title = cell.metadata.pop("title", None)
+    if title is not None:
+        yield text(f"## {title}", metadata=SLIDE)
+    said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
+    if said is None:
+        if ".savefig(" in cell.source:
+            cell.metadata["tags"] = [PICTURE]
+        yield cell
+        return
+    for part in BEFORE_A_HEADING.split(said):
+        if part.strip():
+            yield text(part.strip(), metadata=SLIDE if part.startswith("#") else {})
+
+
+def _docstring(source: str) -> str | None:
+    """The title of a lecture, if a cell is the script's docstring: its name, and what it finds."""
+    body = ast.parse(source).body
+    if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
+        return None
+    finds, _, name = said.rpartition("\n\n")
+    return f"# {name.strip('()')}\n\n{finds}"
+
+
+def _needed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        extra = 'pip install "cgrsp_simpy[teach]"'
+        raise InputError(f"notebooks and slides need {package}: {extra}") from error

@@ -1,0 +1,282 @@
+"""The live page: every page shows what the package computes, refuses in one line, and starts in
+one command.
+"""
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from importlib.util import find_spec
+
+import pytest
+from support import CGRSP
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.app import SCRIPT
+from cgrsp_simpy.cli import app as command
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.shown import figure_text
+
+PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
+with_streamlit = pytest.mark.skipif(
+    find_spec("streamlit") is None, reason="could not import streamlit, of the extra app"
+)
+LOG = "submit_s,service_s\n" + "".join(f"{40 * job},{60 + job % 90}\n" for job in range(60))
+
+
+@pytest.fixture
+def page():
+    """Shows a page of the app, and fails at anything that it raises."""
+    from streamlit.testing.v1 import AppTest
+
+    def show(name, **values):
+        at = AppTest.from_file(str(SCRIPT), default_timeout=60).run()
+        at.sidebar.radio[0].set_value(name).run()
+        return then(at, **values)
+
+    return show
+
+
+def then(at, press=None, **values):
+    """The page with other values of its widgets, and perhaps a button pressed."""
+    for kind, chosen in values.items():
+        for key, value in chosen.items():
+            getattr(at, kind)(key=key).set_value(value)
+    at.run()
+    if press is not None:
+        (button,) = [each for each in at.button if each.label == press]
+        button.click().run()
+    assert not at.exception
+    return at
+
+
+def errors(at):
+    return [each.value for each in at.error]
+
+
+# ---- pages ----
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_a_day_shows_the_figures_of_its_run(page):
+    at = page(
+        "A day",
+        slider={"slots": 4, "tight": 0.5, "persistence": 30, "jobs of hectic": 200},
+        selectbox={"policy": "rh"},
+        number_input={"seed": 7},
+    )
+    run = cg.simulate(
+        cg.day("hectic", slots=4, tight_fraction=0.5, jobs=200, persistence_s=1800), "rh", 7
+    )
+    found = run.summary()
+    shown = {each.label: each.value for each in at.metric}
+    assert shown["mean wait (min)"] == figure_text(found["wait_min"])
+    assert shown["missed deadlines (%)"] == figure_text(found["miss_pct"])
+    assert len(shown) == 6
+    assert "hectic_rh_7" in at.get("iframe")[0].proto.srcdoc
+    for name in ("Gantt", "Queue", "Places"):
+        at = then(at, radio={"picture": name})
+        assert len(at.image) == 1 and not at.get("iframe")
+    assert errors(at) == []
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_policies_are_compared_on_the_seeds_asked_for(page):
+    at = page(
+        "Compare policies",
+        slider={"jobs of hectic": 60, "days: seeds": 3},
+        multiselect={"days: policies": ["edf", "fifo"]},
+        press="Compare",
+    )
+    study = cg.compare(cg.day("hectic", jobs=60), ["edf", "fifo"], range(3))
+    assert at.code[0].value == str(study)
+    assert at.caption[0].value == "6 runs of 60 jobs: less than a second."
+    assert len(at.image) == 2
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_work_of_minutes_is_told_and_does_not_start(page):
+    at = page("Compare policies", slider={"days: seeds": 100, "jobs of hectic": 2000})
+    assert not at.button[0].disabled
+    at = then(at, multiselect={"days: policies": list(cg.POLICIES)})
+    assert at.button[0].disabled
+    assert at.warning[0].value.startswith("That is more than 60 s")
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
+    at = page("Own or rent", slider={"rent: jobs": 5000, "machines": 11}, press="Simulate")
+    best, beside = (each.value for each in at.table)
+    case = cg.waiting.Case(
+        cg.waiting.ExponentialJobs(5000, 72 / 3600, 480.0),
+        machines=11,
+        prices=cg.waiting.Prices(0.4, 1.0),
+    )
+    policies = list(best["policy"])
+    assert policies == list(beside["policy"]) == list(case.compared)
+    study = cg.compare(case, policies, range(5))
+    for row in beside.to_dict("records"):
+        form = case.under(cg.waiting.waiting_policy(row["policy"])).formula()
+        found = study.means()[row["policy"]]["wait_s"]
+        assert row["mean wait, s: formula"] == f"{form['wait_s']:,.4g}"
+        assert row["mean wait, s: simulation"] == f"{found.mean:,.4g} ± {found.half_width:.2g}"
+    at = then(at, slider={"machines": 5})
+    assert "ajw is left out: servers(=5) under ajw have no steady state" in at.warning[0].value
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
+    at = page("Advice on a log")
+    at.file_uploader(key="log").set_value(("jobs.csv", LOG.encode(), "text/csv"))
+    at = then(
+        at.run(),
+        slider={"log: seeds": 2, "log: slots": 2},
+        multiselect={"log: policies": ["fifo", "edf"]},
+        press="Advise",
+    )
+    (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
+    from cgrsp_simpy.studies.advice import markdown
+
+    found = cg.advise(
+        cg.trace(tmp_path / "jobs.csv", slots=2),
+        ["fifo", "edf"],
+        [1, 2, 3, 4],
+        range(2),
+        bound_seeds=0,
+    )
+    assert at.markdown[-1].value == markdown(found).rstrip()
+    assert errors(at) == []
+
+
+@pytest.mark.slow
+@with_streamlit
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("jobs.csv", b"", "jobs.csv: "),
+        ("jobs.csv", b"submit_s,service_s\n1,x\n", "jobs.csv: "),
+        ("../../jobs.csv", b"a,b\n1,2\n", "jobs.csv: "),
+        ("jobs.swf", bytes(range(256)), "jobs.swf: "),
+        ("jobs.json", b"{", "jobs.json: "),
+        ("jobs.csv.gz", b"no gzip", "jobs.csv.gz: "),
+    ],
+)
+def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
+    at = page("Advice on a log")
+    at.file_uploader(key="log").set_value((name, content, "text/csv"))
+    at = then(at)
+    (line,) = errors(at)
+    assert line.startswith(message)
+    assert "\n" not in line and "Traceback" not in line and "/tmp" not in line
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_a_cluster_shows_a_run_and_compares(page):
+    at = page(
+        "A cluster",
+        slider={"nodes": 4, "cluster: jobs": 40, "cluster: seeds": 2},
+        selectbox={"scheduler": "easy"},
+        multiselect={"cluster: policies": ["fifo", "easy"]},
+        press="Compare",
+    )
+    setting = cg.cluster.Setting(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
+    assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
+    found = cg.simulate(setting, "easy", 0).summary()
+    assert at.metric[0].value == figure_text(found[setting.shown[0]])
+    at = then(at, select_slider={"gpus": 1}, slider={"nodes": 1})
+    assert len(errors(at)) == 1
+
+
+@pytest.mark.slow
+@with_streamlit
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_without_choices_says_what_it_needs(page, name):
+    at = page(name)
+    if at.multiselect:
+        at = then(at, multiselect={at.multiselect[0].key: []})
+        for button in at.button:
+            button.click().run()
+        assert not at.exception
+        assert len(errors(at)) + len(at.info) <= 1
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_progress_counts_the_work_that_is_done(monkeypatch):
+    from cgrsp_simpy.app import parts
+
+    class Bar:
+        shares, gone = [], False
+
+        def progress(self, share):
+            self.shares.append(share)
+
+        def empty(self):
+            self.gone = True
+
+    bar = Bar()
+    monkeypatch.setattr(parts.st, "progress", lambda share: bar)
+    day = cg.day("quiet", jobs=10_000)
+    with parts.Progress() as executor:
+        found = cg.compare(day, ["fifo", "spt"], range(3), executor)
+    assert found.rows == cg.compare(day, ["fifo", "spt"], range(3)).rows
+    assert bar.shares == sorted(bar.shares) and bar.shares[-1] == 1.0
+    assert len(bar.shares) == 3 and bar.gone
+
+
+# ---- the command ----
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert main(["app"]) == 2
+    told = 'cgrsp app: Streamlit is missing: pip install "cgrsp_simpy[app]"\n'
+    assert capsys.readouterr() == ("", told)
+
+
+def test_a_wrong_port_is_refused_in_one_line(capsys):
+    assert main(["app", "--port", "70000"]) == 2
+    assert capsys.readouterr().err.startswith("cgrsp app: --port(=70000) must be ")
+
+
+@pytest.mark.slow
+def test_importing_the_room_does_not_import_streamlit():
+    code = "import cgrsp_simpy.cli, sys; print('streamlit' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_one_command_serves_the_page_and_leaves_no_file(tmp_path):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    words = [*CGRSP, "app", "--headless", "--port", str(port)]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as served:
+        try:
+            assert answered(f"http://localhost:{port}/_stcore/health") == b"ok"
+        finally:
+            served.terminate()
+        assert served.wait(30) == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def answered(url):
+    """What a server that is starting answers."""
+    for _ in range(120):
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.read()
+        except OSError:
+            time.sleep(0.5)
+    return None

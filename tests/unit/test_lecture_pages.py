@@ -1,0 +1,103 @@
+"""Lectures as notebooks, with their pictures in them, and as slides."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.cli import lecture_pages, main
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
+SCRIPTS = [*sorted(FOLDER.glob("[0-9]*.py")), FOLDER / "lab_own_log.py"]
+LONG = [pytest.param(each, id=each.stem, marks=pytest.mark.long) for each in SCRIPTS]
+LONG[0] = pytest.param(SCRIPTS[0], id=SCRIPTS[0].stem, marks=pytest.mark.slow)
+
+
+def on_slides(script):
+    """The first lines of the slides of a lecture's notebook."""
+    pytest.importorskip("jupytext")
+    cells = lecture_pages.notebook(script.read_text(encoding="utf-8")).cells
+    return [cell.source.splitlines()[0] for cell in cells if "slideshow" in cell.metadata]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
+    found = on_slides(script)
+    text = script.read_text(encoding="utf-8")
+    headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
+    titles = [f"## {title}" for title in re.findall(r"^# %% ([^\[\n].*)$", text, re.MULTILINE)]
+    assert re.match(r"# (Lecture \d+|Lab): ", found[0])  # the docstring is the first
+    assert sorted(found[1:]) == sorted(headings + titles)
+    assert len(found) >= 6
+    assert "slideshow" not in text
+
+
+@pytest.mark.slow
+def test_a_notebook_is_the_same_each_time_and_valid():
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("jupytext")
+    text = SCRIPTS[2].read_text(encoding="utf-8")
+    assert lecture_pages.notebook(text) == lecture_pages.notebook(text)
+    nbformat.validate(lecture_pages.notebook(text))
+
+
+@pytest.mark.parametrize("script", LONG)
+def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(script, tmp_path):
+    for package in ("jupytext", "ipykernel"):
+        pytest.importorskip(package)
+    client = pytest.importorskip("nbclient").NotebookClient
+    notebook = lecture_pages.notebook(script.read_text(encoding="utf-8"))
+    own = {"metadata": {"path": str(tmp_path)}}
+    client(notebook, timeout=600, kernel_name="python3", resources=own).execute()
+    outputs = [each for cell in notebook.cells for each in cell.get("outputs", [])]
+    printed = [each.text for each in outputs if each.get("name") == "stdout"]
+    assert "".join(printed) == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert sum("image/png" in each.get("data", {}) for each in outputs) == 1
+    assert len(list(tmp_path.glob("*.png"))) == 1
+
+
+@pytest.mark.slow
+def test_slides_by_command(tmp_path, capsys):
+    for package in ("jupytext", "nbconvert", "nbclient", "ipykernel"):
+        pytest.importorskip(package)
+    assert main(["lectures", "1", "--slides", str(tmp_path)]) == 0
+    (path,) = tmp_path.iterdir()
+    assert capsys.readouterr().out == f"{path}\n"
+    page = path.read_text(encoding="utf-8")
+    # reveal.js: a section a slide, and one within it
+    slides = page[page.index('<div class="slides">') :].count("<section>")
+    assert slides == 2 * len(on_slides(SCRIPTS[0]))
+    assert "8 events; a clock that ticks once a second would look 110 times" in page
+    assert page.count('src="data:image/png;base64,') == 1
+    assert "heapq" in page and "savefig" not in page  # the code that draws is left out
+    assert main(["lectures", "1", "--slides", str(tmp_path)]) == 2
+    assert "a folder without 01_event_list.slides.html" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_notebook_by_command(tmp_path, capsys):
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("jupytext")
+    assert main(["lectures", "lab", "--notebook", str(tmp_path)]) == 0
+    capsys.readouterr()
+    written = nbformat.read(tmp_path / "lab_own_log.ipynb", as_version=4)
+    assert written.cells[0].source.startswith("# Lab: your own log")
+
+
+def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(lecture_pages, "import_module", missing)
+    assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (
+        'cgrsp lectures: notebooks and slides need jupytext: pip install "cgrsp_simpy[teach]"\n'
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_form_at_a_time(capsys, tmp_path):
+    with pytest.raises(SystemExit):
+        main(["lectures", "1", "--copy", str(tmp_path), "--slides", str(tmp_path)])
+    assert "not allowed with argument" in capsys.readouterr().err

@@ -4,10 +4,10 @@
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
 
 `day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once, `step_through`
-does so event by event, `compare` runs several on the same seeds, `sweep` at every point of
-a grid, `month` over days drawn from a mix. A policy is a name of POLICIES, or any function of
-a `View`. `exercises` checks answers to the lectures. `plots` needs matplotlib, imported when
-it is first used.
+does so event by event, `compare` runs several on the same seeds, `select` finds the best of
+them in few runs, `sweep` compares at every point of a grid, `month` over days drawn from a mix.
+A policy is a name of POLICIES, or any function of a `View`. `exercises` checks answers to the
+lectures. `plots` needs matplotlib, imported when it is first used.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.month import THESIS_MIX, Month, month
 from cgrsp_simpy.studies.replicate import simulate, step_through
+from cgrsp_simpy.studies.select import select
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ __all__ = [
     "read_market",
     "round_robin",
     "rules",
+    "select",
     "simulate",
     "spot",
     "statistics",

@@ -15,7 +15,7 @@ from typing import Any
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["notebook", "slides"]
+__all__ = ["notebook", "notebook_text", "slides"]
 
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
@@ -32,6 +32,13 @@ def notebook(script: str) -> Any:
     found.nbformat_minor = 5
     found.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     return found
+
+
+def notebook_text(script: str) -> str:
+    """The file of a script's notebook."""
+    written = notebook(script)
+    text: str = _needed("nbformat").writes(written)
+    return text
 
 
 def slides(script: str) -> str:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import logging
 from pathlib import Path
 
-from cgrsp_simpy.cli.lecture_pages import notebook, slides
+from cgrsp_simpy.cli.lecture_pages import notebook_text, slides
 from cgrsp_simpy.cli.options import Answer, add_options, summary
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.files import write_whole
@@ -53,7 +52,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
         return Answer("\n".join(map(str, _copy(script, Path(folder)))))
     if option == "--notebook":
         path = _free(option, Path(folder), f"{script.stem}.ipynb")
-        return _written(path, json.dumps(notebook(text), indent=1))
+        return _written(path, notebook_text(text))
     if option == "--slides":
         path = _free(option, Path(folder), f"{script.stem}.slides.html")
         log.info("lecture %s is run, which takes up to a minute", given.number)

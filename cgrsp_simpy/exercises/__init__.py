@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cgrsp_simpy.exercises import basics, studies
+from cgrsp_simpy.exercises import basics, inputs, methods, studies
 from cgrsp_simpy.exercises.claims import ClaimError, claim
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict
 from cgrsp_simpy.model.checks import check_one_of
@@ -19,7 +19,12 @@ from cgrsp_simpy.model.checks import check_one_of
 __all__ = ["EXERCISES", "ClaimError", "Exercise", "Verdict", "check", "claim"]
 
 # Number of lecture and exercise -> exercise.
-EXERCISES: dict[str, Exercise] = {**basics.EXERCISES, **studies.EXERCISES}
+EXERCISES: dict[str, Exercise] = {
+    **basics.EXERCISES,
+    **studies.EXERCISES,
+    **inputs.EXERCISES,
+    **methods.EXERCISES,
+}
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:

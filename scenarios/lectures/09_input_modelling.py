@@ -1,0 +1,263 @@
+"""Two hundred jobs cannot tell a gamma law from a lognormal one, and the usual test of
+fit rejects a fitted law ten times too rarely.
+
+(Lecture 9: input modelling)
+"""
+
+# %% [markdown]
+# A simulation is no better than what is put in. Where do the numbers come from? From
+# a log: when jobs came, and how long they took. We make one, so that for once the
+# truth is known: two weeks, 2,000 jobs, more by day than by night, and service times
+# from a lognormal law. Your own log comes in by one line, `log =
+# cg.trace("mine.csv").workload`; `submit_s` and `service_s` are its columns.
+
+# %%
+from dataclasses import replace
+
+import numpy as np
+from matplotlib import pyplot as plt
+from scipy import stats
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.exercises import claim
+from cgrsp_simpy.model.streams import stream
+from cgrsp_simpy.plots.style import MISSED
+
+JOBS, MEAN_S, SIGMA, SLOTS = 2000, 600.0, 0.8, 3
+TRUE_PER_H = [2.0] * 8 + [10.0] * 12 + [2.0] * 4
+AT_ONCE = cg.Market(delay_s=((0, 0),) * 3)
+
+
+def scenario(workload, mean_s=MEAN_S, service=None):
+    """Slots whose GPUs come at once."""
+    gpu = cg.GpuType("GPU", 1.0, (mean_s,), high_stock_probability=1.0)
+    law = service or cg.Service("lognormal", sigma=(SIGMA,))
+    return cg.Scenario(
+        "log", workload, (gpu,) * SLOTS, (gpu,), market=AT_ONCE, service=law
+    )
+
+
+def hourly(rates):
+    return cg.HourlyWorkload(JOBS, rates, complexity_mix=(1.0,))
+
+
+drawn = scenario(hourly(cg.ArrivalRates(TRUE_PER_H))).draw(seed=9)
+submit_s = np.array([job.submit_s for job, _ in drawn])
+service_s = np.array([MEAN_S * draws.service for _, draws in drawn])
+log = cg.LoggedWorkload(
+    tuple(submit_s),
+    tuple(service_s),
+    (np.nan,) * JOBS,
+    (1,) * JOBS,
+    (1.0,) * JOBS,
+    start_h=8.0,
+)
+print(
+    f"{JOBS} jobs in {submit_s[-1] / 86400:.1f} days; service times: mean"
+    f" {service_s.mean():.0f} s, cv {service_s.std(ddof=1) / service_s.mean():.2f}"
+)
+
+# %% [markdown]
+# ## Fit, then doubt
+# Maximum likelihood fits any family to any data; whether the family is right is
+# another question. The Kolmogorov-Smirnov distance D is the largest gap between the
+# fitted and the empirical distribution function. Its usual p-value holds for a law
+# that was fixed *before* the data were seen. A fitted law has crept towards them, so
+# its D is too small, and p too large. How much too large, a simulation tells: samples
+# that *are* exponential, each with its own fitted mean.
+
+# %%
+N, SAMPLES = 200, 4000
+x = np.sort(stream(9, "samples").exponential(1.0, (SAMPLES, N)), axis=1)
+below = 1 - np.exp(-x / x.mean(axis=1, keepdims=True))
+steps = np.arange(1, N + 1) / N
+d = np.maximum(steps - below, below - (steps - 1 / N)).max(axis=1)
+usual, right = stats.kstwo.ppf(0.95, N), np.quantile(d, 0.95)
+wrongly = cg.statistics.mean((d > usual).astype(float))
+print(f"{SAMPLES} exponential samples of {N}, means fitted; the law is right in all")
+print(
+    f"the usual test at 5 % rejects {100 * wrongly.mean:.2f} ±"
+    f" {100 * wrongly.half_width:.2f} %; D exceeds {right:.3f} in 5 %, not {usual:.3f}"
+)
+print(claim("ten times too rarely", 0.05 / wrongly.mean, above=7, below=15))
+
+# %% [markdown]
+# So draw samples from the fitted law, fit each anew, and see how large D gets: the
+# **parametric bootstrap**, `scipy.stats.goodness_of_fit`; 499 samples a law. Beside
+# it stands the chi-square test on 20 equally likely cells, which loses a degree of
+# freedom for each fitted parameter. Once with the first 200 jobs, once with all.
+
+# %%
+FAMILIES = {
+    "exponential": stats.expon,
+    "gamma": stats.gamma,
+    "lognormal": stats.lognorm,
+}
+p = {}
+print("                     D   usual p   bootstrap p   chi-square p")
+for n in (N, JOBS):
+    fitted = {}
+    for name, family in FAMILIES.items():
+        parameters = family.fit(service_s[:n], floc=0)
+        fitted[name] = family(*parameters)
+        plain = stats.kstest(service_s[:n], fitted[name].cdf)
+        bootstrap = stats.goodness_of_fit(
+            family,
+            service_s[:n],
+            known_params={"loc": 0},
+            statistic="ks",
+            n_mc_samples=499,
+            random_state=stream(9, f"bootstrap {name}"),
+        )
+        cells = np.histogram(fitted[name].cdf(service_s[:n]), 20, range=(0, 1))[0]
+        chi2 = stats.chisquare(cells, ddof=len(parameters) - 1)
+        p[n, name] = plain.pvalue, bootstrap.pvalue, chi2.pvalue
+        print(
+            f"{n:4} jobs {name:11}{plain.statistic:6.3f}{plain.pvalue:10.3f}"
+            f"{bootstrap.pvalue:14.3f}{chi2.pvalue:15.3f}"
+        )
+worst = max(max(p[n, "exponential"]) for n in (N, JOBS))
+print(claim("All tests throw out the exponential law", worst, below=0.05))
+least = min(*p[N, "gamma"], *p[N, "lognormal"])
+print(claim("they cannot tell gamma from lognormal", least, above=0.05))
+better = np.all(np.array(p[N, "gamma"]) > p[N, "lognormal"])
+print(claim("the wrong one even looks better", bool(better), equal=True))
+print(claim("gamma is out", max(p[JOBS, "gamma"]), below=0.05))
+print(claim("lognormal stays", min(p[JOBS, "lognormal"]), above=0.05))
+
+# %% [markdown]
+# All tests throw out the exponential law. With 200 jobs they cannot tell gamma from
+# lognormal; the wrong one even looks better, and the bootstrap nearly rejects the
+# right one. A p-value above 0.05 proves nothing but that the log is short. With 2,000
+# jobs gamma is out and lognormal stays.
+#
+# ## Arrivals
+# Is the rate constant? Then jobs fall into the 24 hours of the day alike.
+# `cg.arrival_rates` counts them by hour. If the rates are right, a clock that runs as
+# fast as jobs are expected makes the gaps exponential with mean 1 (time change).
+
+# %%
+rates = cg.arrival_rates(log)
+days = np.floor(submit_s[-1] / 86400)
+whole = submit_s[submit_s < 86400 * days]
+came = np.bincount((8 + whole / 3600).astype(int) % 24, minlength=24)
+print(
+    f"\nchi-square of a constant rate: {stats.chisquare(came).statistic:.0f}; of one"
+    f" chance in a thousand: {stats.chi2.isf(0.001, 23):.0f}"
+)
+edges_s = np.arange(0, submit_s[-1] + 7200, 3600.0)
+until = np.append(0, np.cumsum([3600 * rates.at(at) for at in edges_s[:-1]]))
+rescaled = np.diff(np.interp(submit_s, edges_s, until))
+for name, gaps in (("as logged", np.diff(submit_s)), ("on that clock", rescaled)):
+    gap_d = stats.kstest(gaps / gaps.mean(), stats.expon.cdf).statistic
+    print(f"gaps {name:14} D {gap_d:.3f}; times root n {gap_d * JOBS**0.5:.2f}")
+print(f"in 5 % of exponential samples it exceeds {right * N**0.5:.2f}")
+low, high = (stats.gamma.ppf(q, came + a) / days for q, a in ((0.025, 0), (0.975, 1)))
+held = np.sum((low <= TRUE_PER_H) & (high >= TRUE_PER_H))
+print(f"{held} of 24 intervals of 95 % hold the true rate of their hour")
+
+# %% [markdown]
+# ## Does it matter?
+# Ask the simulation. Three slots; the log itself, then models of it, 20 runs of 2,000
+# jobs each (a number fixed before the first run).
+
+# %%
+shape, _, scale = stats.lognorm.fit(service_s, floc=0)
+mean_s = float(scale * np.exp(shape**2 / 2))
+lognormal = cg.Service("lognormal", sigma=(float(shape),))
+even = replace(rates, per_h=[sum(rates.per_h[0]) / 24] * 24)
+models = {
+    "fitted rates, lognormal": scenario(hourly(rates), mean_s, lognormal),
+    "fitted rates, equal jobs": scenario(
+        hourly(rates), mean_s, cg.Service(sigma=(0.0,))
+    ),
+    "constant rate, lognormal": scenario(hourly(even), mean_s, lognormal),
+}
+log_min = cg.simulate(scenario(log), "fifo").summary()["wait_min"]
+waits = {
+    name: cg.statistics.mean(
+        cg.compare(model, ["fifo"], range(20)).values("fifo", "wait_min")
+    )
+    for name, model in models.items()
+}
+print(f"mean wait of the log: {log_min:.2f} min")
+for name, wait in waits.items():
+    print(
+        f"{name:26}{wait.mean:5.2f} ± {wait.half_width:.2f} min; sd of a run"
+        f" {wait.sd:.2f}; log off by {(log_min - wait.mean) / wait.sd:+.1f} of these"
+    )
+fitted_min, _, even_min = (wait.mean for wait in waits.values())
+lost = 1 - even_min / fitted_min
+print(claim("three quarters of the model's wait", lost, above=0.7, below=0.8))
+
+# %% [markdown]
+# The log is one run of the truth. So it may differ from a right model's mean by one
+# or two standard deviations of a run, and not by nine. A constant rate loses the rush
+# of the day, and with it three quarters of the model's wait; to make all jobs equally
+# long is a smaller mistake here.
+
+# %%
+with cg.plots.styled("lecture"):
+    figure, (left, middle, right_hand) = plt.subplots(
+        1, 3, figsize=(17, 6.5), layout="constrained", width_ratios=(4, 4, 4)
+    )
+    for (name, law), colour, marker in zip(
+        fitted.items(), (MISSED, "0.55", "#0B4F9C"), "s^o"
+    ):
+        at = law.ppf((np.arange(JOBS) + 0.5) / JOBS) / 60
+        left.plot(at, np.sort(service_s) / 60, marker, ms=4, color=colour, label=name)
+    left.axline((0, 0), slope=1, color="black", lw=1.2)
+    left.set(xlabel="fitted quantile (min)", ylabel="quantile of the log (min)")
+    left.set(xlim=(0, None), ylim=(0, None))
+    left.legend(frameon=False, markerscale=2)
+    centre = np.arange(24)
+    middle.stairs(TRUE_PER_H, np.arange(25), color="black", lw=1.6, label="truth")
+    middle.vlines(centre + 0.5, low, high, color="#0B4F9C", label="95 % interval")
+    middle.plot(centre + 0.5, came / days, "o", ms=6, color="#0B4F9C", label="log")
+    middle.set(xlabel="hour of the day", ylabel="jobs per hour", xlim=(0, 24))
+    middle.set(ylim=(0, 18), xticks=range(0, 25, 6))
+    middle.legend(frameon=False, loc="upper left")
+    found = list(waits.values())
+    right_hand.vlines(
+        range(3),
+        [max(wait.mean - 2 * wait.sd, 0) for wait in found],
+        [wait.mean + 2 * wait.sd for wait in found],
+        color="0.8",
+        lw=14,
+        label="two sd of a run",
+    )
+    right_hand.errorbar(
+        range(3),
+        [wait.mean for wait in found],
+        [wait.half_width for wait in found],
+        fmt="o",
+        capsize=7,
+        color="#0B4F9C",
+        label="model's mean, 95 % interval",
+    )
+    right_hand.axhline(log_min, color=MISSED, label="the log")
+    names = ["fitted rates,\nlognormal", "fitted rates,\nequal jobs", "constant\nrate"]
+    right_hand.set(xticks=range(3), xlim=(-0.5, 2.5), ylim=(0, 4))
+    right_hand.set_xticklabels(names, fontsize="small")
+    right_hand.set_ylabel("mean wait (min)")
+    right_hand.legend(frameon=False, loc="upper right")
+    for letter, ax in zip("abc", (left, middle, right_hand)):
+        ax.set_title(f"({letter})", loc="left", fontsize="medium")
+    figure.savefig("lecture_9.png", dpi=150)
+
+# %% [markdown]
+# ## Key points
+# - Look first: a quantile picture shows what is wrong, a test only that something is.
+# - The usual p-value of Kolmogorov and Smirnov is far too kind to a fitted law; use the
+#   parametric bootstrap.
+# - A short log rejects little. "Not rejected" is not "right".
+# - Count arrivals by hour before you write down one rate.
+#
+# ## Exercises
+# Take 500 service times, `x = stream(9, "exercise").gamma(2.0, 300.0, 500)` (in s).
+#
+# **9.1** Fit an exponential law to x by maximum likelihood, from 0 on. What is the
+# Kolmogorov-Smirnov distance D? `cg.exercises.check(9.1, answer)`
+#
+# **9.2** Fit a gamma law to x, from 0 on, and count x in 20 equally likely cells of
+# it. What is the p-value of the chi-square test? `cg.exercises.check(9.2, answer)`

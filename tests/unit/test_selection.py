@@ -1,0 +1,178 @@
+"""Kim and Nelson's procedure: its promise on normals whose means are known, its steps beside a
+plain reading of the paper, and its use on policies.
+"""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.selection import kim_nelson
+
+NAMES = tuple("ABCDE")
+
+
+def normals(seed, means, correlation=0.0):
+    """Observations of sd 1; those of a replication share a part."""
+    rng = np.random.default_rng(seed)
+    common, own = rng.normal(size=2000), rng.normal(size=(len(means), 2000))
+    drawn = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
+    values = np.asarray(means)[:, None] + drawn
+    return lambda name, n: values[NAMES.index(name), n]
+
+
+def slippage(best, better="less", systems=5, by=0.5):
+    """The best is better by the indifference, all others are equal: the worst case."""
+    sign = -1 if better == "less" else 1
+    return [sign * by * (index == best) for index in range(systems)]
+
+
+def selections(repetitions, correlation=0.0, better="less", **how):
+    """Whether the best was selected, and the observations taken, by repetition."""
+    right, taken = [], []
+    for seed in range(repetitions):
+        best = seed % 5
+        found = kim_nelson(
+            normals(seed, slippage(best, better), correlation),
+            NAMES,
+            better=better,
+            **{"indifference": 0.5, "first": 10, **how},
+        )
+        right.append(found.best == NAMES[best])
+        taken.append(sum(found.observations.values()))
+    return np.array(right), np.array(taken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("correlation", "better"), [(0.0, "less"), (0.0, "more"), (0.5, "less"), (0.9, "more")]
+)
+def test_the_best_is_selected_as_often_as_promised(correlation, better):
+    right, _ = selections(600, correlation, better)
+    assert right.mean() > 0.95 - 4 * math.sqrt(0.95 * 0.05 / len(right))
+
+
+@pytest.mark.slow
+def test_the_promise_fails_where_the_difference_is_less_than_the_indifference():
+    right, _ = selections(600, indifference=1.5)
+    assert right.mean() < 0.95 - 4 * math.sqrt(0.95 * 0.05 / len(right))
+
+
+@pytest.mark.slow
+def test_equal_allocation_of_as_many_observations_is_not_better_and_chance_is_far_off():
+    right, taken = selections(600, confidence=0.8)
+    equal = []
+    for seed, budget in enumerate(taken):
+        best = seed % 5
+        observe = normals(seed + 10_000, slippage(best))
+        each = [np.mean([observe(name, n) for n in range(budget // 5)]) for name in NAMES]
+        equal.append(np.argmin(each) == best)
+    error = 4 * math.sqrt(2 * 0.25 / len(right))
+    assert right.mean() > np.mean(equal) - error
+    assert right.mean() > 1 / 5 + error
+
+
+@pytest.mark.slow
+def test_common_random_numbers_save_observations():
+    _, apart = selections(100)
+    _, together = selections(100, correlation=0.8)
+    assert together.mean() < 0.5 * apart.mean()
+
+
+# ---- step by step ----
+
+
+def as_printed(values, delta, alpha, n0):
+    """The paper's steps, pair by pair, with its letters; the larger mean is best."""
+    k = len(values)
+    eta = 0.5 * ((2 * alpha / (k - 1)) ** (-2 / (n0 - 1)) - 1)
+    h2 = 2 * eta * (n0 - 1)
+    s2 = {}
+    for i, j in combinations(range(k), 2):
+        gaps = [values[i][n] - values[j][n] for n in range(n0)]
+        centre = sum(gaps) / n0
+        s2[i, j] = s2[j, i] = sum((gap - centre) ** 2 for gap in gaps) / (n0 - 1)
+    last = max(math.floor(h2 * each / delta**2) for each in s2.values())
+    left, r = set(range(k)), n0
+    taken = dict.fromkeys(left, n0)
+
+    def mean(i):
+        return sum(values[i][:r]) / r
+
+    if n0 > last:
+        return max(left, key=mean), taken
+    while True:
+
+        def w(i, j, r=r):
+            return max(0.0, delta / (2 * r) * (h2 * s2[i, j] / delta**2 - r))
+
+        left = {i for i in left if all(mean(i) >= mean(j) - w(i, j) for j in left - {i})}
+        if len(left) == 1:
+            return left.pop(), taken
+        r += 1
+        taken.update(dict.fromkeys(left, r))
+        if r == last + 1:
+            return max(left, key=mean), taken
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(2, 5),
+    delta=st.floats(0.5, 3),
+    alpha=st.floats(0.01, 0.4),
+    n0=st.integers(4, 12),
+)
+def test_the_steps_are_those_of_the_paper(seed, k, delta, alpha, n0):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))
+    best, taken = as_printed(values.tolist(), delta, alpha, n0)
+    found = kim_nelson(
+        lambda name, n: values[NAMES.index(name), n], NAMES[:k], delta, 1 - alpha, n0, "more"
+    )
+    assert found.best == NAMES[best]
+    assert list(found.observations.values()) == [taken[i] for i in range(k)]
+    for i, name in enumerate(NAMES[:k]):
+        assert found.means[name] == pytest.approx(values[i, : taken[i]].mean())
+
+
+def test_equal_observations_select_after_the_first_ones():
+    found = kim_nelson(lambda name, n: float(NAMES.index(name)), NAMES[:3], 0.1, first=5)
+    assert (found.best, found.observations) == ("A", {"A": 5, "B": 5, "C": 5})
+    assert str(found).splitlines()[1].split() == ["A", "0", "5", "selected"]
+
+
+# ---- policies ----
+
+
+def test_select_takes_the_policy_of_the_shortest_wait():
+    day = cg.day("normal", slots=3)
+    found = cg.select(day, ["fifo", "spt", "random"], indifference=3.0, first=5)
+    assert found.best == "spt"
+    own = cg.compare(day, ["spt"], range(found.observations["spt"])).values("spt", "wait_min")
+    assert found.means["spt"] == pytest.approx(np.mean(own))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"policies": ["fifo"]}, "two or more names"),
+        ({"indifference": 0.0}, "indifference"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.4}, "confidence"),
+        ({"first": 1}, "first"),
+        ({"figure": "makespan"}, "figure"),
+    ],
+)
+def test_bad_input_is_refused(given, message):
+    arguments = {"policies": ["fifo", "spt"], "indifference": 1.0, **given}
+    with pytest.raises(cg.InputError, match=message):
+        cg.select(cg.day("quiet"), **arguments)
+
+
+def test_an_observation_that_is_not_finite_is_refused():
+    with pytest.raises(cg.InputError, match="observation 0 of B"):
+        kim_nelson(lambda name, n: math.inf if name == "B" else 1.0, NAMES[:2], 1.0)

@@ -53,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "figures", help="the thesis's days where stock persists: PNG, SVG and CSV"
     )
     add_gallery(figures, "figures/market")
+    recorded = "snapshots or laws, on whose stock the findings are judged, too; may be given again"
+    figures.add_argument("--market", action="append", default=[], metavar="FILE", help=recorded)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
@@ -82,7 +84,7 @@ def _figures(given: argparse.Namespace) -> Answer:
     from cgrsp_simpy.thesis.persistence import FIGURES, draw_figures
 
     ids, executor = gallery_of(given, FIGURES)
-    paths = draw_figures(given.out, ids, style=given.style, executor=executor)
+    paths = draw_figures(given.out, ids, style=given.style, executor=executor, market=given.market)
     return Answer("\n".join(map(str, paths)))
 
 

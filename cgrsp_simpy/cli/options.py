@@ -8,6 +8,7 @@ import argparse
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -315,6 +316,7 @@ _TERMS: dict[str, tuple[type, str, str]] = {
     "minimum_s": (float, "S", "least seconds billed for an instance"),
     "increment_s": (float, "S", "billed seconds are rounded up to whole increments"),
     "preemption_per_h": (float, "R", "rate per hour at which an instance is taken back (spot)"),
+    "taken_when_low": (bool, "", "stock that becomes Low takes back all instances of its type"),
     "checkpoint_s": (float, "S", "seconds of execution between checkpoints (default: none)"),
     "checkpoint_cost_s": (float, "S", "seconds that writing one takes"),
     "restart_s": (float, "S", "seconds that a stopped job takes before it goes on"),
@@ -325,9 +327,9 @@ _TERMS: dict[str, tuple[type, str, str]] = {
 
 # Field of Terms -> those of which one gives it an effect.
 _NEEDS = {
-    "checkpoint_s": ("preemption_per_h",),
+    "checkpoint_s": ("preemption_per_h", "taken_when_low"),
     "checkpoint_cost_s": ("checkpoint_s",),
-    "restart_s": ("preemption_per_h", "suspension"),
+    "restart_s": ("preemption_per_h", "taken_when_low", "suspension"),
 }
 
 _ONLY_DAY = ("jobs_per_day", "rate")
@@ -361,8 +363,6 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
     else:
         fields = {name: name for name in _NOT_FILE if name not in _TERMS}
         own = those_given(given, fields)
-        if (terms := terms_of(given)) is not None:
-            own["terms"] = terms
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
@@ -370,6 +370,8 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
                 given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
             )
     scenario = _on_market(given, scenario)
+    if (terms := terms_of(given)) is not None:
+        scenario = replace(scenario, terms=terms)  # some go with stock that persists
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario

@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from enum import Enum
 from types import FunctionType
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -298,10 +299,16 @@ def foreign_part(model: Any) -> object | None:
     if type(model) in PLAIN:
         return None
     if type(model) is tuple:
-        if {type(each) for each in model} <= set(PLAIN):
+        if all(map(_is_plain, {type(each) for each in model})):
             return None
         return next((found for each in model if (found := foreign_part(each)) is not None), None)
     if isinstance(model, FunctionType) or type(model).__module__.partition(".")[0] not in KNOWN:
         return model  # type: ignore[no-any-return]
     inner = [getattr(model, item.name) for item in fields(model)] if is_dataclass(model) else []
     return next((found for each in inner if (found := foreign_part(each)) is not None), None)
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether what is of a type is a value, or a name of an enumeration of the package."""
+    own = issubclass(kind, Enum) and kind.__module__.partition(".")[0] in KNOWN
+    return own or kind in PLAIN

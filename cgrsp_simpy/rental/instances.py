@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
+from cgrsp_simpy.engine.instant import delay_until
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.budget import Budget
@@ -127,14 +128,15 @@ class Instance:
     """A GPU that is rented for a slot, from its order until it is given back or taken.
 
     tenant: the job that holds it, or held it last, which pays. since_s: from when on it
-    is billed; None: it has not come yet. idle_s: since when it is idle.
+    is billed; None: it has not come yet. ordered_s: since when it is rented. idle_s:
+    since when it is idle.
     """
 
     def __init__(self, run: Renting, slot: int, gpu: GpuType, tenant: Tenant) -> None:
         self.run, self.slot, self.gpu, self.tenant = run, slot, gpu, tenant
         ordered = run.terms.billed_from == "provisioning"
         self.since_s: float | None = run.env.now if ordered else None
-        self.up, self.idle_s = False, math.nan
+        self.ordered_s, self.up, self.idle_s = run.env.now, False, math.nan
         self._timeouts: dict[str, simpy.Event] = {}
 
     def come(self) -> None:
@@ -142,8 +144,12 @@ class Instance:
         now_s, self.up = self.run.env.now, True
         self.since_s = now_s if self.since_s is None else self.since_s
         taken_s = self.run.takings.after(self.slot, self.gpu, now_s)
-        if taken_s < math.inf:
-            self._at("taken", taken_s - now_s, self._taken)
+        delay_s = taken_s - now_s
+        if self.run.terms.taken_when_low:
+            out_s = self.run.stock.runs_out_s(self.gpu, self.ordered_s)
+            delay_s = min(delay_s, delay_until(now_s, out_s))
+        if delay_s < math.inf:
+            self._at("taken", delay_s, self._taken)
 
     def leave(self) -> None:
         """Its job has left it: it is kept, or given back."""

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import pairwise
+from math import inf
 
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -283,6 +284,23 @@ class StockSeries:
             The one recorded last.
         """
         return Status(self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1])
+
+    @property
+    def longest_s(self) -> float:
+        """The longest time for which it is not Low at a stretch, seconds; infinite if it never
+        becomes Low, 0 if it is never anything else.
+        """
+        low = [status == LOW for status in self.statuses]
+        if all(low) or not any(low):
+            return 0.0 if low[0] else inf
+        found, begun_s = 0.0, None
+        twice = [*self.times_s, *(self.length_s + time_s for time_s in self.times_s)]
+        for time_s, is_low in zip(twice, low * 2):
+            if is_low and begun_s is not None:
+                found, begun_s = max(found, time_s - begun_s), None
+            elif not is_low and begun_s is None:
+                begun_s = time_s
+        return found
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """When it changes between two times of the series.

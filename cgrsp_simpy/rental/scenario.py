@@ -157,7 +157,9 @@ class Scenario(Model[Run]):
         rented = self.gpus if self.free_types else tuple(dict.fromkeys(self.slots))
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in rented)
-        self.terms.check_against([gpu.name for gpu in rented], longest_s)
+        names = [gpu.name for gpu in rented]
+        self.terms.check_against(names, longest_s)
+        self.terms.check_stock(self.market, names, longest_s)
         hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
         for gpu in rented:
             some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)

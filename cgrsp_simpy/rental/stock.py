@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.market import Market, Status, StockSeries
+from cgrsp_simpy.rental.market import LOW, Market, Status, StockSeries
 
 __all__ = ["Stock"]
 
@@ -32,6 +33,7 @@ class Stock:
     def __init__(self, market: Market, seed: int) -> None:
         self.market, self._seed = market, seed
         self._paths: dict[str, _Held | _Replayed | None] = {}
+        self._shortages: dict[str, tuple[Iterator[float], list[float]]] = {}
         self._start_s = _start_s(market, seed)
         if not market.persists:
             self.status = market.status  # type: ignore[method-assign]  # a job's own draw
@@ -76,6 +78,33 @@ class Stock:
         own = path.changes_s(after_s, before_s) if path else []
         return sorted({*own, *_law_changes_s(self.market, after_s, before_s)})
 
+    def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
+        """When the stock of a type that persists next becomes Low after a time, seconds; infinite
+        if it never does.
+        """
+        if gpu.name not in self._shortages:
+            self._shortages[gpu.name] = self._drawn_shortages_s(gpu), []
+        later, found = self._shortages[gpu.name]
+        while not found or found[-1] <= after_s:
+            found.append(next(later))
+        return found[bisect_right(found, after_s)]
+
+    def _drawn_shortages_s(self, gpu: GpuType) -> Iterator[float]:
+        """When the stock of a type becomes Low, day by day; at last never."""
+        path, begin_s, was_low = self._path(gpu), 0.0, True
+        assert path is not None
+        while path.runs_out:
+            days_end_s = begin_s + DAY_S
+            edges = [begin_s, *self.changes_s(gpu, begin_s, days_end_s), days_end_s]
+            for from_s, to_s in pairwise(edges):
+                is_low = path.status((from_s + to_s) / 2) == LOW
+                if is_low and not was_low:
+                    yield from_s
+                was_low = is_low
+            begin_s = days_end_s
+        while True:
+            yield inf
+
     def _path(self, gpu: GpuType) -> _Held | _Replayed | None:
         """How the stock of a type goes; None where every dispatch draws its own."""
         if gpu.name not in self._paths:
@@ -98,6 +127,11 @@ class _Held:
         self._mean_s = market.persistence_of(gpu.name)
         self._rng = stream(seed, f"market {gpu.name}")
         self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
+        start_h = market.clock.start_h
+        hours_s = [(hour - start_h) % 24 * 3600 for hour in market.change_hours]
+        low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
+        # Whether it becomes Low again and again.
+        self.runs_out = any(low) and min(low) < 1
 
     def status(self, time_s: float) -> Status:
         """Thesis Eq. 3.1 at the clock's hour and U(t)."""
@@ -123,6 +157,7 @@ class _Replayed:
 
     def __init__(self, series: StockSeries, start_s: float) -> None:
         self._series, self._start_s = series, start_s
+        self.runs_out = 0 < series.longest_s < inf
 
     def status(self, time_s: float) -> Status:
         """The status recorded then."""

@@ -12,6 +12,7 @@ from numbers import Real
 
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, entries_of, require
 from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.rental.market import Market
 
 __all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
 
@@ -19,6 +20,7 @@ BILLED_FROM = ("execution", "provisioning")
 ROUNDING = 1e-9  # of an increment: sums of doubles
 HOURS = 24
 MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
+LEAST_TIMES = 3.0  # what cannot be interrupted, that a type has to be in stock for at a stretch
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ class Terms:
         loses what it has done since its last checkpoint and waits again in the queue.
     preemption : sequence of Preemption
         Types with rates of their own.
+    taken_when_low : bool
+        Whether the market takes back all instances of a type when its stock becomes Low (spot):
+        those that are up at once, those ordered before when they come. An instance that was ordered
+        while the stock was Low stays until it becomes Low again. For stock that persists, or is
+        replayed.
     checkpoint_s : float, optional
         Seconds of execution after which a job writes a checkpoint; None: it writes none.
     checkpoint_cost_s : float
@@ -116,6 +123,7 @@ class Terms:
     budget_usd_per_day: float | None = None
     preemption_per_h: float = 0.0
     preemption: tuple[Preemption, ...] = ()
+    taken_when_low: bool = False
     checkpoint_s: float | None = None
     checkpoint_cost_s: float = 0.0
     restart_s: float = 0.0
@@ -132,6 +140,7 @@ class Terms:
             check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
         if self.checkpoint_s is not None:
             check_number("checkpoint_s", self.checkpoint_s, above=0)
+        check_bool("taken_when_low", self.taken_when_low)
         check_bool("suspension", self.suspension)
         listed = entries_of("preemption", self.preemption, "a list of Preemption")
         for each in listed:
@@ -176,18 +185,57 @@ class Terms:
             value = getattr(self, name)
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
             require(value is None or value < longest_s, name, value, allowed)
+        need_s = self._need_s(longest_s)
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
-            whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
-            need_s = self.restart_s + whole_s + self.checkpoint_cost_s
             most = MOST_LIVES * 3600.0 / need_s
             allowed = f"at most {most:g}, as {need_s:g} s have to go by without a preemption"
             require(per_h <= most, f"preemptions of {gpu} per hour", per_h, allowed)
 
+    def check_stock(self, market: Market, gpus: Iterable[str], longest_s: float) -> None:
+        """Refuse `taken_when_low` where the stock has no course of its own, or jobs never end.
+
+        Parameters
+        ----------
+        market : Market
+            Whose stock it is.
+        gpus : iterable of str
+            Names of the types that can be rented.
+        longest_s : float
+            Greatest mean execution time, seconds.
+
+        Raises
+        ------
+        InputError
+            For a type whose stock does not persist, and for one that is never in stock for long
+            enough to save work.
+        """
+        if not self.taken_when_low:
+            return
+        need_s = self._need_s(longest_s)
+        series = {each.gpu: each for each in market.series}
+        for gpu in gpus:
+            if gpu in series:
+                name, longest = f"longest seconds without Low stock of {gpu}", series[gpu].longest_s
+                allowed, least_s = "at least", LEAST_TIMES * need_s
+            else:
+                longest, least_s = market.persistence_of(gpu), need_s / MOST_LIVES
+                allowed = "left out where the stock of a type does not persist"
+                require(longest > 0, "taken_when_low", gpu, allowed)
+                name, allowed = f"persistence_s of {gpu}", "at least"
+            told = f"{allowed} {least_s:g}, as {need_s:g} s have to go by without a preemption"
+            require(longest >= least_s, name, longest, told)
+
+    def _need_s(self, longest_s: float) -> float:
+        """Seconds that have to go by without a preemption until work is saved."""
+        whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
+        return self.restart_s + whole_s + self.checkpoint_cost_s
+
     @property
     def preemptible(self) -> bool:
         """Whether instances can be taken back."""
-        return self.preemption_per_h > 0 or any(any(each.by_hour) for each in self.preemption)
+        by_rate = self.preemption_per_h > 0 or any(any(each.by_hour) for each in self.preemption)
+        return by_rate or self.taken_when_low
 
     @cached_property
     def columns(self) -> dict[str, Metric]:

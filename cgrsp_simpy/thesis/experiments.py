@@ -25,6 +25,7 @@ __all__ = [
     "NAMES",
     "TABLES",
     "Cell",
+    "Excess",
     "Measure",
     "Source",
     "Statistic",
@@ -134,6 +135,24 @@ def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
 def average(values: np.ndarray) -> np.ndarray:
     """Mean over seeds."""
     return np.asarray(values.mean(axis=-1))
+
+
+@dataclass(frozen=True)
+class Excess:
+    """The mean over seeds of a figure less a multiple of another, seed by seed.
+
+    factor: that the other is taken by.
+    """
+
+    factor: float = 1.0
+
+    def __call__(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """The mean."""
+        return average(self.by_seed(values, others))
+
+    def by_seed(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """The differences."""
+        return values - self.factor * others
 
 
 def effect(policy: str, reference: str, figure: str) -> Measure:

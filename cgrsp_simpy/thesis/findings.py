@@ -14,17 +14,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.simulation import run_once
-from cgrsp_simpy.thesis.experiments import HECTIC, MONTH, NAMES, Measure, Source, average, pooled_d
+from cgrsp_simpy.thesis.experiments import (
+    HECTIC,
+    MONTH,
+    NAMES,
+    Excess,
+    Measure,
+    Source,
+    average,
+    pooled_d,
+)
 from cgrsp_simpy.thesis.published import PRINTED
-from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.runs import Results, low_stock_pct, queue_pct
 from cgrsp_simpy.thesis.verdict import composite_error, deviation, half_width
 
-__all__ = ["FINDINGS", "Finding", "Told", "told"]
+__all__ = [
+    "FAILS",
+    "FINDINGS",
+    "HOLDS",
+    "OPEN",
+    "RECORDED",
+    "Finding",
+    "Part",
+    "Told",
+    "of_printed_figures",
+    "told",
+]
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
@@ -80,14 +99,10 @@ def _less(
     a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor: float = 1.0
 ) -> Part:
     """A figure of policy a is less than `factor` times that of b."""
-
-    def excess(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return average(mine) - factor * average(other)
-
     times = "" if factor == 1 else f"{factor:g} x "
     text = f"{_scene(scenario)}: {figure} of {PLAIN[a]} - {times}{PLAIN[b]}"
     sources = tuple(Source(scenario, policy, figure) for policy in (a, b))
-    return Part(text, Measure(excess, sources), -math.inf, 0.0, _printed_n(scenario))
+    return Part(text, Measure(Excess(factor), sources), -math.inf, 0.0, _printed_n(scenario))
 
 
 def _least(
@@ -124,7 +139,7 @@ def _cost_spread(most_pct: float) -> Part:
 def _reserved(figure: str) -> Measure:
     """A figure of RH with one slot reserved, less that with none, on the surge day."""
     sources = tuple(Source(day("surge"), policy, figure) for policy in ("rh", "rh:reserve=0"))
-    return Measure(lambda one, none: average(one) - average(none), sources)
+    return Measure(Excess(), sources)
 
 
 def _printed_n(scenario: Scenario | str) -> int:
@@ -274,6 +289,31 @@ FINDINGS = (
 )
 
 
+LOOKED_AT = 10  # seeds of the runs whose records are looked at
+# of dispatches: rarely is below the one; a queue is common above the other
+RARE_PCT, OFTEN_PCT = 5.0, 25.0
+
+
+def _rare(figure: str, text: str, scenario: Scenario, most_pct: float) -> Part:
+    measure = Measure(average, (Source(scenario, "fifo", figure),))
+    return Part(f"{scenario.name}: {text}", measure, -math.inf, most_pct, LOOKED_AT)
+
+
+RECORDED = (
+    Finding(
+        "Section 5.1.1",
+        "Stock is rarely Low",
+        (_rare("low_stock_pct", "dispatches that meet Low stock, %", HECTIC, RARE_PCT),),
+    ),
+    Finding(
+        "Section 5.5.1",
+        "The surge day stays below saturation",
+        (_rare("queue_pct", "dispatches with over ten in the queue, %", day("surge"), OFTEN_PCT),),
+    ),
+)
+"""Findings that only the records of runs can judge, under FIFO."""
+
+
 # ---- Verdicts ----
 
 
@@ -281,7 +321,7 @@ def told(results: Results) -> list[Told]:
     """Every finding with its verdict."""
     return [_told(finding, results) for finding in FINDINGS] + [
         *_of_single_runs(),
-        *_of_printed_figures(),
+        *of_printed_figures(),
     ]
 
 
@@ -315,11 +355,6 @@ def _bounds(part: Part) -> str:
     return f"more than {part.low:g}" if math.isinf(part.high) else f"{part.low:g} to {part.high:g}"
 
 
-LOOKED_AT = 10  # seeds of the runs whose records are looked at
-# of dispatches: rarely is below the one; a queue is common above the other
-RARE_PCT, OFTEN_PCT = 5.0, 25.0
-
-
 def _verdict(holds: bool) -> str:
     return HOLDS if holds else FAILS
 
@@ -329,9 +364,10 @@ def _records(scenario_name: str) -> list[Run]:
 
 
 def _of_single_runs() -> Iterator[Told]:
-    """Sentences that only the records of runs can judge, under FIFO."""
+    """RECORDED, with what else the records tell."""
+    rarely, below = RECORDED
     hectic = _records("hectic")
-    low_pct = 100 * float(np.mean([np.mean(run.jobs["status"] == Status.LOW) for run in hectic]))
+    low_pct = float(np.mean([low_stock_pct(run) for run in hectic]))
     wait = float(np.mean([run.summary()["wait_min"] for run in hectic]))
     late = [
         run_once(day("hectic", clock="printed"), make_policy("fifo"), seed)
@@ -339,8 +375,8 @@ def _of_single_runs() -> Iterator[Told]:
     ]
     without = float(np.mean([run.summary()["wait_min"] for run in late]))
     yield Told(
-        "Section 5.1.1",
-        "Stock is rarely Low",
+        rarely.where,
+        rarely.sentence,
         _verdict(low_pct < RARE_PCT),
         (
             f"{low_pct:.1f} % of a hectic day's dispatches meet Low stock; but they make the wait:"
@@ -348,10 +384,10 @@ def _of_single_runs() -> Iterator[Told]:
             f" printed); {LOOKED_AT} seeds",
         ),
     )
-    share = 100 * float(np.mean([np.mean(_backlog(run) > 10) for run in _records("surge")]))
+    share = float(np.mean([queue_pct(run) for run in _records("surge")]))
     yield Told(
-        "Section 5.5.1",
-        "The surge day stays below saturation",
+        below.where,
+        below.sentence,
         _verdict(share < OFTEN_PCT),
         (
             f"true of execution time alone (offered load {day('surge').known().offered_load:.2f});"
@@ -360,14 +396,7 @@ def _of_single_runs() -> Iterator[Told]:
     )
 
 
-def _backlog(run: Run) -> np.ndarray:
-    """Jobs that wait at each dispatch, the one dispatched included."""
-    jobs = run.jobs
-    arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
-    return arrived - np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
-
-
-def _of_printed_figures() -> Iterator[Told]:
+def of_printed_figures() -> Iterator[Told]:
     """Sentences that the printed figures themselves contradict."""
     error = composite_error()
     yield Told(

@@ -1,10 +1,12 @@
-"""The thesis's days on a market whose stock persists: what becomes of its policies, and what seeing
-the stock is worth. The data of each figure as CSV, and the picture as PNG and SVG.
+"""The thesis's days on a market whose stock persists: what becomes of its policies and of its
+findings, and what seeing the stock is worth. The data of each figure as CSV, and the picture as PNG
+and SVG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
-from cgrsp_simpy.plots.style import looks
-from cgrsp_simpy.rental.scenario import day
+from cgrsp_simpy.plots.style import ink_on, looks
+from cgrsp_simpy.rental.measured import Measured, measured
+from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Finding
+from cgrsp_simpy.thesis.markets import (
+    DEPENDS,
+    GONE,
+    MARGINS,
+    NO_MEANING,
+    UNDECIDED,
+    finding_rows,
+    persistent,
+    replayed,
+)
+from cgrsp_simpy.thesis.runs import Results, reproduce
 
 __all__ = ["FIGURES", "Runs", "draw_figures"]
 
@@ -33,17 +48,29 @@ MARKETS = {  # a name -> persistence in minutes, what is seen
     "1.7 h, blind": (102, "none"),
     "1.7 h, seen": (102, "now"),
 }
+SEEN = {"blind": "none", "seen": "now"}
 MEASURES = {"wait_min": "mean wait (min)", "miss_pct": "missed deadlines (%)"}
 
 
 class Runs:
-    """Comparisons of POLICIES, each carried out when it is first asked for.
+    """Comparisons of POLICIES, each carried out when it is first asked for, and the runs behind
+    the findings.
 
-    seeds: how many, from 5000 on. executor: as of `compare`.
+    seeds: how many, from 5000 on. executor: as of `compare`. replay: a market that was recorded,
+    whose stock is one of the findings' markets. finding_seeds: how many, from 0 on, and how many
+    months; None: as many as behind each printed figure. findings: that are judged.
     """
 
-    def __init__(self, seeds: int = SEEDS, executor: Executor | int | None = None) -> None:
+    def __init__(
+        self,
+        seeds: int = SEEDS,
+        executor: Executor | int | None = None,
+        replay: Measured | None = None,
+        finding_seeds: int | None = None,
+        findings: Sequence[Finding] = (*FINDINGS, *RECORDED),
+    ) -> None:
         self._seeds, self._executor = range(FIRST_SEED, FIRST_SEED + seeds), executor
+        self._replay, self._finding_seeds, self._findings = replay, finding_seeds, findings
         self._done: dict[tuple[str, float, str, bool], Comparison] = {}
 
     def study(self, name: str, tau_min: float, sight: str, free: bool = False) -> Comparison:
@@ -53,6 +80,24 @@ class Runs:
             scenario = day(name, free_types=free, persistence_s=60.0 * tau_min, sight=sight)
             self._done[key] = compare(scenario, POLICIES, self._seeds, self._executor)
         return self._done[key]
+
+    def judged(self) -> list[Row]:
+        """The findings in each of the markets; `finding_rows`."""
+        puts: dict[str, Callable[[Scenario], Scenario]] = {
+            name: persistent(*market) for name, market in MARKETS.items()
+        }
+        if self._replay is not None:
+            for seen, sight in SEEN.items():
+                puts[f"replay, {seen}"] = replayed(self._replay, sight)
+        markets = {name: self._results(put) for name, put in puts.items()}
+        return finding_rows(self._findings, markets)
+
+    def _results(self, put: Callable[[Scenario], Scenario]) -> Results:
+        """The runs of the findings on a market."""
+        n = self._finding_seeds
+        parts = [part for finding in self._findings for part in finding.parts]
+        wanted = [(part.measure, n or part.n) for part in parts]
+        return reproduce(wanted, n, self._executor, market=put)
 
 
 def _rows(study: Comparison, **where: Any) -> list[Row]:
@@ -74,7 +119,7 @@ def _rows(study: Comparison, **where: Any) -> list[Row]:
 
 def _by_tau(runs: Runs) -> list[Row]:
     found = []
-    for seen, sight in (("blind", "none"), ("seen", "now")):
+    for seen, sight in SEEN.items():
         for tau_min in (0, *TAUS_MIN):
             study = runs.study("hectic", tau_min, sight if tau_min else "none")
             found += _rows(study, seen=seen, tau_min=tau_min)
@@ -245,6 +290,127 @@ def _legend(canvas: Figure, ax: Axes, note: str) -> None:
     above.set_alignment("left")
 
 
+# ---- the findings ----
+
+CELLS = {  # a verdict -> its colour and its sign
+    HOLDS: ("#0072B2", "+"),
+    FAILS: ("#D55E00", "\N{MINUS SIGN}"),
+    GONE: ("#F5C189", "0"),
+    UNDECIDED: ("#E4E4E4", "?"),
+    DEPENDS: ("#FFFFFF", "\N{PLUS-MINUS SIGN}"),
+}
+WHOLE = "over all"
+
+
+def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
+    """The verdicts on each finding that runs can judge, by market, and over all."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        if row["in_market"] != NO_MEANING:
+            own = found.setdefault((row["where"], row["sentence"]), {})
+            own[row["market"]] = row["in_market"]
+    for row in rows:
+        if row["in_market"] != NO_MEANING:
+            found[row["where"], row["sentence"]][WHOLE] = row["over_markets"]
+    return found
+
+
+def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
+    found, ax = _by_finding(rows), canvas.subplots()
+    markets = list(next(iter(found.values())))
+    places = [x + 0.3 * (name == WHOLE) for x, name in enumerate(markets)]
+    for y, verdicts in enumerate(found.values()):
+        for x, verdict in zip(places, verdicts.values()):
+            colour, sign = CELLS[verdict]
+            ax.barh(y, 0.94, 0.9, x - 0.47, color=colour, edgecolor="#888888", linewidth=0.4)
+            ax.text(x, y, sign, ha="center", va="center_baseline", color=ink_on(colour))
+    texts = [textwrap.fill(f"{where}. {said}", 62) for where, said in found]
+    ax.set_yticks(range(len(texts)), texts, fontsize=6.5)
+    ax.set_xticks(places, markets, rotation=90)
+    ax.tick_params(length=0, labeltop=True, labelbottom=False)
+    ax.set_xlim(-0.5, places[-1] + 0.5)
+    ax.set_ylim(len(texts) - 0.5, -0.5)
+    ax.grid(visible=False)
+    ax.spines[:].set_visible(False)
+    signs = ", ".join(f"{sign} {verdict}" for verdict, (_, sign) in CELLS.items())
+    canvas.suptitle(f"{signs}\n{note}", x=0.01, ha="left", fontsize="medium")
+
+
+def _findings_table(rows: list[Row]) -> str:
+    """The verdicts, each with the part that decides it, in Markdown; and what they mean."""
+    found = _by_finding(rows)
+    markets = list(next(iter(found.values())))
+    lines = [
+        [where, sentence]
+        + [f"**{verdicts[WHOLE]}**"]
+        + [
+            f"{verdicts[name]}: {_deciding(rows, where, sentence, name)}"
+            for name in markets
+            if name != WHOLE
+        ]
+        for (where, sentence), verdicts in found.items()
+    ]
+    head = " | ".join(["where", "finding", WHOLE, *(name for name in markets if name != WHOLE)])
+    none = [row for row in rows if row["in_market"] == NO_MEANING]
+    outside = [f"- {row['where']}: {row['sentence']}; {row['part']}." for row in none]
+    return "\n\n".join(
+        [
+            markdown(head, len(markets) + 2, lines),
+            _RULES,
+            "Without a meaning on other markets:",
+            "\n".join(outside),
+        ]
+    )
+
+
+def _deciding(rows: list[Row], where: str, sentence: str, market: str) -> str:
+    """Of the parts that have the verdict of a finding in a market, the one that is least sure where
+    all have to hold, and else the surest.
+    """
+    own = [
+        row
+        for row in rows
+        if (row["where"], row["sentence"], row["market"]) == (where, sentence, market)
+        and row["of_part"] == row["in_market"]
+    ]
+    verdict = own[0]["in_market"]
+    name = "p_gone" if verdict == GONE else "p_holm"
+    row = (max if verdict in (HOLDS, UNDECIDED) else min)(own, key=lambda each: float(each[name]))
+    p = "< 0.001" if row[name] < 0.001 else f"{row[name]:.3f}"
+    return f"{row['part']} {row['value']:+.2f} ± {row['half_width']:.2f}, p {p}"
+
+
+_RULES = (
+    "Every finding is the reproduction report's own test, on other runs; beside each verdict stands"
+    " the part that decides it. Parts that compare policies rest on differences by seed. p is"
+    " two-sided, by Student's t against the nearest bound of the part, with Holm's adjustment over"
+    " all parts in the market. **holds**: all parts lie within their bounds, p < 0.05. **does not"
+    " hold**: one lies outside. **gone**: none lies outside, but a difference of two policies is"
+    f" within {MARGINS['wait_min']:g} minute, or {MARGINS['miss_pct']:g} points of missed"
+    " deadlines, of 0 (p < 0.05, Holm over these tests), and its sign is not sure. **undecided**:"
+    " else, at these seeds. Over all markets a finding **holds** if it does in each, **does not"
+    " hold** if in each it does not or is gone, **depends** if it holds in one and does not, or"
+    " is gone, in another, and is undecided else."
+)
+
+
+def _seen_findings(rows: list[Row]) -> str:
+    found = _by_finding(rows)
+    wholes = [verdicts[WHOLE] for verdicts in found.values()]
+    told = ", ".join(
+        f"{verdict} {wholes.count(verdict)}" for verdict in (HOLDS, FAILS, DEPENDS, UNDECIDED)
+    )
+    markets = [name for name in next(iter(found.values())) if name != WHOLE]
+    by_market = "; ".join(
+        f"{name} {sum(own[name] == HOLDS for own in found.values())}" for name in markets
+    )
+    return (
+        f"Verdicts on {len(found)} findings over all markets: {told}. Findings that hold, by"
+        f" market: {by_market}. A replay is of one month: its seeds differ in the day on which"
+        " they begin."
+    )
+
+
 FIGURES = {
     "persistence": Picture(
         "market_persistence",
@@ -274,6 +440,17 @@ FIGURES = {
         (6.3, 5.0),
         _table,
     ),
+    "findings": Picture(
+        "market_findings",
+        "The thesis's findings on other markets",
+        Runs.judged,
+        _draw_findings,
+        _seen_findings,
+        "by how long stock persists; as many seeds as behind the printed figures, 30 or 10",
+        (6.3, 6.6),
+        _findings_table,
+        options=" --market FILE ...",
+    ),
 }
 """The figures by id."""
 
@@ -284,6 +461,7 @@ def draw_figures(
     *,
     style: str = "print",
     executor: Executor | int | None = None,
+    market: Sequence[str | Path] = (),
 ) -> list[Path]:
     """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
     and an index of all.
@@ -298,6 +476,8 @@ def draw_figures(
         "print" or "lecture".
     executor : Executor or int, optional
         As of `cg.compare`.
+    market : sequence of str or Path
+        Files of `cg.measured`: a market whose stock, replayed, is another of the findings' markets.
 
     Returns
     -------
@@ -307,7 +487,7 @@ def draw_figures(
     Raises
     ------
     InputError
-        For an unknown figure or style, or a file that cannot be written.
+        For an unknown figure or style, files of no market, or a file that cannot be written.
     """
     intro = [
         "# The thesis's days on a market whose stock persists",
@@ -315,8 +495,12 @@ def draw_figures(
         " type's stock is held, and drawn anew at the epochs of a Poisson process; the chances at"
         " each hour are the thesis's. `watch` holds a slot while its type is seen out of stock and"
         " is expected to recover sooner than the delay would end. Each picture has the CSV of what"
-        " is plotted beside it. All of them: `cgrsp market figures --out figures/market`.",
+        " is plotted beside it. All of them: `cgrsp market figures --out figures/market`; with"
+        " `--market FILE ...` (here of H100 and A100 GPUs, October and November 2025) the findings"
+        " are judged on a replayed market, too: the statuses of its types, in turn for the"
+        " thesis's, whose prices and times remain.",
     ]
     chosen = tuple(FIGURES) if ids is None else ids
-    runs, command = Runs(executor=executor), "cgrsp market figures"
+    replay = measured(*market) if market else None
+    runs, command = Runs(executor=executor, replay=replay), "cgrsp market figures"
     return write_gallery(folder, FIGURES, chosen, runs, style, intro, command)

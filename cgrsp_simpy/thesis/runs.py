@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,34 +13,76 @@ import numpy as np
 
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.rental.market import Status
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
+from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
 from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
-__all__ = ["Results", "known_directory", "reproduce", "store_of", "work_of"]
+__all__ = [
+    "OF_RECORDS",
+    "Results",
+    "known_directory",
+    "reproduce",
+    "store_of",
+    "thesis_market",
+    "work_of",
+]
+
+LONG_QUEUE = 10  # jobs
+
+
+def low_stock_pct(run: Run) -> float:
+    """Share of the dispatches that meet Low stock."""
+    return 100 * float(np.mean(run.jobs["status"] == Status.LOW))
+
+
+def queue_pct(run: Run) -> float:
+    """Share of the dispatches at which more than ten jobs wait, the one dispatched included."""
+    jobs = run.jobs
+    arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
+    gone = np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
+    return 100 * float(np.mean(arrived - gone > LONG_QUEUE))
+
+
+OF_RECORDS = {"low_stock_pct": low_stock_pct, "queue_pct": queue_pct}
+"""Figures that the records of a run tell, and its sums do not."""
+
+
+def thesis_market(scenario: Scenario) -> Scenario:
+    """The scenario as it is."""
+    return scenario
 
 
 @dataclass(frozen=True)
 class Results:
     """Figures by seed, for the tables that were run.
 
-    replications: wanted for every table; None for the printed numbers.
+    replications: wanted for every table; None for the printed numbers. market: puts each scenario
+    on the market of these runs.
     """
 
     replications: int | None
     days: list[dict[str, Any]] = field(repr=False)  # of the months, as in Month
     _runs: Runs = field(repr=False)
     _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
+    market: Callable[[Scenario], Scenario] = thesis_market
 
     def values(self, source: Source, n: int) -> np.ndarray:
         """Values of the seeds 0 to n - 1."""
         if isinstance(source.scenario, str):
             rows = [self._months[source.policy, seed] for seed in range(n)]
         else:
-            rows = [self._runs.figures(source.scenario, source.policy, seed) for seed in range(n)]
+            scenario, policy = self.market(source.scenario), source.policy
+            if source.figure in OF_RECORDS:
+                runs = [run_once(scenario, make_policy(policy), seed) for seed in range(n)]
+                return np.array([OF_RECORDS[source.figure](run) for run in runs])
+            rows = [self._runs.figures(scenario, policy, seed) for seed in range(n)]
         failed = next((row["error"] for row in rows if "error" in row), None)
         if failed:
             raise PolicyError(f"{source.policy}: {failed}")
@@ -56,11 +98,15 @@ def reproduce(
     replications: int | None = None,
     executor: Executor | int | None = None,
     store: Store | None = None,
+    market: Callable[[Scenario], Scenario] = thesis_market,
 ) -> Results:
-    """Carry out the runs behind measures, each on a number of seeds, every run once."""
+    """Carry out the runs behind measures, each on a number of seeds, every run once.
+
+    market: puts the scenario of a measure, and of a day of the month, on the market wanted.
+    """
     most = _most(measures)
     wanted = [
-        Wanted(scenario, [policy], range(n))
+        Wanted(market(scenario), [policy], range(n))
         for (scenario, policy), n in most.items()
         if isinstance(scenario, Scenario)
     ]
@@ -70,21 +116,23 @@ def reproduce(
         for seed in range(max(monthly.values(), default=0))
         for each in days_of(THESIS_MIX, 30, seed)
     ]
-    scenarios = {kind: day(kind) for kind in THESIS_MIX}
+    scenarios = {kind: market(day(kind)) for kind in THESIS_MIX}
     runs = replicate([*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store)
     named = {policy: policy for policy in monthly}
     months = {
         (row["policy"], row["seed"]): row for row in month_rows(calendar, scenarios, named, runs)
     }
-    return Results(replications, day_rows(calendar, scenarios, named, runs), runs, months)
+    days = day_rows(calendar, scenarios, named, runs)
+    return Results(replications, days, runs, months, market)
 
 
 def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:
     """Scenario, or the month, and policy -> on how many seeds they are wanted."""
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
-        for scenario, policy, _ in measure.sources:
-            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+        for scenario, policy, figure in measure.sources:
+            if figure not in OF_RECORDS:
+                most[scenario, policy] = max(n, most.get((scenario, policy), 0))
     return most
 
 

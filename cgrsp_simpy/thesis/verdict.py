@@ -22,6 +22,7 @@ from cgrsp_simpy.thesis.experiments import (
     SCORED,
     SINGLE_SEED,
     Cell,
+    Excess,
     Statistic,
     Table,
     average,
@@ -120,9 +121,11 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 
 
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
-    """Standard deviation of a statistic over n seeds: of a mean s / sqrt(n), of others by drawing n
-    of our seeds again.
+    """Standard deviation of a statistic over n seeds: of a mean, or a mean difference by seed,
+    s / sqrt(n), of others by drawing n of our seeds again.
     """
+    if isinstance(statistic, Excess):
+        values, statistic = [statistic.by_seed(*values)], average
     if statistic is average:
         return float(values[0].std(ddof=1)) / math.sqrt(n)
     drawn = stream(0, "bootstrap").integers(len(values[0]), size=(RESAMPLES, n))

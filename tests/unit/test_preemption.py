@@ -281,7 +281,7 @@ def test_spot_on_the_command_line(capsys):
             "run --preemption-per-h 1 --checkpoint-cost-s 2",
             "--checkpoint-cost-s goes with --checkpoint-s",
         ),
-        ("run --restart-s 2", "--restart-s goes with --preemption-per-h or --suspension"),
+        ("run --restart-s 2", "with --preemption-per-h or --taken-when-low or --suspension"),
         (
             "run --preemption-per-h 1 --checkpoint-s 200",
             "checkpoint_s(=200.0) must be less than the longest mean execution time, 100.9 s",

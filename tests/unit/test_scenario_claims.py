@@ -23,6 +23,10 @@ OFFERS = [
 LOG = (
     Path(__file__).parents[3] / "shared" / "data" / "alibaba_genai_2026" / "lora_request_trace.csv"
 )
+ZONE = (
+    Path(__file__).parents[3]
+    / "shared/data/spot_traces/availability/1-node/aws-02-15-2023/us-east-1f_v100_1.json"
+)
 SEEDS = range(6000, 6030)
 
 pytestmark = pytest.mark.long
@@ -110,6 +114,24 @@ def test_replayed_month_hardly_waits_but_on_days_without_stock():
     assert np.median(waits) < 3
     assert out_of_stock[waits > 60].min() > 0.75
     assert waits[out_of_stock < 0.1].max() < 15
+
+
+@pytest.mark.skipif(not ZONE.is_file(), reason="the trace is not here")
+def test_spot_replayed_waits_are_the_replay_s_and_a_law_takes_fewer():
+    own = script("spot_replayed")
+    zone = cg.measured(ZONE)
+    by_rate = cg.Terms(preemption_per_h=own.per_h(zone.series[0]), **own.SAVED)
+    replay, law, rate = (
+        cg.compare(own.rented(market, terms), ["edf"], SEEDS).means()["edf"]
+        for market, terms in (
+            (zone, own.TAKEN),
+            (zone._replace(series=()), own.TAKEN),
+            (None, by_rate),
+        )
+    )
+    assert 0.5 < rate["lost_s"].mean / replay["lost_s"].mean < 1
+    assert replay["wait_min"].low > 3 * rate["wait_min"].high
+    assert law["preemptions"].high < replay["preemptions"].low / 2
 
 
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")

@@ -16,6 +16,12 @@ LOGS = {
     "replay_month.py": [
         DATA / "gpu_market" / f"{name}.jsonl.gz" for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
     ],
+    "spot_replayed.py": DATA
+    / "spot_traces"
+    / "availability"
+    / "1-node"
+    / "aws-02-15-2023"
+    / "us-east-1f_v100_1.json",
     "real_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "rates_of_a_log.py": DATA / "alibaba_genai_2026" / "lora_request_trace.csv",
     "easy_or_hps.py": DATA / "gavel_philly" / "0e4a51.trace",

@@ -355,6 +355,47 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
         assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
 
 
+def expected_on(market):
+    """What watch expects of a slot of one idle type, shown Low at seed 0 or not at all."""
+    from cgrsp_simpy.rental.policies.watch import expected_s
+
+    jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
+    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).view([], now_s=50.0)
+    return expected_s(view, view.idle[0])
+
+
+BOUNDS_S = ((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0))
+ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {"persistence_s": 700.0},  # nothing is shown
+        {"series": (ALWAYS_LOW,), "sight": "now"},  # the law knows of no persistence
+    ],
+)
+def test_without_a_look_or_persistence_the_law_s_mean_delay_is_expected(seen):
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.2, 0.3)] * 24)
+    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), **seen)
+    assert expected_on(market) == pytest.approx(0.5 * 5 + 0.2 * 75 + 0.3 * 3900)
+
+
+def test_a_slot_of_a_type_that_never_recovers_is_not_held():
+    law = cg.HourlyStock(GPU.name, [(0.0, 0.0, 1.0)] * 24)
+    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), persistence_s=1e9, sight="now")
+    assert expected_on(market) == 3900
+
+
+@pytest.mark.parametrize(("low_s", "held"), [(999.0, False), (1000.0, False), (1001.0, True)])
+def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
+    """H = (750 + 0) / 0.75 = 1000 s, whatever the delay at Low stock."""
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, persistence_s=750.0)
+    delays_s = ((0, 0), (0, 0), (low_s, low_s))
+    market = cg.Market(delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now")
+    assert expected_on(market) == (math.inf if held else low_s)
+
+
 @pytest.mark.parametrize(
     ("sight", "now_s", "expected"),
     [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],

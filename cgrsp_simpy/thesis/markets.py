@@ -1,0 +1,221 @@
+"""The thesis's findings on other markets than its own: where stock persists, unseen or seen, and
+where it is replayed.
+
+In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
+part that compares two policies rests on their differences seed by seed. Two-sided p-values are by
+Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A part
+
+    holds           inside its bounds, p < 0.05;
+    does not hold   outside of them, p < 0.05;
+    is gone         where neither is so, and a difference of two policies is less than any user
+                    would notice, MARGINS, of either sign, p < 0.05 (Holm over these tests);
+    is undecided    else.
+
+A finding holds in a market if all its parts do; it does not hold if one does not, is gone if one is
+gone, and is undecided else. Over all markets it holds if it does so in each; it does not hold if
+in each it does not, or is gone; it depends if it holds in one, and in another does not or is gone;
+it is undecided else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scipy.special import stdtr
+
+from cgrsp_simpy.analysis.statistics import holm
+from cgrsp_simpy.rental.measured import Measured, on_market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.thesis.experiments import Excess
+from cgrsp_simpy.thesis.findings import (
+    FAILS,
+    HOLDS,
+    Finding,
+    Part,
+    of_printed_figures,
+)
+from cgrsp_simpy.thesis.runs import Results
+from cgrsp_simpy.thesis.verdict import deviation, half_width
+
+__all__ = [
+    "DEPENDS",
+    "GONE",
+    "MARGINS",
+    "NO_MEANING",
+    "UNDECIDED",
+    "Tested",
+    "finding_rows",
+    "in_market",
+    "over_markets",
+    "persistent",
+    "replayed",
+    "tested",
+]
+
+Row = dict[str, Any]
+GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
+# Differences that are less go unnoticed: minutes, or points of per cent.
+MARGINS = {"wait_min": 1.0, "tardiness_min": 1.0, "miss_pct": 0.5, "tight_miss_pct": 0.5}
+LEVEL = 0.05
+PRINTED_ALONE = "judged on the thesis's printed figures alone, which no market changes"
+
+
+# ---- markets ----
+
+
+def persistent(tau_min: float, sight: str) -> Callable[[Scenario], Scenario]:
+    """Puts a scenario where its stock persists for so many minutes, and is seen so."""
+    return lambda scenario: scenario.varied(persistence_s=60.0 * tau_min, sight=sight)
+
+
+def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
+    """Puts a scenario on the stock of a market's types, in turn for its own; its prices remain."""
+    names, unpriced = [each.gpu for each in market.stock], market._replace(prices={})
+
+    def put(scenario: Scenario) -> Scenario:
+        types = {gpu.name: names[place % len(names)] for place, gpu in enumerate(scenario.gpus)}
+        return on_market(scenario, unpriced, types, sight)
+
+    return put
+
+
+# ---- one market ----
+
+
+class Tested(NamedTuple):
+    """A part of a finding in a market.
+
+    n: seeds. value, half_width: the statistic and half of its 95 % interval. p, p_holm: that it
+    lies on the nearest bound. p_gone: adjusted; 1 where it cannot be gone.
+    """
+
+    part: Part
+    n: int
+    value: float
+    half_width: float
+    p: float
+    p_holm: float
+    p_gone: float
+    verdict: str
+
+
+def tested(findings: Sequence[Finding], results: Results) -> list[list[Tested]]:
+    """The parts of each finding, tested on the runs of a market."""
+    parts = [part for finding in findings for part in finding.parts]
+    estimates = [_estimate(part, results) for part in parts]
+    p_values = [_p(own, part.low, part.high) for part, own in zip(parts, estimates)]
+    adjusted = holm(p_values)
+    none = _p_gone(parts, estimates)
+    done = iter(
+        Tested(part, n, value, half_width(error, n), p, p_holm, p_gone, verdict)
+        for part, (n, value, error), p, p_holm, p_gone in zip(
+            parts, estimates, p_values, adjusted, none
+        )
+        for verdict in [_verdict(part, value, p_holm, p_gone)]
+    )
+    return [[next(done) for _ in finding.parts] for finding in findings]
+
+
+class _Estimate(NamedTuple):
+    n: int
+    value: float
+    error: float
+
+
+def _estimate(part: Part, results: Results) -> _Estimate:
+    n = results.replications or part.n
+    values, statistic = results.sample(part.measure, n), part.measure.statistic
+    value, error = float(statistic(*values)), deviation(statistic, values, n)
+    # An effect size of values that never differ is none, and of such that always do is sure.
+    value, error = (0.0 if math.isnan(each) else each for each in (value, error))
+    return _Estimate(n, value, error)
+
+
+def _p(own: _Estimate, low: float, high: float) -> float:
+    """Two-sided, of the value being the nearest of two bounds."""
+    distance = min(abs(own.value - low), abs(own.value - high))
+    if own.error == 0:
+        return float(distance == 0)
+    return float(2 * stdtr(own.n - 1, -distance / own.error))
+
+
+def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float]:
+    """Of each part the adjusted p that its difference is not within the margin."""
+    margins = [_margin(part) for part in parts]
+    tests = {
+        place: _p(own, -margin, margin) if abs(own.value) < margin else 1.0
+        for place, (own, margin) in enumerate(zip(estimates, margins))
+        if margin is not None
+    }
+    adjusted = dict(zip(tests, holm(list(tests.values()))))
+    return [adjusted.get(place, 1.0) for place in range(len(parts))]
+
+
+def _margin(part: Part) -> float | None:
+    """What goes unnoticed of a difference of two policies."""
+    if not isinstance(part.measure.statistic, Excess):
+        return None
+    return MARGINS[part.measure.sources[0].figure]
+
+
+def _verdict(part: Part, value: float, p_holm: float, p_gone: float) -> str:
+    if p_holm < LEVEL:
+        return HOLDS if part.low <= value <= part.high else FAILS
+    return GONE if p_gone < LEVEL else UNDECIDED
+
+
+def in_market(verdicts: Sequence[str]) -> str:
+    """The verdict on a finding in a market, from those on its parts."""
+    return next((one for one in (FAILS, GONE, UNDECIDED) if one in verdicts), HOLDS)
+
+
+# ---- all markets ----
+
+
+def over_markets(verdicts: Sequence[str]) -> str:
+    """The verdict on a finding over markets, from those in each."""
+    there = set(verdicts)
+    if there == {HOLDS}:
+        return HOLDS
+    if there <= {FAILS, GONE}:
+        return FAILS
+    return DEPENDS if HOLDS in there and there & {FAILS, GONE} else UNDECIDED
+
+
+def finding_rows(findings: Sequence[Finding], markets: Mapping[str, Results]) -> list[Row]:
+    """A row a finding, market and part; and one for each finding that no run can judge."""
+    found = {name: tested(findings, results) for name, results in markets.items()}
+    rows = []
+    for place, finding in enumerate(findings):
+        own = {name: tests[place] for name, tests in found.items()}
+        told = {name: in_market([each.verdict for each in tests]) for name, tests in own.items()}
+        whole = over_markets(list(told.values()))
+        rows += [
+            _row(finding.where, finding.sentence, name, told[name], whole, each)
+            for name, tests in own.items()
+            for each in tests
+        ]
+    return rows + [_row(each.where, each.sentence) for each in of_printed_figures()]
+
+
+def _row(
+    where: str,
+    sentence: str,
+    market: str = "all",
+    verdict: str = NO_MEANING,
+    whole: str = NO_MEANING,
+    test: Tested | None = None,
+) -> Row:
+    names = Tested._fields[1:-1]
+    return {
+        "where": where,
+        "sentence": sentence,
+        "market": market,
+        "part": test.part.text if test else PRINTED_ALONE,
+        **{name: getattr(test, name) if test else "" for name in names},
+        "of_part": test.verdict if test else NO_MEANING,
+        "in_market": verdict,
+        "over_markets": whole,
+    }

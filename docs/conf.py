@@ -33,6 +33,7 @@ html_static_path, html_css_files = ["static"], ["site.css"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "footer_start": ["copyright"],
@@ -105,7 +106,7 @@ def inline(translator, node):
 
 def displayed(translator, node):
     """A formula on a line of its own."""
-    style = "overflow-x: auto; margin: 0 0 1em 2em"
+    style = "overflow: auto hidden; padding: 0.3em 0; margin: 0 0 1em 2em"
     formula = convert(node.astext(), display="block")
     translator.body.append(f'<div style="{style}">{formula}</div>')
     raise nodes.SkipNode

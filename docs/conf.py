@@ -58,6 +58,7 @@ nb_execution_in_temp = True
 nb_execution_timeout = 3600
 nb_execution_raise_on_error = True
 nb_output_stderr = "show"
+nb_merge_streams = True
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # of a child of the kernel, and of one that is not installed
 os.environ["PYTHONPATH"] = os.pathsep.join(

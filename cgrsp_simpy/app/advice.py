@@ -13,7 +13,7 @@ from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
 from cgrsp_simpy.studies.advice import html_page, markdown
-from cgrsp_simpy.studies.advise import advise
+from cgrsp_simpy.studies.advise import advise, fleets, later
 
 __all__ = ["page"]
 
@@ -39,8 +39,8 @@ def page() -> None:
     policies = policies_of("log", scenario, "Policies; the first is the one in use")
     seeds = seeds_of("log", 20, 5)
     tried = [number for number in range(slots - 1, slots + 3) if number > 0]
-    # each number of slots with fixed and with free types
-    runs = 2 * len(tried) * len(policies) * len(seeds)
+    each = len(policies) + sum(len(later(scenario, policy)) for policy in policies[:1])
+    runs = len(fleets(scenario, tried)) * each * len(seeds)
     if not wanted("Advise", estimate(runs, scenario)):
         return
     with Progress() as executor:

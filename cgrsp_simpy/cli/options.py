@@ -140,8 +140,12 @@ def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
 
 def add_style(parser: argparse.ArgumentParser) -> None:
     """Add the options of every action that draws: the style, and the number of processes."""
-    styles = ("print", "lecture")
-    parser.add_argument("--style", choices=styles, default="print", help="default: %(default)s")
+    styles = ("print", "lecture", "single", "double")
+    told = (
+        "single, double: columns of a journal, 88 and 180 mm, in 8 pt and as PDF too (wide figures"
+        " take both); default: %(default)s"
+    )
+    parser.add_argument("--style", choices=styles, default="print", help=told)
     add_options(parser, ("--workers N", int, "processes (default: one a core)"))
 
 

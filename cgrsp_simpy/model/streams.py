@@ -26,7 +26,8 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     users; of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs),
     "plan pairs", "random plan", "random search", "dag annealing", whales, network and exploration;
     of spot instances "spot start" (where in its traces a run begins) and
-    "spot zone 0", 1 and so on.
+    "spot zone 0", 1 and so on; and of drawn scenarios suite, "suite sight", "suite terms" and
+    "suite log".
     """
     return Generator(PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers))))
 

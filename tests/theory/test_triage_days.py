@@ -71,6 +71,22 @@ def test_where_stock_is_always_low_it_is_not_shown_to_cost_more_than_the_best_of
 
 
 @pytest.mark.long
+def test_where_half_of_the_jobs_are_tight_and_scarcity_is_long_the_doomed_yield_to_the_loose():
+    """Six slots of two types, Low for twelve hours; without the rule 46 % are missed, CADR 35."""
+    gpus = (
+        cg.GpuType("RTX 4090", 0.69, (42.0, 49.0, 71.0), 0.45),
+        cg.GpuType("RTX A5000", 0.27, (60.9, 69.7, 99.6), 0.65),
+    )
+    clock = cg.Clock(((0, 1.0), (3, 0.5), (9, 0.4), (12, 0.6), (15, 1.0)))
+    load = cg.PoissonWorkload(950, 0.033, deadlines=cg.DeadlineClasses(tight_fraction=0.5))
+    day = cg.Scenario("long", load, cg.round_robin(6, gpus), gpus, market=cg.Market(clock))
+    study = cg.compare(day, ["triage", "cadr", "triage:yielding=false"], SHOWN)
+    for other in ("cadr", "triage:yielding=false"):
+        less, error = differences(study, "triage", other, "miss_pct")
+        assert less < -2 * error < 0
+
+
+@pytest.mark.long
 def test_the_hectic_day_on_fresh_seeds():
     study = cg.compare(cg.day("hectic"), ["triage", "cadr"], FRESH)
     assert mean(study, "miss_pct") < 4.8
@@ -153,9 +169,9 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 @pytest.mark.slow
 def test_the_readme_says_where_triage_loses():
-    study = cg.compare(run_path(str(LOSES))["long_scarcity"](), ["cadr", "triage"], SHOWN)
-    more = paired_difference(study.values("triage", "miss_pct"), study.values("cadr", "miss_pct"))
-    assert f"it misses {shown(more)} points more than CADR" in HOWTO and more.low > 0
+    study = cg.compare(run_path(str(LOSES))["overload"](), ["rh", "triage"], SHOWN)
+    more = paired_difference(study.values("triage", "miss_pct"), study.values("rh", "miss_pct"))
+    assert f"it misses {shown(more)} points more than RH" in HOWTO and more.low > 0
 
 
 @pytest.mark.long

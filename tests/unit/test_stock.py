@@ -401,10 +401,10 @@ def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
     [("poll:50", 130.0, 20), ("poll:50", 100.0, 50), ("now", 7.0, 0)],
 )
 def test_watch_looks_again_when_the_stock_is_polled_again(sight, now_s, expected):
-    from cgrsp_simpy.rental.policies.watch import next_poll_s
+    from cgrsp_simpy.rental.policies.scarcity import next_look_s
 
-    day, job = offered(1000.0, 700.0, sight=sight)
-    assert next_poll_s(day.view([job], now_s=now_s)) == expected
+    day, _ = offered(1000.0, 700.0, sight=sight)
+    assert next_look_s(day.market, now_s) == expected
 
 
 def test_watch_may_hurry_no_job_for_its_deadline():

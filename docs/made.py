@@ -364,6 +364,9 @@ def _module(module: str, names: list[Name]) -> str:
             parts.append(
                 f".. autoclass:: {each.full}\n   :members:\n"
                 f"   :inherited-members: {', '.join(foreign)}"
+                # Matplotlib writes a method of its own into its subclasses
+                + "\n   :exclude-members: set"
+                * ("Artist" in foreign)
             )
         elif inspect.isroutine(each.value) and own:
             parts.append(f".. autofunction:: {each.full}")

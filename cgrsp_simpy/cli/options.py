@@ -28,6 +28,7 @@ from cgrsp_simpy.studies.study import Tidy, failures_told
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
 MOST_S, MOST_BYTES = 3600, 8e9  # without --yes
+LONG_FIGURES = "all figures are to be drawn, and their runs carried out, which may take minutes"
 
 
 class Answer(NamedTuple):
@@ -152,6 +153,8 @@ def gallery_of(
     given: argparse.Namespace, every: Iterable[str]
 ) -> tuple[tuple[str, ...], int | None]:
     """The figures asked for, of all that there are, and the executor."""
+    if given.only is None:
+        log.info("%s", LONG_FIGURES)
     ids = every if given.only is None else given.only.split(",")
     return tuple(ids), executor_of(given)
 

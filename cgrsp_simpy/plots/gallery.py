@@ -18,6 +18,7 @@ from matplotlib.text import Text
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.parts import letters
 from cgrsp_simpy.plots.style import COLUMNS_MM, SIZE, STYLE, styled
@@ -128,9 +129,9 @@ def write_gallery(
     check_one_of("style", style, STYLE)
     for id in ids:
         check_one_of("figure", id, pictures)
-    rows = {id: pictures[id].rows(runs) for id in ids}
+    rows = {id: pictures[id].rows(runs) for id in progress(ids, unit=" figures' runs")}
     paths = []
-    for id in ids:
+    for id in progress(ids, unit=" figures"):
         picture = pictures[id]
 
         def draw(canvas: Figure, rows: list[Row], picture: Picture = picture) -> None:

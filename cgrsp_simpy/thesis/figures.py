@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.plots import STYLE
 from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import figure_data as data
@@ -260,7 +261,7 @@ def draw_figures(
         )
     paths = [
         path
-        for figure in chosen
+        for figure in progress(chosen, unit=" figures")
         for path in write_figure(
             Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.thesis.experiments import TABLES, tables_of
+from cgrsp_simpy.thesis.experiments import TABLES, Measure, tables_of
 from cgrsp_simpy.thesis.findings import FINDINGS, Told, told
 from cgrsp_simpy.thesis.notes import CANNOT
 from cgrsp_simpy.thesis.page import report_page
@@ -34,7 +34,7 @@ from cgrsp_simpy.thesis.wording import (
     z_of,
 )
 
-__all__ = ["IDS", "Report", "make_report", "run_tables"]
+__all__ = ["IDS", "Report", "make_report", "run_tables", "wanted_of"]
 
 FINDING_TABLES = ("5.14", "6.1")
 IDS = (INPUTS.id, *TABLES, *FINDING_TABLES)
@@ -162,14 +162,21 @@ def run_tables(
     """Carry out the runs behind tables, or take them from a results directory; the arguments are
     those of `make_report`.
     """
+    store = store_of(out, ids, replications)
+    return reproduce(wanted_of(ids, replications), replications, executor, store), store
+
+
+def wanted_of(ids: Sequence[str], replications: int | None = None) -> list[tuple[Measure, int]]:
+    """What is measured for tables, each on how many seeds; raises InputError for a table that does
+    not exist.
+    """
     chosen = tables_of([id for id in ids if id not in (INPUTS.id, *FINDING_TABLES)])
     wanted = [(cell.measure, table.seeds(replications)) for table in chosen for cell in table.cells]
     if _with_findings(ids):
         wanted += [
             (part.measure, replications or part.n) for finding in FINDINGS for part in finding.parts
         ]
-    store = store_of(out, ids, replications)
-    return reproduce(wanted, replications, executor, store), store
+    return wanted
 
 
 def _with_findings(ids: Sequence[str]) -> bool:

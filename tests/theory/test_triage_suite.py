@@ -13,7 +13,8 @@ from cgrsp_simpy.studies.suite import TEST, scenario
 FRESH = range(9000, 9200)
 
 
-README = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+LIMITS = Path(__file__).parents[2] / "docs" / "howto" / "limits.md"
+HOWTO = " ".join(LIMITS.read_text(encoding="utf-8").split())
 
 
 @pytest.mark.long
@@ -31,7 +32,7 @@ def test_on_the_test_scenarios_triage_costs_least():
         f"Triage costs {cents['triage']:.1f} US cents a job, EDF {cents['edf']:.1f} and CADR"
         f" {cents['cadr']:.1f}; the best of the others, chosen scenario by scenario,"
         f" {-100 * more.mean:.1f} ± {100 * more.half_width:.1f} more than triage."
-        f" In {len(behind)} of the 100 it surely misses over a point more" in README
+        f" In {len(behind)} of the 100 it surely misses over a point more" in HOWTO
     )
 
 

@@ -111,7 +111,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.objective is not None:
         check_one_of("objective", given.objective, OBJECTIVES)
     if given.bin is not None:
-        check_number("--bin", given.bin, above=0)
+        check_number("--bin", given.bin, least=1 / 60)
     if given.clairvoyant and given.frontier:
         raise InputError("--clairvoyant and --frontier are two questions; give one of them")
     for name, of in (("policies", "frontier"), ("report", "frontier")):

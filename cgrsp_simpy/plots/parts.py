@@ -229,15 +229,18 @@ def few_ticks(axis: Axis) -> None:
 
 
 def letters(canvas: Figure) -> None:
-    """Put (a), (b), ... before the titles of panels, unless there is one alone, or some have
-    letters.
+    """Put (a), (b), ... before the titles of panels, or of the legends above them, unless there is
+    one alone, or some have letters.
     """
     panels = [ax for ax in canvas.axes if ax.axison]
     titles = [ax.get_title(loc="left") for ax in panels]
     if len(panels) < 2 or any(title.startswith("(") for title in titles):
         return
     for letter, ax, title in zip(ascii_lowercase, panels, titles):
-        if not title:
+        legend = ax.get_legend()
+        if not title and legend is not None and (head := legend.get_title().get_text()):
+            legend.get_title().set_text(f"({letter}) {head}")
+        elif not title:
             ax.set_title(f"({letter})", loc="left", fontsize="medium")
         for text in ax.get_children() if title else ():
             if isinstance(text, Text) and text.get_text() == title:
@@ -319,7 +322,11 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         return
     size = FontProperties(size="small").get_size_in_points()
     widths = [width(str(handle.get_label()), "small") + 4 * size for handle in handles]
-    columns = len(handles) if sum(widths) <= room else max(1, int(room / max(widths)))
+    columns = next(
+        number
+        for number in range(len(handles), 0, -1)
+        if number == 1 or sum(max(each) for each in np.array_split(widths, number)) <= room
+    )
     place: dict[str, Any] = {
         "loc": "lower left",
         "bbox_to_anchor": (0, 1.0),

@@ -117,8 +117,7 @@ def test_a_step_has_the_law_of_its_middle(change_s, from_s):
 
 def program_of(scenario, objective):
     """The program of bins of a minute, six steps each."""
-    jobs = [job for job, _ in scenario.workload.generate(0, scenario.service)]
-    return _Program(scenario, jobs, OBJECTIVES[objective], 60.0)
+    return _Program(scenario, scenario.draw(0), OBJECTIVES[objective], 60.0)
 
 
 def test_a_wait_counts_from_the_submission():

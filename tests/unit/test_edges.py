@@ -53,7 +53,7 @@ def ended(tmp_path, monkeypatch, capsys):
         ("waiting optimize --wait 1e300", "out of range"),
         ("waiting analyze --policy ajw --service 1e308", "1,000,000 machines"),
         ("waiting optimize --policies=--", "expected one argument"),
-        ("bound --day quiet --seeds 1 --bin 1e-9", "bin_s"),
+        ("bound --day quiet --seeds 1 --bin 1e-9", "--bin(=1e-09)"),
         ("bound --day quiet --seeds 1000000", "--yes"),
         (f"hgsp generate --out x.csv --tasks {ENDLESS}", "tasks"),
         (f"hgsp generate --out x.csv --tasks {'9' * 5000}", "--tasks"),

@@ -9,13 +9,10 @@ from cgrsp_simpy.cli import lecture_pages, main
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 SCRIPTS = [*sorted(FOLDER.glob("[0-9]*.py")), FOLDER / "lab_own_log.py"]
-LONG = [pytest.param(each, id=each.stem, marks=pytest.mark.long) for each in SCRIPTS]
-LONG[0] = pytest.param(SCRIPTS[0], id=SCRIPTS[0].stem, marks=pytest.mark.slow)
 
 
 def on_slides(script):
     """The first lines of the slides of a lecture's notebook."""
-    pytest.importorskip("jupytext")
     cells = lecture_pages.notebook(script.read_text(encoding="utf-8")).cells
     return [cell.source.splitlines()[0] for cell in cells if "slideshow" in cell.metadata]
 
@@ -23,6 +20,7 @@ def on_slides(script):
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
+    pytest.importorskip("jupytext")
     found = on_slides(script)
     text = script.read_text(encoding="utf-8")
     headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
@@ -42,7 +40,13 @@ def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat.validate(lecture_pages.notebook(text))
 
 
-@pytest.mark.parametrize("script", LONG)
+@pytest.mark.slow
+def test_the_first_notebook_is_as_the_others(tmp_path):
+    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(SCRIPTS[0], tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", SCRIPTS[1:], ids=lambda script: script.stem)
 def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(script, tmp_path):
     for package in ("jupytext", "ipykernel"):
         pytest.importorskip(package)

@@ -200,3 +200,15 @@ def test_where_loose_jobs_have_no_time_to_lose_doomed_tight_ones_go_after_them()
 def test_wrong_parameters_are_named(text, message):
     with pytest.raises(cg.InputError, match=message):
         cg.make_policy(f"triage:{text}")
+
+
+def test_a_type_that_is_always_low_is_not_waited_for():
+    """Where types are free another one recovers, and this one never does."""
+    short = cg.GpuType("always Low", 0.2, (60, 60, 60), high_stock_probability=0.0)
+    plenty = cg.GpuType("High at times", 0.4, (60, 60, 60), high_stock_probability=0.6)
+    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=600, sight="now")
+    day = replace(
+        cg.day("quiet"), gpus=(short, plenty), slots=(short,) * 2, free_types=True, market=market
+    )
+    assert market.probabilities(short, 0.0)[LOW] == 1
+    assert cg.simulate(day, "triage", 0).summary()["completed"] == day.jobs

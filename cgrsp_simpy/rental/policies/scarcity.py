@@ -390,7 +390,8 @@ class Sight(NamedTuple):
         slot works in 1 - p_Low of the time.
         """
         law, per_s = self.law, self.recovers_per_s
-        if per_s <= 0 or self.low_s <= 1 / per_s + self.good_s:
+        always = law.chances[LOW] >= 1.0
+        if always or per_s <= 0 or self.low_s <= 1 / per_s + self.good_s:
             return law.held_s
         return (law.work_s + self.good_s) / (1 - law.chances[LOW])
 

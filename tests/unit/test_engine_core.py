@@ -303,6 +303,21 @@ def test_a_suspended_job_makes_room_in_the_same_instant():
     assert bench.running == {}
 
 
+def test_a_job_is_suspended_once():
+    """It does not run any more, though its process has not given its place back yet."""
+
+    def twice(bench):
+        if 1 in bench.waiting:
+            return [(1, ((0, 1),))]
+        return [Suspend(1), Suspend(1)] if 1 in bench.running else []
+
+    bench = suspensible(twice)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 5)
+    with pytest.raises(PolicyError, match="at t = 4 s suspended job 1, which does not run"):
+        bench.run()
+
+
 SUSPENDED = {
     r"answered Suspend\(job=1\); this scenario allows no suspension": (None, Suspend(1)),
     "suspended job 7, which does not run": ({}, Suspend(7)),

@@ -57,6 +57,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/bounds.py",
         "middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.55) * self.step_s).tolist()",
     ): "any time with a law stands for it; which step has which is asked for below",
+    (
+        "studies/replicate.py",
+        "drawn = scenario.draw(seed) if len(policies) > 2 else None",
+    ): "what is drawn belongs to the seed: each run draws the same again",
+    (
+        "dag/findings.py",
+        'if abs(gap) > rows[1]["critical_difference"]',
+    ): "the one critical difference of the test stands in each row",
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {
@@ -216,7 +224,7 @@ def tests_near(path: Path) -> tuple[list[str], list[str]]:
             own.append(str(test.relative_to(ROOT)))
         elif package in text or path.parent.name in test.name or test.parent.name == "pins":
             others.append(str(test.relative_to(ROOT)))
-    return own, others
+    return own, sorted(others, key=lambda test: path.parent.name not in test)
 
 
 def all_tests() -> list[Path]:

@@ -3,11 +3,12 @@
     python -m tests.mutation --sample 200
 
 draws changes by a seed, the same number in each room of the package, makes each in a copy of the
-project and runs the quick tests on it up to the first that fails: those of the changed file, those
-of its room and the pins, then, without `--near`, all others. It prints what was caught by room, and each change
-that no test noticed; exit status 1 where a room falls below its floor. Tests that take LONGER times
-what they take without a change count as failing. Drawings and pages are left out: their numbers are
-sizes and places on paper. Changes that cannot alter any result stand in EQUAL, with the reason.
+project and runs the quick tests on it up to the first that fails: those that name most of the
+changed file, those of its room and the pins, then, without `--near`, all others. It prints what was
+caught by room, and each change that no test noticed; exit status 1 where a room falls below its
+floor. Tests that take LONGER times what they take without a change count as failing. Drawings and
+pages are left out: their numbers are sizes and places on paper. Changes that cannot alter any
+result stand in EQUAL, with the reason.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import ast
 import compileall
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +49,7 @@ FLOORS = {  # share of the changes that the quick tests must notice
 }
 DRAWN = ("figures.py", "panels.py", "page.py")
 NOT_COPIED = (".git", ".venv", ".*cache*", "__pycache__", "build", "dist")
+OWN = 5  # test files of a changed file's own, asked first
 LONGER = 5  # so many times the time without a change, and START_S, is no end
 START_S = 60  # a busy machine starts Python slowly
 EQUAL: dict[tuple[str, str], str] = {
@@ -214,17 +217,29 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
 
 
 def tests_near(path: Path) -> tuple[list[str], list[str]]:
-    """The test files of a changed file, which name it, and those of its room and the pins."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    package = module.rpartition(".")[0]
-    own, others = [], []
-    for test in all_tests():
-        text = test.read_text(encoding="utf-8")
-        if module in text or path.stem in test.stem:
-            own.append(str(test.relative_to(ROOT)))
-        elif package in text or path.parent.name in test.name or test.parent.name == "pins":
-            others.append(str(test.relative_to(ROOT)))
-    return own, sorted(others, key=lambda test: path.parent.name not in test)
+    """The test files that name most of what a changed file defines, and others of its room and the
+    pins.
+    """
+    made = ast.parse(path.read_text(encoding="utf-8")).body
+    names = {path.stem} | {
+        node.name for node in made if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    package = ".".join(path.relative_to(ROOT).parent.parts)
+    texts = {test: test.read_text(encoding="utf-8") for test in all_tests()}
+
+    def named(test: Path) -> tuple[bool, int]:
+        words = {*re.findall(r"\w+", texts[test]), *test.stem.split("_")}
+        return path.parent.name in test.stem, len(names & words)
+
+    def near(test: Path) -> bool:
+        in_room = package in texts[test] or path.parent.name in test.stem
+        return in_room or test.parent.name == "pins"
+
+    first = sorted(texts, key=named, reverse=True)
+    own, others = first[:OWN], filter(near, first[OWN:])
+    return [str(test.relative_to(ROOT)) for test in own], [
+        str(test.relative_to(ROOT)) for test in others
+    ]
 
 
 def all_tests() -> list[Path]:

@@ -7,8 +7,9 @@ project and runs the quick tests on it up to the first that fails: those that na
 changed file, those of its room and the pins, then, without `--near`, all others. It prints what was
 caught by room, and each change that no test noticed; exit status 1 where a room falls below its
 floor. Tests that take LONGER times what they take without a change count as failing. Drawings and
-pages are left out: their numbers are sizes and places on paper. Changes that cannot alter any
-result stand in EQUAL, with the reason.
+pages are left out: their numbers are sizes and places on paper; and the data of figures: the long
+tests make the committed rows anew. Changes that cannot alter any result stand in EQUAL, with the
+reason.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ FLOORS = {  # share of the changes that the quick tests must notice
     "analysis": 0.95,
     "studies": 0.95,
 }
-DRAWN = ("figures.py", "panels.py", "page.py")
+DRAWN = ("figures.py", "figure_data.py", "panels.py", "page.py")
 NOT_COPIED = (".git", ".venv", ".*cache*", "__pycache__", "build", "dist")
 OWN = 5  # test files of a changed file's own, asked first
 LONGER = 5  # so many times the time without a change, and START_S, is no end
@@ -64,6 +65,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "studies/replicate.py",
         "drawn = scenario.draw(seed) if len(policies) > 2 else None",
     ): "what is drawn belongs to the seed: each run draws the same again",
+    (
+        "cluster/table.py",
+        'if {"throughput_per_h", "utilisation_pct"} < row.keys()',
+    ): "each published row that has both has a further figure",
     (
         "dag/findings.py",
         'if abs(gap) > rows[1]["critical_difference"]',

@@ -13,10 +13,17 @@ from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
 from cgrsp_simpy.studies.advice import html_page, markdown
-from cgrsp_simpy.studies.advise import advise
+from cgrsp_simpy.studies.advise import advise, fleets, later
+from cgrsp_simpy.studies.recommend import Prices
 
 __all__ = ["page"]
 
+PRICED = {
+    "price_miss": "a missed deadline",
+    "price_late": "a late minute",
+    "price_wait": "a waiting minute",
+    "price_slot": "a slot and day",
+}
 BY_NAME = "by the file's name, else csv"
 NEEDED = (
     "A CSV needs a row a job with the columns `submit_s`, seconds or a date and time, and"
@@ -38,15 +45,25 @@ def page() -> None:
     st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
     policies = policies_of("log", scenario, "Policies; the first is the one in use")
     seeds = seeds_of("log", 20, 5)
+    prices = _prices()
     tried = [number for number in range(slots - 1, slots + 3) if number > 0]
-    # each number of slots with fixed and with free types
-    runs = 2 * len(tried) * len(policies) * len(seeds)
+    each = len(policies) + sum(len(later(scenario, policy)) for policy in policies[:1])
+    runs = len(fleets(scenario, tried)) * each * len(seeds)
     if not wanted("Advise", estimate(runs, scenario)):
         return
     with Progress() as executor:
-        found = advise(scenario, policies, tried, seeds, executor, bound_seeds=0)
+        found = advise(scenario, policies, tried, seeds, executor, prices=prices, bound_seeds=0)
     st.markdown(markdown(found))
     st.download_button("The report as a page", html_page(found), "advice.html", "text/html")
+
+
+def _prices() -> Prices:
+    """What is asked for beside the rent."""
+    usual, paid = Prices(), {}
+    for column, (price, noun) in zip(st.columns(len(PRICED)), PRICED.items()):
+        given = getattr(usual, price)
+        paid[price] = column.number_input(f"USD {noun}", 0.0, value=given, format="%g", key=price)
+    return Prices(**paid)
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:

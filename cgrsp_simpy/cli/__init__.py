@@ -15,6 +15,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any, NoReturn, cast
 
@@ -33,6 +34,7 @@ from cgrsp_simpy.cli import (
     month,
     policies,
     run,
+    sample,
     spot,
     sweep,
     thesis,
@@ -40,6 +42,7 @@ from cgrsp_simpy.cli import (
     waiting,
 )
 from cgrsp_simpy.cli.options import Answer, summary
+from cgrsp_simpy.cli.working import working
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
@@ -64,6 +67,7 @@ VERBS = {
     "dag": dag,
     "spot": spot,
     "lectures": lectures,
+    "sample": sample,
     "app": app,
 }
 
@@ -130,7 +134,8 @@ def _carried_out(given: argparse.Namespace) -> int:
             warnings.filterwarnings(
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
-            text, status = cast(Answer, VERBS[given.verb].carry_out(given))
+            with working(_told(given)) if not _prints(given) else nullcontext():
+                text, status = cast(Answer, VERBS[given.verb].carry_out(given))
         print(text, flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
@@ -151,6 +156,18 @@ def _carried_out(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _failed(f"cgrsp {given.verb}: interrupted", 130)
     return status
+
+
+def _told(given: argparse.Namespace) -> str:
+    """What a command does, in its own words."""
+    words = ("cgrsp", given.verb, getattr(given, "action", ""), getattr(given, "id", ""))
+    return " ".join(word for word in words if word)
+
+
+def _prints(given: argparse.Namespace) -> bool:
+    """Whether a command prints as it goes, or goes on until it is ended."""
+    watched = getattr(given, "events", False) or getattr(given, "step", False)
+    return bool(watched) or given.verb == "app"
 
 
 def _failed(line: str, status: int) -> int:

@@ -5,8 +5,11 @@ programming, seed by seed.
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Sequence
-from functools import partial
+from math import inf
+from pathlib import Path
+from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.cli.options import (
@@ -18,18 +21,27 @@ from cgrsp_simpy.cli.options import (
     add_scenario,
     add_yes,
     check_work,
+    policies_of,
     scenario_of,
     seeds_of,
     workers_of,
 )
-from cgrsp_simpy.model.checks import check_number, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, lower_bound
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound
+from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.frontier import PRICES, Frontier, frontier
+from cgrsp_simpy.studies.gaps import BIN_S, LUCKS, expected, lower_bounds
+from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, plain_mean
 
-BOUNDED_PER_S = 100  # jobs, roughly
+log = logging.getLogger(__name__)
+BOUNDED_PER_S = 11  # jobs, roughly, in bins of BIN_MIN; four times as many in bins twice as wide
+BIN_MIN = 5.0
+POLICIES = "rh,cadr,edf,triage"
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -37,18 +49,30 @@ UNITS = {
 }
 MIX = "wait in minutes + missed in per cent + tardiness in minutes"
 SHOWN = ("value", "program", "wait_min", "miss_pct", "tardiness_min", "seconds")
+REACHED = ("value", "wait_min", "miss_pct", "tardiness_min")
+Row = dict[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add_scenario(parser)
     add_yes(parser)
+    known = f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of the bound"
+    both = "the least misses at every mean wait, and policies beside it, in place of one objective"
     add_options(
         parser,
-        ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: %(default)s)", "mix"),
+        ("--objective NAME", str, f"{', '.join(OBJECTIVES)} (default: mix)"),
         ("--seeds N", int, "number of seeds (default: %(default)s)", 10),
         FIRST_SEED,
-        ("--bin MIN", float, "minutes between price knots (default: %(default)s)", 10),
+        (
+            "--bin MIN",
+            float,
+            f"minutes between price knots (default: {BIN_MIN:g}; 10 with --frontier)",
+        ),
+        ("--clairvoyant", bool, known),
+        ("--frontier", bool, both),
+        ("--policies P,P", str, f"of the frontier (default: {POLICIES})"),
+        ("--report DIR", str, "draw the frontier into DIR"),
         WORKERS,
     )
     add_format(parser)
@@ -56,19 +80,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """The bounds in the format asked for."""
-    check_one_of("objective", given.objective, OBJECTIVES)
-    check_number("--bin", given.bin, above=0)
+    _check(given)
+    objective = given.objective or "mix"
     seeds, workers, scenario = seeds_of(given), workers_of(given), scenario_of(given)
-    check_work(given, scenario.work * len(seeds), per_s=BOUNDED_PER_S, done="bounded")
-    work = partial(_bound, scenario, given.objective, given.bin * 60)
-    found = dict(as_they_come(work, {seed: seed for seed in seeds}, workers))
-    bounds = [found[seed] for seed in seeds]
+    if given.clairvoyant:
+        return Answer(_clairvoyant(given, scenario, objective, seeds, workers))
+    bin_min = given.bin or (BIN_S / 60 if given.frontier else BIN_MIN)
+    bin_s, named = 60 * bin_min, policies_of(given.policies or POLICIES)
+    times, runs = (len(PRICES), LUCKS * len(named)) if given.frontier else (1, 0)
+    check_bounds(given, scenario, times * len(seeds), runs * len(seeds), bin_s)
+    if given.frontier:
+        return Answer(_frontier(given, scenario, named, seeds, workers, bin_s))
+    (bounds,) = lower_bounds(scenario, [objective], seeds, workers, bin_s)
     shown = {"table": _table, "csv": _csv, "json": _json}[given.format]
-    return Answer(shown(scenario.name, given.objective, seeds, bounds))
+    return Answer(shown(scenario.name, objective, seeds, bounds))
 
 
-def _bound(scenario: Scenario, objective: str, bin_s: float, seed: int) -> Bound:
-    return lower_bound(scenario, objective, seed, bin_s)
+def check_bounds(
+    given: argparse.Namespace, scenario: Scenario, bounds: int, runs: int, bin_s: float = BIN_S
+) -> None:
+    """Tell of the work of so many bounds and runs before it starts, as `check_work` does."""
+    jobs = (bounds + runs) * scenario.work
+    per_s = BOUNDED_PER_S * (bin_s / 60 / BIN_MIN) ** 2
+    seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
+    done = "bounded or simulated" if runs else "bounded"
+    check_work(given, jobs, per_s=jobs / seconds, done=done)
+
+
+def _check(given: argparse.Namespace) -> None:
+    if given.objective is not None:
+        check_one_of("objective", given.objective, OBJECTIVES)
+    if given.bin is not None:
+        check_number("--bin", given.bin, above=0)
+    if given.clairvoyant and given.frontier:
+        raise InputError("--clairvoyant and --frontier are two questions; give one of them")
+    for name, of in (("policies", "frontier"), ("report", "frontier")):
+        if getattr(given, name) is not None and not getattr(given, of):
+            raise InputError(f"--{name} goes with --{of}")
+    for name, value in (("frontier", given.objective), ("clairvoyant", given.bin)):
+        own = "objective" if name == "frontier" else "bin"
+        if getattr(given, name):
+            require(value is None, f"--{own}", value, f"left out beside --{name}")
+
+
+# ---- one objective ----
 
 
 def _rows(seeds: Sequence[int], bounds: Sequence[Bound]) -> list[dict[str, float]]:
@@ -87,6 +142,7 @@ def _json(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Boun
     found = {
         "scenario": name,
         "objective": objective,
+        "bin_min": bounds[0].bin_s / 60,
         "bound": plain_mean(value),
         "seeds": _rows(seeds, bounds),
     }
@@ -104,7 +160,16 @@ def _table(name: str, objective: str, seeds: Sequence[int], bounds: Sequence[Bou
         " over the draws"
     )
     note = [_too_few(value)] if value.low < 0 else []
-    return "\n".join([heading, *note, *aligned([["seed", *SHOWN], *rows])])
+    return "\n".join([heading, *note, _tightness(bounds), *aligned([["seed", *SHOWN], *rows])])
+
+
+def _tightness(bounds: Sequence[Bound]) -> str:
+    """What the width of the bins has cost, as far as the program itself tells."""
+    lost = mean([bound.program - bound.value for bound in bounds]).mean
+    return (
+        f"prices in bins of {bounds[0].bin_s / 60:g} min: {lost:.2f} below the program in groups;"
+        " narrower bins raise the bound, and take longer"
+    )
 
 
 def _too_few(value: Mean) -> str:
@@ -112,4 +177,138 @@ def _too_few(value: Mean) -> str:
     return (
         f"that is the mean of these {value.n} seeds; they are too few for an interval of other"
         " seeds: it would reach below 0"
+    )
+
+
+# ---- with all draws known ----
+
+
+def _clairvoyant(
+    given: argparse.Namespace,
+    scenario: Scenario,
+    objective: str,
+    seeds: Sequence[int],
+    workers: int | None,
+) -> str:
+    tasks = {seed: (scenario, seed, objective) for seed in seeds}
+    with progress(total=len(tasks), unit=" optima") as bar:
+        done = {}
+        for seed, row in as_they_come(_optimum, tasks, workers):
+            done[seed] = row
+            bar.update()
+    rows = [{"seed": seed, **done[seed]} for seed in seeds]
+    value = mean([row["value"] for row in rows])
+    if given.format == "csv":
+        return csv_text(rows).rstrip("\n")
+    if given.format == "json":
+        own = {"scenario": scenario.name, "objective": objective}
+        return json_text({**own, "optimum": plain_mean(value), "seeds": rows})
+    heading = (
+        f"{scenario.name}: who knows every draw has {interval(value, len(rows))}"
+        f" {UNITS.get(objective, MIX)}"
+    )
+    shown = [[str(row["seed"]), *(f"{row[name]:z.2f}" for name in REACHED)] for row in rows]
+    return "\n".join([heading, *aligned([["seed", *REACHED], *shown])])
+
+
+def _optimum(task: tuple[Scenario, int, str]) -> dict[str, float]:
+    found = optimum(*task)
+    return {name: getattr(found, name) for name in REACHED}
+
+
+# ---- wait against misses ----
+
+
+def _frontier(
+    given: argparse.Namespace,
+    scenario: Scenario,
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    workers: int | None,
+    bin_s: float,
+) -> str:
+    named = check_policies(policies, scenario)
+    found = frontier(scenario, seeds, workers, bin_s=bin_s)
+    means = expected(scenario, named, seeds, workers)
+    rows = _points(found) + [_point(name, means, seeds) for name in named]
+    if given.report is not None:
+        _draw(scenario.name, rows, found, Path(given.report))
+        log.info("the figure is in %s", given.report)
+    if given.format == "csv":
+        return csv_text(rows).rstrip("\n")
+    if given.format == "json":
+        least = [
+            {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
+            for price, value in found.means.items()
+        ]
+        own = {"scenario": scenario.name, "bin_min": bin_s / 60, "least": least}
+        return json_text({**own, "points": rows})
+    return _frontier_table(scenario.name, rows, found)
+
+
+def _point(
+    name: str, means: dict[tuple[str, str, int], float], seeds: Sequence[int]
+) -> dict[str, Any]:
+    """A policy's means over seeds, of means over draws."""
+    point: Row = {"kind": "policy", "name": name}
+    for figure in ("wait_min", "miss_pct"):
+        own = mean([means[name, figure, seed] for seed in seeds])
+        point |= {figure: own.mean, f"{figure}_half": own.half_width}
+    return point
+
+
+def _points(found: Frontier) -> list[Row]:
+    """The corners of the frontier and of its interval."""
+    return [
+        {
+            "kind": kind,
+            "name": "",
+            "wait_min": wait,
+            "wait_min_half": None,
+            "miss_pct": miss,
+            "miss_pct_half": None,
+        }
+        for kind, corners in found.corners.items()
+        for wait, miss in corners
+        if kind == "bound" or len(found.seeds) > 1
+    ]
+
+
+def _frontier_table(name: str, rows: Sequence[Row], found: Frontier) -> str:
+    corners = [
+        [f"{row['wait_min']:.2f}", f"{row['miss_pct']:z.2f}"]
+        for row in rows
+        if row["kind"] == "bound"
+    ]
+    policies = [
+        [
+            row["name"],
+            f"{row['wait_min']:.2f} ± {row['wait_min_half']:.2f}",
+            f"{row['miss_pct']:.2f} ± {row['miss_pct_half']:.2f}",
+            f"{found.miss_pct(row['wait_min']):.2f}",
+        ]
+        for row in rows
+        if row["kind"] == "policy"
+    ]
+    heading = (
+        f"{name}: no policy is below the line through these corners; {len(found.seeds)} seeds,"
+        f" prices in bins of {found.bin_s / 60:g} min"
+    )
+    head = ["policy", "wait_min", "miss_pct", "least miss_pct at this wait"]
+    note = f"policies: means over {LUCKS} draws of each seed's arrivals, ± 95 % over seeds"
+    tables = [*aligned([["wait_min", "miss_pct"], *corners]), "", *aligned([head, *policies])]
+    return "\n".join([heading, *tables, note])
+
+
+def _draw(name: str, rows: list[Row], found: Frontier, folder: Path) -> None:
+    from cgrsp_simpy.plots.frontier import frontier_picture  # matplotlib, for reports alone
+    from cgrsp_simpy.plots.gallery import write_figure
+
+    note = f"{name}, {len(found.seeds)} seeds, {LUCKS} draws of each"
+    picture = frontier_picture("Misses against wait, and what no policy can reach", note, rows)
+    write_figure(
+        folder / picture.stem,
+        rows,
+        picture.size,
+        lambda canvas, rows: picture.draw(canvas, rows, picture.note),
     )

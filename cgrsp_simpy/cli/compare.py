@@ -5,8 +5,10 @@ the first policy; or what each costs on a suite of scenarios.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from cgrsp_simpy.cli import pattern
+from cgrsp_simpy.cli.bound import check_bounds
 from cgrsp_simpy.cli.options import (
     Answer,
     add_options,
@@ -18,8 +20,10 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.rental.bounds import check_proved
 from cgrsp_simpy.rental.policies import POLICIES
-from cgrsp_simpy.studies.gaps import with_gaps
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.gaps import LUCKS, with_gaps
 from cgrsp_simpy.studies.judge import judge
 from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
 
@@ -50,7 +54,14 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """The comparison in the format asked for."""
     if given.suite is not None:
         return _judged(given)
-    return pattern.compared(given, RENTAL, *([with_gaps] if given.gap else []))
+    if not given.gap:
+        return pattern.compared(given, RENTAL)
+
+    def check(scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]) -> None:
+        check_proved(scenario, "a bound")
+        check_bounds(given, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds))
+
+    return pattern.compared(given, RENTAL, with_gaps, check)
 
 
 def _judged(given: argparse.Namespace) -> Answer:

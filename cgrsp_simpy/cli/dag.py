@@ -12,6 +12,8 @@ from cgrsp_simpy.cli.options import (
     Answer,
     add_format,
     add_options,
+    add_yes,
+    check_work,
     flag,
     policies_of,
     those_given,
@@ -26,6 +28,7 @@ from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, SEARCHES
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.setting import STATES, Setting
 from cgrsp_simpy.model.checks import InputError, check_whole, require
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 
 GRAPHS = (
@@ -75,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (one, pairs):
         add_options(action, ("--seed N", int, "default: %(default)s", 0))
         add_format(action)
+    add_yes(one)
     add_options(
         pairs,
         ("--pairs N", int, "default: %(default)s", 1000),
@@ -191,7 +195,11 @@ def _solve(given: argparse.Namespace) -> Answer:
     setting = _scenario(given)
     made = {name: setting.make_policy(name) for name in names}
     problem = setting.draw(given.seed)
-    runs = {name: setting.run(policy, given.seed, drawn=problem) for name, policy in made.items()}
+    check_work(given, setting.work * len(names), per_s=setting.pace_per_s, done="placed")
+    runs = {
+        name: setting.run(policy, given.seed, drawn=problem)
+        for name, policy in progress(made.items(), unit=" schedulers")
+    }
     if given.format == "csv":
         return Answer(csv_text(runs[names[0]].rows()).rstrip("\n"))
     rows = [{"scheduler": name, **run.summary()} for name, run in runs.items()]

@@ -28,6 +28,7 @@ from cgrsp_simpy.studies.study import Tidy, failures_told
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
 MOST_S, MOST_BYTES = 3600, 8e9  # without --yes
+LONG_FIGURES = "all figures are to be drawn, and their runs carried out, which may take minutes"
 
 
 class Answer(NamedTuple):
@@ -139,8 +140,12 @@ def add_gallery(parser: argparse.ArgumentParser, folder: str) -> None:
 
 def add_style(parser: argparse.ArgumentParser) -> None:
     """Add the options of every action that draws: the style, and the number of processes."""
-    styles = ("print", "lecture")
-    parser.add_argument("--style", choices=styles, default="print", help="default: %(default)s")
+    styles = ("print", "lecture", "single", "double")
+    told = (
+        "single, double: columns of a journal, 88 and 180 mm, in 8 pt and as PDF too (wide figures"
+        " take both); default: %(default)s"
+    )
+    parser.add_argument("--style", choices=styles, default="print", help=told)
     add_options(parser, ("--workers N", int, "processes (default: one a core)"))
 
 
@@ -148,6 +153,8 @@ def gallery_of(
     given: argparse.Namespace, every: Iterable[str]
 ) -> tuple[tuple[str, ...], int | None]:
     """The figures asked for, of all that there are, and the executor."""
+    if given.only is None:
+        log.info("%s", LONG_FIGURES)
     ids = every if given.only is None else given.only.split(",")
     return tuple(ids), executor_of(given)
 

@@ -5,7 +5,7 @@ draw the figures.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -170,14 +170,18 @@ def compared(
     given: argparse.Namespace,
     module: Module,
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
+    check: Callable[[Any, Sequence[str], Sequence[int]], None] = lambda *_: None,
 ) -> Answer:
-    """Compare policies. more: what is added to the study."""
+    """Compare policies. more: what is added to the study; check: of the scenario, policies and
+    seeds, whether that can be.
+    """
     workers, precision = workers_of(given), _precision(given.precision, module)
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
     seeds = seeds_of(given) if scenario.is_random_under(policies) else range(1)
     work = scenario.work * len(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
+    check(scenario, policies, seeds)
     if given.by is not None:
         for name in ("out", "precision", "workers"):
             value = getattr(given, name)

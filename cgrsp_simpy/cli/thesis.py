@@ -5,11 +5,20 @@ from __future__ import annotations
 import argparse
 import logging
 
-from cgrsp_simpy.cli.options import Answer, add_options, add_style, executor_of
+from cgrsp_simpy.cli.options import (
+    LONG_FIGURES,
+    Answer,
+    add_options,
+    add_style,
+    add_yes,
+    check_work,
+    executor_of,
+)
 from cgrsp_simpy.model.checks import check_one_of, check_whole
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.thesis.experiments import COUNTED
-from cgrsp_simpy.thesis.report import IDS, Report, make_report
+from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of
+from cgrsp_simpy.thesis.runs import work_of
 from cgrsp_simpy.thesis.verdict import DIFFERS
 
 log = logging.getLogger(__name__)
@@ -40,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             ("--workers N", int, "processes (default: one a core)"),
             ("--out DIR", str, "keep results and report in DIR; the same command resumes there"),
         )
+        add_yes(action)
     figures = actions.add_parser(
         "figures", help="every figure: PNG, SVG, and the CSV of what is plotted"
     )
@@ -78,9 +88,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.action == "table":
         check_one_of("table", given.id, IDS)
     ids = {"tables": IDS, "table": (getattr(given, "id", ""),), "check": COUNTED}[given.action]
-    report = make_report(
-        ids, seeds or (100 if given.action == "check" else None), executor, given.out
-    )
+    seeds = seeds or (100 if given.action == "check" else None)
+    check_work(given, work_of(wanted_of(ids, seeds)))
+    report = make_report(ids, seeds, executor, given.out)
     if given.out is not None:
         log.info("report.html, report.md and cells.csv are in %s", given.out)
     return _checked(report) if given.action == "check" else Answer(_formatted(report, given.format))
@@ -91,6 +101,8 @@ def _figures(given: argparse.Namespace, executor: int | None) -> Answer:
     from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
 
     ids = tuple(FIGURES) if given.action == "figures" else (given.id,)
+    if given.runs is None and given.action == "figures":
+        log.info("%s", LONG_FIGURES)
     return Answer(
         "\n".join(map(str, draw_figures(given.out, ids, given.runs, given.style, executor)))
     )

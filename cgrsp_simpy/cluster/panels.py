@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.cluster.figure_data import (
     AGED,
@@ -34,7 +34,15 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.table import PUBLISHED
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, hollow, legend_outside, told
+from cgrsp_simpy.plots.parts import (
+    FAINT,
+    beside_point,
+    dots,
+    few_ticks,
+    hollow,
+    legend_outside,
+    told,
+)
 from cgrsp_simpy.plots.style import LOOKS
 
 WIDTH_COLOURS = [
@@ -74,7 +82,6 @@ def metrics(canvas: Canvas, rows: list[Row], note: str) -> None:
         else:
             marks.bars(ax, names, values, halves, None, [LOOKS[name].colour for name in names])
             ax.set_xlim(left=0)
-            ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set_xlabel(label.format(jobs=rows[0]["jobs"]))
     _legend(canvas, [], note)
 
@@ -85,10 +92,13 @@ def _points(ax: Axes, names: Sequence[str], values: np.ndarray, halves: np.ndarr
         marks.intervals(ax, [value], [place], x_half=[spread], colour=LOOKS[name].colour)
         beside_point(ax, told(value), (value + spread, place), (7, 0), va="center")
     if len(known := values[values > 0]):
-        ax.set(xscale="log", xlim=(known.min() / 5, known.max() * 8))
+        low, high = np.floor(np.log10(known.min() / 2)), np.ceil(np.log10(known.max() * 6))
+        ax.set(xscale="log", xlim=(10**low, 10**high))
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="x", color="0.9", zorder=0)
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
 
 
 def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -104,17 +114,17 @@ def waits(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_title(name, loc="left", fontsize="medium")
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], ["0", "1", "10", "100", "$10^3$", "$10^4$"])
-        ax.grid(axis="x", color="0.9", zorder=0)
+        ax.set_axisbelow(True)
+        ax.grid(axis="x", color="0.9")
     axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
     axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
     canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
     canvas.supylabel("GPUs of the job", fontsize="medium")
-    grey, thick = "0.45", rcParams["lines.linewidth"]
-    median: dict[str, Any] = {"marker": "|", "linestyle": "none", "mew": 1.6 * thick}
+    first = LOOKS[WAITS[0]].colour
     handles: list[Line2D | Patch] = [
-        Patch(color=grey, label="middle half"),
-        Line2D([], [], color=grey, label="5 to 95 %"),
-        Line2D([], [], color="black", label="median", **median),
+        Patch(color=first, alpha=0.55, label="middle half"),
+        Line2D([], [], color=first, label="5 to 95 %"),
+        Line2D([], [], label="median", **_median()),
         Line2D([], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
     _legend(canvas, handles, note)
@@ -124,8 +134,14 @@ def _box(ax: Axes, place: int, row: Row, colour: str) -> None:
     low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in (5, 25, 50, 75, 95))
     ax.plot([low, high], [place, place], color=colour, solid_capstyle="butt")
     ax.barh(place, right - left, 0.6, left, color=colour, alpha=0.55)
-    thick = 1.6 * rcParams["lines.linewidth"]
-    ax.vlines(middle, place - 0.36, place + 0.36, color="black", linewidth=thick, zorder=3)
+    ax.plot([middle], [place], zorder=3, **_median())
+
+
+def _median() -> dict[str, Any]:
+    """Style of a median: an upright line."""
+    thick, size = 1.6 * rcParams["lines.linewidth"], 2.4 * rcParams["lines.markersize"]
+    own: dict[str, Any] = {"color": "black", "marker": "|", "linestyle": "none"}
+    return own | {"markersize": size, "markeredgewidth": thick}
 
 
 def course(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -146,6 +162,7 @@ def course(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         ax.set_ylabel(label)
         ax.set_ylim(0, 103 if column.endswith("pct") else None)
+        few_ticks(ax.yaxis)
     axes[0].set_xlim(0, max(row["to_h"] for row in rows))
     axes[-1].set_xlabel("time (h)")
     _legend(canvas, axes[0].lines[: len(COURSE)], note)
@@ -172,7 +189,12 @@ def gantt(canvas: Canvas, rows: list[Row], note: str) -> None:
     nodes = [f"node {node}" for node in range(1, len(edges))]
     axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, nodes)
     axes[len(axes) // 2].set_xlabel("time (h)")
-    handles = [Patch(facecolor=colour, label=name) for name, colour in zip(WIDTHS, WIDTH_COLOURS)]
+    there = {int(np.searchsorted(most, row["job_gpus"])) for row in rows}
+    handles = [
+        Patch(facecolor=WIDTH_COLOURS[number], label=name)
+        for number, name in enumerate(WIDTHS)
+        if number in there
+    ]
     _legend(canvas, handles, note, len(WIDTHS))
 
 
@@ -236,7 +258,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
     place: dict[str, Any] = {"loc": "center", "frameon": False, "handlelength": 3}
     axes[-1, -1].legend(handles=[line for line in ax.lines if line.get_label() in LOOKS], **place)
     canvas.supxlabel("offered load", fontsize="medium")
-    _legend(canvas, [], note)
+    _legend(canvas, [marks.published(list(PUBLISHED))], note)
 
 
 def claims(canvas: Canvas, rows: list[Row], note: str) -> None:

@@ -19,8 +19,8 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.figure_data import CONCENTRATIONS, DRAWN, SENSITIVITY, Row
 from cgrsp_simpy.dag.heft import ORDERS
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import FAINT, beside_point, dots, legend_outside, told
-from cgrsp_simpy.plots.style import LOOKS
+from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, legend_outside, told
+from cgrsp_simpy.plots.style import LOOKS, Look
 
 ORDER_NAMES = {"heft": "HEFT's placement", "annealing": "annealing,\nrandom start"}
 # of the nodes of a training step
@@ -31,6 +31,7 @@ WITHIN: dict[str, Any] = {"color": "0.4", "linestyle": "-"}
 TRANSFER: dict[str, Any] = {"color": "#D55E00", "linestyle": (0, (3, 2))}
 SIZE_MARKS = {"small": "o", "medium": "s", "large": "^"}
 DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
+BAND: dict[str, Any] = {"color": "0.8", "linewidth": 8, "solid_capstyle": "butt"}
 # Least, greatest and mean coefficient: worl-rtgs.txt Section 4.2.
 PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
 
@@ -88,17 +89,22 @@ def placement(canvas: Canvas, rows: list[Row], note: str) -> None:
             ax.plot(x, y, linewidth=0.9, zorder=1, **style)
     for row in nodes.values():
         place, colour = (row["x"], row["y"]), GPUS[row["gpu"]]
-        size = 3.4 * rcParams["lines.markersize"]
-        ax.plot(*place, "o", color=colour, markeredgecolor="0.3", markersize=size)
+        ax.plot(*place, markersize=3.4 * rcParams["lines.markersize"], **_node(colour))
         middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
         ax.annotate(row["name"], place, color=_on(colour), **middle)
     ax.axis("off")
     ax.margins(0.08)
     used = sorted({row["gpu"] for row in nodes.values()})
-    handles: list[Line2D | Patch] = [Patch(color=GPUS[gpu], label=f"GPU {gpu}") for gpu in used]
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], label=f"GPU {gpu}", **_node(GPUS[gpu])) for gpu in used
+    ]
     handles += [Line2D([], [], label="on one GPU", **WITHIN)]
     handles += [Line2D([], [], label="transfer", **TRANSFER)]
     legend_outside(canvas, handles, note, 6)
+
+
+def _node(colour: str) -> dict[str, Any]:
+    return {"color": colour, "marker": "o", "linestyle": "none", "markeredgecolor": "0.3"}
 
 
 def _on(colour: str) -> str:
@@ -190,8 +196,8 @@ def ranks(canvas: Canvas, rows: list[Row], note: str) -> None:
 
 
 def order(canvas: Canvas, rows: list[Row], note: str) -> None:
-    """A line a scheduler: mean and interval when plans run in the graph's order, hollow, and in
-    rank order, filled.
+    """A line a scheduler: mean and interval when plans run in the graph's order, pale, and in
+    rank order, in full colour.
     """
     ax = canvas.add_subplot()
     names = list(dict.fromkeys(row["scheduler"] for row in rows))
@@ -199,7 +205,7 @@ def order(canvas: Canvas, rows: list[Row], note: str) -> None:
         look, own = LOOKS[name], [row for row in rows if row["scheduler"] == name]
         found = [mean([row["over_heft"] for row in own if row["order"] == way]) for way in ORDERS]
         ax.plot([each.mean for each in found], [place, place], **{**FAINT, "color": look.colour})
-        for each, style in zip(found, (marks.hollow(look), dots(look))):
+        for each, style in zip(found, (dots(_pale(look)), dots(look))):
             spread = [each.half_width]
             marks.intervals(ax, [each.mean], [place], x_half=spread, colour=look.colour)
             ax.plot([each.mean], [place], **{"linestyle": "none", **style})
@@ -207,12 +213,20 @@ def order(canvas: Canvas, rows: list[Row], note: str) -> None:
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(names)), [ORDER_NAMES.get(name, name) for name in names])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(names) - 0.4, -0.8))
+    drawn = [LOOKS[name] for name in names]
+    pale = [Line2D([], [], linestyle="none", **dots(_pale(look))) for look in drawn]
+    dark = [Line2D([], [], linestyle="none", **dots(look)) for look in drawn]
     handles = [
-        Line2D([], [], label="run in the graph's order", **marks.hollow()),
-        Line2D([], [], label="in HEFT's rank order"),
+        Several("pale: run in the graph's order", pale),
+        Several("dark: in HEFT's rank order", dark),
     ]
-    handles[1].set(color="black", marker="D", linestyle="none")
     legend_outside(canvas, handles, note)
+
+
+def _pale(look: Look) -> Look:
+    """The look, its colour mixed with white."""
+    red, green, blue = (0.4 * part + 0.6 for part in to_rgb(look.colour))
+    return look._replace(colour=to_hex((red, green, blue)))
 
 
 def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -224,8 +238,7 @@ def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
     for place, row in enumerate(without):
         low, high, value = row["published_low_pct"], row["published_high_pct"], row["increase_pct"]
         if low != "":
-            band: dict[str, Any] = {"color": "0.8", "linewidth": 8, "solid_capstyle": "butt"}
-            ax.plot([low, high], [place, place], zorder=1, **band)
+            ax.plot([low, high], [place, place], zorder=1, **BAND)
         look, spread = LOOKS[row["scheduler"]], [row["half_width_pct"]]
         ax.plot([value], [place], linestyle="", **dots(look))
         marks.intervals(ax, [value], [place], x_half=spread, colour=look.colour)
@@ -234,7 +247,8 @@ def ablation(canvas: Canvas, rows: list[Row], note: str) -> None:
     names = [f"{row['variant']}\n({row['scheduler']})" for row in without]
     ax.set_yticks(range(len(without)), names)
     ax.set(xlabel="change of the makespan of WORL-RTGS (%)", ylim=(len(without) - 0.4, -0.6))
-    legend_outside(canvas, [Patch(color="0.8", label="published, three sizes of graphs")], note)
+    band = Line2D([], [], label="published, three sizes of graphs", **BAND)
+    legend_outside(canvas, [band], note)
 
 
 def scatter(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -265,14 +279,13 @@ def coefficients(canvas: Canvas, rows: list[Row], note: str) -> None:
     for ax in axes[-1]:
         ax.set(xlabel="GPUs", xticks=range(len(gpus)), xticklabels=[str(number) for number in gpus])
     handles: list[Line2D | Patch] = [
-        Line2D([], [], color="0.4", marker=mark, linestyle="", label=size)
+        Line2D([], [], color=colour, marker=mark, linestyle="", markersize=4, label=label)
         for size, mark in SIZE_MARKS.items()
-    ]
-    handles += [
-        Patch(color=colour, label=f"degree {degree}") for degree, colour in DEGREE_COLOURS.items()
+        for degree, colour in DEGREE_COLOURS.items()
+        for label in [f"{size}, degree {degree}"]
     ]
     legend_outside(
-        canvas, [*handles, Patch(color="0.9", label="published range, and mean")], note, 6
+        canvas, [*handles, Patch(color="0.92", label="published range, and mean")], note, 4
     )
 
 

@@ -85,6 +85,7 @@ class Setting(Model[Schedule]):
     policies = SCHEDULERS
     compared = COMPARED
     noun = "scheduler"
+    pace_per_s = 10_000.0  # of a search that learns
 
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):

@@ -12,13 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.hgsp.figure_data import COMPARED, GANTT, UTILISED, Row
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.parts import legend_outside
+from cgrsp_simpy.plots.parts import few_ticks, legend_outside, on_dark_bars
 from cgrsp_simpy.plots.style import LOOKS, MISSED
 
 ON_TIME, LATE = "#009E73", MISSED
@@ -108,7 +108,6 @@ def _bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     values, halves, published = ([row.get(column, nan) for row in rows] for column in columns)
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
     ax.set_xlim(left=0)
-    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     if metric.endswith("_pct"):  # the room for the values in figures has no percentages
         ax.set_xticks([tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])])
 
@@ -140,7 +139,8 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     ax.set_xlim(10 ** np.floor(decades.min()), 10 ** np.ceil(decades.max()))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.grid(axis="x", color="0.9", zorder=0)
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
 
 
 # ---- GPUs ----
@@ -153,8 +153,10 @@ def utilisation(canvas: Canvas, rows: list[Row], note: str) -> None:
         for place, (model, colour) in enumerate(MODELS.items()):
             own = [row for row in rows if (row["level"], row["gpu"]) == (level, model)]
             at, values = np.arange(len(own)) + 0.27 * (place - 1), [row["busy_pct"] for row in own]
-            ax.bar(at, values, 0.25, color=colour)
-            marks.intervals(ax, at, values, y_half=[row[half("busy_pct")] for row in own])
+            halves = [row[half("busy_pct")] for row in own]
+            bars = list(ax.bar(at, values, 0.25, color=colour))
+            marks.intervals(ax, at, values, y_half=halves)
+            on_dark_bars(ax, bars, halves, upright=True)
         ax.set_title(f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small")
         ax.set_ylim(0, 100)
     axes[-1].set_xticks(range(len(COMPARED)), [name.replace("-", "-\n") for name in COMPARED])
@@ -183,13 +185,15 @@ def _course(upper: Axes, lower: Axes, rows: Sequence[Row]) -> None:
     moves = [row["move"] / (1000 if thousands else 1) for row in rows]
     best, thin = [row["best_of_fifo"] for row in rows], 0.7 * rcParams["lines.linewidth"]
     upper.plot(moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current")
-    upper.plot(moves, best, color=COLOURS["edd"], label="best so far")
-    upper.axhline(rows[0]["bound_of_fifo"], color="black", lw=thin, ls=":", label="lower bound")
+    upper.plot(moves, best, color="black", label="best so far")
+    upper.axhline(rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound")
     upper.set_ylim(0, 1.05)
-    lower.plot(moves, [row["temperature"] for row in rows], color=LATE)
+    lower.plot(moves, [row["temperature"] for row in rows], color="0.3")
     lower.set_yscale("log")
+    lower.set_ylim(0.3, 3000)
+    lower.yaxis.set_major_locator(LogLocator(numticks=5))
     lower.set_xlabel("moves (thousand)" if thousands else "moves")
-    lower.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+    few_ticks(lower.xaxis)
 
 
 # ---- Table II ----
@@ -201,7 +205,7 @@ def table_two(canvas: Canvas, rows: list[Row], note: str) -> None:
         ", ".join([row["scheduler"], SHORT[row["mode"]], *(["steps"] if row["step_s"] else [])])
         for row in rows
     ]
-    colours = [COLOURS["fifo" if row["scheduler"] == "fifo" else "wspt"] for row in rows]
+    colours = [LOOKS[row["scheduler"]].colour for row in rows]
     labels = {"weighted_response": "weighted response (s)", "mean_response_s": "mean response (s)"}
     for ax, (metric, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
         printed = [row.get(f"printed_{metric}", nan) for row in rows]

@@ -1,5 +1,5 @@
-"""Plots for advice: misses against wait with the limits and the Pareto set, and where the
-slots' hours go.
+"""Plots for advice: what a day costs by its parts and by the number of slots, misses against wait
+with the limits and the Pareto set, and where the slots' hours go.
 """
 
 from __future__ import annotations
@@ -13,10 +13,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.plots.parts import dots, intervals, legend_above
-from cgrsp_simpy.plots.style import EXECUTING, IDLE, MISSED, STATUS, axes, looks
+from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
+from cgrsp_simpy.plots.style import (
+    DEADLINE,
+    EXECUTING,
+    IDLE,
+    MISSED,
+    PROVISIONING,
+    STATUS,
+    axes,
+    looks,
+)
 
-__all__ = ["HOURS", "slot_hours", "trade_off"]
+__all__ = ["HOURS", "PARTS", "cost_bars", "cost_by_slots", "slot_hours", "trade_off"]
 
 HOURS = {  # of `rental.metrics.slot_hours`: label and colour
     "service": ("service", EXECUTING),
@@ -25,6 +34,13 @@ HOURS = {  # of `rental.metrics.slot_hours`: label and colour
     "provisioning_low": ("Low", STATUS[2]),
     "idle_held": ("idle, jobs wait", MISSED),
     "idle_empty": ("idle, none waits", IDLE),
+}
+PARTS = {  # of the cost of a day: label and colour
+    "rent_usd": ("rent", EXECUTING),
+    "slots_usd": ("slots", PROVISIONING),
+    "misses_usd": ("misses", MISSED),
+    "late_usd": ("lateness", DEADLINE[1]),
+    "waits_usd": ("waiting", DEADLINE[0]),
 }
 FRONT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "zorder": 1}
 LIMIT: dict[str, Any] = {"color": "0.55", "lw": 1.0, "linestyle": (0, (4, 2)), "zorder": 0}
@@ -77,6 +93,55 @@ def trade_off(
     handles.append(Line2D([], [], label="Pareto set", **FRONT))
     if bounds:
         handles.append(Line2D([], [], label="lower bound, 95 % interval", **LIMIT))
+    legend_above(ax, handles, title)
+    return ax
+
+
+def cost_bars(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: str = "") -> Axes:
+    """A bar an option: the cost of a day by what it is for, with the 95 % interval of the whole.
+
+    rows: with policy, slots, types, today (whether it is what is now), those of PARTS in USD,
+    total_usd and total_usd_half.
+    """
+    ax = axes(ax)
+    places, left = np.arange(len(rows)), np.zeros(len(rows))
+    for name, (_, colour) in PARTS.items():
+        values = np.array([row[name] for row in rows])
+        ax.barh(places, values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4)
+        left += values
+    intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
+    names = [
+        f"{'today: ' if row['today'] else ''}{row['policy']}, {row['slots']} slots, {row['types']}"
+        for row in rows
+    ]
+    ax.set_yticks(places, names)
+    ax.set(xlabel="cost of a day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+    handles = [
+        Patch(facecolor=colour, edgecolor="0.4", label=label) for label, colour in PARTS.values()
+    ]
+    legend_above(ax, handles, title)
+    return ax
+
+
+def cost_by_slots(
+    rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: str = ""
+) -> Axes:
+    """A line a policy: the cost of a day against the number of slots, with 95 % intervals.
+
+    rows: with policy, slots, total_usd and total_usd_half, in USD.
+    """
+    ax = axes(ax)
+    policies = sorted(dict.fromkeys(row["policy"] for row in rows))
+    handles: list[Line2D] = []
+    for policy, look in zip(policies, looks(policies)):
+        own = sorted((row for row in rows if row["policy"] == policy), key=lambda row: row["slots"])
+        slots, costs, halves = (
+            [row[name] for row in own] for name in ("slots", "total_usd", "total_usd_half")
+        )
+        handles += ax.plot(slots, costs, label=policy, linestyle=look.line, **dots(look))
+        intervals(ax, slots, costs, y_half=halves, colour=look.colour)
+    ax.set(xlabel="slots", ylabel="cost of a day (USD)")
+    whole_numbers(ax.xaxis)
     legend_above(ax, handles, title)
     return ax
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.plots.beside import Mark, label_marks
-from cgrsp_simpy.plots.parts import intervals, legend_above, merged, say
+from cgrsp_simpy.plots.parts import Several, intervals, legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes
 
 __all__ = ["published_vs_reproduced"]
@@ -27,7 +27,7 @@ UNITS = {
 }
 BY_CAPTION = {"5.6": "miss"}  # tables whose columns are policies and whose caption names the figure
 VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED}
-RIMMED: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.4}
+PLAIN: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize": 4.0}
 LINEAR = 0.1  # below it the scales are linear, to hold the zeros
 
 
@@ -111,7 +111,7 @@ def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any
             cells = [cell for cell in counted if (cell.verdict, _kind(cell)) == (verdict, kind)]
             x, y, half_widths = _numbers(cells)
             own = {
-                **RIMMED,
+                **PLAIN,
                 "marker": marker,
                 "color": colour,
                 "zorder": 4 if verdict == "differs" else 3,
@@ -195,14 +195,21 @@ def _name(ax: Axes, cells: Sequence[Cell], others: Sequence[Cell]) -> None:
 
 def _explain(ax: Axes, cells: Sequence[Cell]) -> None:
     """What markers and colours mean, and how many cells there are of each verdict."""
-    there = {_kind(cell) for cell in cells}
-    plain: dict[str, Any] = {"linestyle": "none", "color": "0.35"}
-    handles: list[Line2D | Patch] = []
-    handles += [
-        Line2D([], [], marker=KINDS[kind], label=UNITS[kind], **plain)
-        for kind in KINDS
-        if kind in there
+    kinds = {verdict: _kinds(cells, verdict) for verdict in VERDICTS}
+    handles: list[Line2D | Patch] = [
+        Line2D([], [], marker=KINDS[kind], label=UNITS[kind], color=VERDICTS["agrees"], **PLAIN)
+        for kind in kinds["agrees"]
     ]
-    handles += [Patch(color=colour, label=verdict) for verdict, colour in VERDICTS.items()]
+    differing = [
+        Line2D([], [], marker=KINDS[kind], color=VERDICTS["differs"], **PLAIN)
+        for kind in kinds["differs"]
+    ]
+    handles += [Several("differs", differing)] if differing else []
     agreeing = sum(cell.verdict == "agrees" for cell in cells)
     legend_above(ax, handles, f"{agreeing} of {len(cells)} cells agree, the others are named")
+
+
+def _kinds(cells: Sequence[Cell], verdict: str) -> list[str]:
+    """What the cells of a verdict measure, in the order of KINDS."""
+    there = {_kind(cell) for cell in cells if cell.verdict == verdict}
+    return [kind for kind in KINDS if kind in there]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.text import Annotation
@@ -37,6 +38,9 @@ DISTANT, ON_OWN, ON_OTHER, BY_OTHER, ON_LABEL, OUTSIDE, CROWDED, RANK = (
     0.1,
 )
 CLEAR = 1.2
+RADIUS = 0.8  # of a hollow mark, in sizes of a mark
+ANGLES = np.linspace(0, 2 * np.pi, 16)
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
 RIM = np.array([-0.3, -0.1, 0.3, 0.1])  # what is kept free around a label, in heights
 # the share of the way from an anchor to the centre of its label
 LEADER_AT = np.linspace(0.1, 0.6, 6)
@@ -46,11 +50,12 @@ class Mark(NamedTuple):
     """What is to be labelled, in data coordinates, arrays of shape (n, 2).
 
     anchors: where its label may stand, the best place first. covers: the line that it draws,
-    broken at NaN.
+    broken at NaN. rings: centres of marks that are as large as hollow ones.
     """
 
     anchors: np.ndarray
     covers: np.ndarray
+    rings: np.ndarray = np.empty((0, 2))
 
 
 def label_marks(
@@ -100,6 +105,10 @@ def label_marks(
     def arrange(renderer: RendererBase) -> None:
         step = STEP * extent(labels[0], renderer)[1]
         covered = [_dense(ax.transData.transform(path), step) for path in paths]
+        radius = renderer.points_to_pixels(RADIUS * rcParams["lines.markersize"])
+        for number, mark in enumerate(marks.values()):
+            around = ax.transData.transform(mark.rings)[:, None] + radius * CIRCLE
+            covered[number] = np.concatenate([covered[number], around.reshape(-1, 2)])
         taken = np.empty((0, 4))
         for number, (label, mark) in enumerate(zip(labels, marks.values())):
             others = np.concatenate(

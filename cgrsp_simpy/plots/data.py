@@ -58,6 +58,9 @@ class Study(Protocol):
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval."""
 
+    def differences(self) -> dict[str, dict[str, Mean]]:
+        """Policy -> figure -> mean of the paired differences from the first policy."""
+
 
 class Sweep(Protocol):
     """Studies at the points of a grid."""

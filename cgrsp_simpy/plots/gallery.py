@@ -4,25 +4,30 @@ dpi, an SVG, and an index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.plots.style import SIZE, STYLE, styled
+from cgrsp_simpy.plots.parts import letters
+from cgrsp_simpy.plots.style import COLUMNS_MM, SIZE, STYLE, styled
 
-__all__ = ["Gallery", "Picture", "markdown", "write_figure", "write_gallery"]
+__all__ = ["Gallery", "Picture", "drawn", "markdown", "write_figure", "write_gallery"]
 
 Row = dict[str, Any]
 DPI = 200
+UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Gallery:
         **sizes: int,
     ) -> list[Path]:
         """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an
-        SVG; and an index of all.
+        SVG, in a journal's style a PDF too; and an index of all.
 
         Parameters
         ----------
@@ -81,7 +86,8 @@ class Gallery:
         ids : sequence of str
             Names of the figures; all unless told.
         style : str
-            "print" or "lecture".
+            "print", "lecture", "single" or "double" (columns of a journal); figures too wide
+            for a single column are drawn in both.
         executor : Executor or int, optional
             As of `cg.compare`.
         **sizes : int
@@ -123,9 +129,9 @@ def write_gallery(
     check_one_of("style", style, STYLE)
     for id in ids:
         check_one_of("figure", id, pictures)
-    rows = {id: pictures[id].rows(runs) for id in ids}
+    rows = {id: pictures[id].rows(runs) for id in progress(ids, unit=" figures' runs")}
     paths = []
-    for id in ids:
+    for id in progress(ids, unit=" figures"):
         picture = pictures[id]
 
         def draw(canvas: Figure, rows: list[Row], picture: Picture = picture) -> None:
@@ -169,26 +175,80 @@ def write_figure(
     draw: Callable[[Figure, list[Row]], None],
     style: str = "print",
 ) -> list[Path]:
-    """Write stem.csv, stem.png and stem.svg, the same bytes each time; the paths.
+    """Write stem.csv, stem.png and stem.svg, and in a journal's style stem.pdf, the same bytes each
+    time; the paths.
 
     rows: what is plotted. size: inches, in print; other styles scale it. draw: draws the rows on
     a canvas. Raises InputError for another style, or where a file cannot be written.
     """
-    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("csv", "png", "svg")]
+    endings = ["png", "svg", *(["pdf"] if style in COLUMNS_MM else [])]
+    paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("csv", *endings)]
     with styled(style):
-        scale = STYLE[style]["figure.figsize"][0] / SIZE[0]
-        canvas = Figure(figsize=(size[0] * scale, size[1] * scale), layout="constrained")
-        FigureCanvasAgg(canvas)
-        draw(canvas, rows)
-        pictures = [_saved(canvas, ending) for ending in ("png", "svg")]
+        canvas = drawn(rows, size, draw, style)
+        pictures = [_saved(canvas, ending) for ending in endings]
     for path, content in zip(paths, (csv_text(rows).encode(), *pictures)):
         write_whole(path, content)
     return paths
 
 
+def drawn(
+    rows: list[Row],
+    size: tuple[float, float],
+    draw: Callable[[Figure, list[Row]], None],
+    style: str = "print",
+) -> Figure:
+    """A figure as `write_figure` writes it; to be called within `styled(style)`."""
+    canvas = Figure(figsize=_size(size, style), layout="constrained")
+    FigureCanvasAgg(canvas)
+    draw(canvas, rows)
+    if style == "single" and _needs_both(canvas):
+        return drawn(rows, size, draw, "double")
+    letters(canvas)
+    return canvas
+
+
+def _needs_both(canvas: Figure) -> bool:
+    """Whether a figure is too wide for one column of a journal: a diagram, more than two panels in
+    a row, or texts that are cut off or lie on one another.
+    """
+    grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
+    in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
+    if in_a_row > 2 or not all(ax.axison for ax in canvas.axes):
+        return True
+    canvas.draw_without_rendering()
+    unseen = set(_beyond_limits(canvas))
+    boxes = [
+        Text.get_window_extent(text).padded(-1)
+        for text in canvas.findobj(Text)
+        if text.get_visible() and text.get_text().strip() and text not in unseen
+    ]
+    frame = canvas.bbox
+    cut_off = any(box.x0 < frame.x0 or frame.x1 < box.x1 for box in boxes)
+    return cut_off or any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def _beyond_limits(canvas: Figure) -> Iterator[Text]:
+    """The texts of ticks beyond the limits of their axes, which are not drawn."""
+    for ax in canvas.axes:
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                if not min(limits) <= tick.get_loc() <= max(limits):
+                    yield from (tick.label1, tick.label2)
+
+
+def _size(size: tuple[float, float], style: str) -> tuple[float, float]:
+    """Inches in a style, of a figure of some inches in print.
+
+    In one column of a journal figures are less high by the size of the text alone.
+    """
+    scale = STYLE[style]["figure.figsize"][0] / SIZE[0]
+    text = STYLE[style]["font.size"] / STYLE["print"]["font.size"]
+    return (size[0] * scale, size[1] * (text if style == "single" else scale))
+
+
 def _saved(canvas: Figure, ending: str) -> bytes:
     """The picture as bytes, without a date."""
     place = BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
+    metadata = {UNSAID[ending]: None}
     canvas.savefig(place, format=ending, dpi=DPI, metadata=metadata)
     return place.getvalue()

@@ -68,8 +68,12 @@ def draw_market(canvas: Figure, rows: list[Row]) -> None:
         _draw_lags(lags, [row for row in own if "lag_h" in row])
     for axes in grid[:-1].flat:
         axes.set_xlabel("")
-    names = ("High stock", "Medium", "Low")
-    patches = [Patch(color=colour, label=label) for colour, label in zip(STATUS, names)]
+    names, there = ("High stock", "Medium", "Low"), {row.get("status") for row in rows}
+    patches = [
+        Patch(color=colour, label=label)
+        for status, (colour, label) in enumerate(zip(STATUS, names))
+        if status in there
+    ]
     blank = Patch(facecolor="white", edgecolor="grey", label="no data")
     lines, _ = grid[0][1].get_legend_handles_labels()
     canvas.legend(handles=[*patches, blank, *lines], ncols=3, loc="outside upper left")
@@ -84,7 +88,8 @@ def _draw_days(axes: Axes, rows: list[Row], name: str) -> None:
         color=[STATUS[row["status"]] for row in rows],
         linewidth=0,
     )
-    axes.set(xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of day", ylabel="day", title=name)
+    axes.set(xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of day", ylabel="day")
+    axes.set_title(name, loc="left", fontsize="medium")
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.invert_yaxis()
 

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
+from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Annotation
@@ -18,18 +19,21 @@ from matplotlib.text import Annotation
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.labels import AtDrawing, labels_at_ends
 from cgrsp_simpy.plots.parts import (
+    Several,
     Values,
     dots,
+    few_ticks,
     hollow,
     intervals,
     legend_above,
     merged,
     no_flat_axis,
+    on_dark_bars,
     told,
     whole_numbers,
     width,
 )
-from cgrsp_simpy.plots.style import Look, looks
+from cgrsp_simpy.plots.style import Look, ink, looks
 
 __all__ = [
     "bars",
@@ -44,6 +48,8 @@ __all__ = [
 ]
 
 NOWHERE = (np.nan, np.nan)  # breaks a line
+NO_RINGS = np.empty((0, 2))
+LANE = 0.42  # of a row's height, for a bar, and for the published mark below it
 # a band that intervals and marks lie on
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}  # of published values in figures
@@ -59,7 +65,7 @@ def bars(
     **style: Any,
 ) -> list[Rectangle]:
     """A horizontal bar a name, the first at the top, with its interval and, where there is room,
-    its value in figures.
+    its value in figures, in the bar's colour.
 
     Parameters
     ----------
@@ -70,7 +76,8 @@ def bars(
     values, half_widths : array-like
         By name, and half widths of their intervals; NaN for none.
     published : array-like, optional
-        By name, drawn as hollow marks below their bars, with their values in italics; NaN for none.
+        By name, drawn as hollow marks in a lane of their own below their bars, with their values
+        in italics; NaN for none. Thin lines part the names.
     colours : sequence of str, optional
         By name; those of policies unless given.
     **style : Any
@@ -84,18 +91,21 @@ def bars(
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
     known = np.flatnonzero(np.isfinite(theirs))
-    # of a row's height, for ours; the rest, below it, for published values
-    lane = 0.5 if len(known) else 1.0
+    # of a row's height, for ours; as much below it for published values, and room between rows
+    lane = LANE if len(known) else 1.0
     rows = np.arange(len(names))
-    ours, below = rows - (1 - lane) / 2, rows + lane / 2
+    ours, below = (rows - lane / 2, rows + lane / 2) if len(known) else (rows, rows)
     own = {
-        "height": 0.4 if len(known) else 0.7,
+        "height": 0.32 if len(known) else 0.7,
         "color": colours or [look.colour for look in looks(names)],
     }
-    drawn = ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch))
+    drawn = list(ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch)))
     intervals(ax, values, ours, x_half=half_widths)
+    on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
     shown = _values_beside(ax, [told(value) for value in values], ends, ours)
+    for text, bar in zip(shown, drawn):
+        text.set_color(ink(to_hex(bar.get_facecolor())))
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
         shown += _values_beside(
@@ -106,13 +116,16 @@ def bars(
             0.8 * rcParams["lines.markersize"],
             **PUBLISHED,
         )
+        for row in rows[1:]:
+            ax.axhline(row - 0.5, color="0.88", linewidth=0.6, zorder=0)
     _only_if_as_high(ax, shown, lane / len(names))
     ax.set_yticks(rows, names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.margins(x=0)
-    if ax.dataLim.x1 <= 0:
+    few_ticks(ax.xaxis)
+    if not np.any(np.nan_to_num(values)) and ax.dataLim.x1 <= 0:
         ax.set_xlim(0, 1)
-    return list(drawn)
+    return drawn
 
 
 def _printed(value: float) -> str:
@@ -137,7 +150,9 @@ def _values_beside(
     # a layout to come takes a part for labels
     room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
     taken = max(width(text, "small") for text in texts) + aside + 6
-    ax.update_datalim([(float(ends.max()) / max(1 - taken / room, 0.2), places[0])], updatey=False)
+    low = min(0.0, ax.dataLim.x0)
+    right = low + (float(ends.max()) - low) / max(1 - taken / room, 0.2)
+    ax.update_datalim([(right, places[0])], updatey=False)
     return [
         ax.annotate(text, (end, row), (aside + 2.5, 0), **place, **style)
         for text, end, row in zip(texts, ends, places)
@@ -156,22 +171,23 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
     AtDrawing(ax, arrange)
 
 
-def published(policy: str | None = None) -> Line2D:
+def published(policies: Sequence[str] = ()) -> Line2D:
     """What published values look like, for a legend.
 
     Parameters
     ----------
-    policy : str, optional
-        Of those in lines and points; None for those below bars.
+    policies : sequence of str
+        Those whose published values are drawn in lines and points; none for marks below bars.
 
     Returns
     -------
     Line2D
         For a legend's handles.
     """
-    if policy is None:
+    if not policies:
         return Line2D([], [], label="published", **hollow())
-    return Line2D([], [], label="hollow: published", **hollow(looks([policy])[0]))
+    rings = [Line2D([], [], **hollow(look)) for look in looks(policies)]
+    return Several("hollow: published", rings)
 
 
 def lines(
@@ -280,7 +296,8 @@ def points(
             ax.plot(*zip(covers[-1]), **hollow(look))
         if np.isfinite(at_x + at_y):
             here = (at_x, at_y)
-            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]))
+            rings = np.array(covers[-1:]) if theirs and np.isfinite(theirs).all() else NO_RINGS
+            marks[name] = Mark(np.array([here]), np.array([here, here, NOWHERE, *covers]), rings)
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None

@@ -1,5 +1,5 @@
 """What marks are made with: styles that merge, hollow marks, intervals, values in
-figures, legends.
+figures, ticks, legends, and letters of panels.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,37 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.cbook import normalize_kwargs
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.legend import Legend
+from matplotlib.legend_handler import HandlerLine2D
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, CARETLEFT, CARETRIGHT, CARETUP, MarkerStyle
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import IdentityTransform
 
-from cgrsp_simpy.plots.style import Look
+from cgrsp_simpy.plots.style import Look, ink_on
 
 __all__ = [
     "FAINT",
+    "Several",
     "Values",
     "beside_point",
     "decimals",
     "dots",
+    "few_ticks",
     "hollow",
     "intervals",
     "legend_above",
     "legend_outside",
+    "letters",
     "merged",
     "no_flat_axis",
+    "on_dark_bars",
     "say",
     "told",
     "whole_numbers",
@@ -49,6 +58,7 @@ Values = Sequence[float] | np.ndarray
 CARETS = tuple(
     tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
 )  # of x and y, to lower and to higher pixels
+RING = 1.6  # the size of a hollow mark beside that of ours
 FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}  # lines to compare with
 
 
@@ -76,22 +86,25 @@ def dots(look: Look) -> dict[str, Any]:
 
 
 def hollow(look: Look | None = None) -> dict[str, Any]:
-    """Style of a hollow mark, for a published value.
+    """Style of a hollow mark, for a published value: nothing below it is hidden.
 
     Parameters
     ----------
     look : Look, optional
-        Of the policy; a black diamond unless given.
+        Of the policy, in which it is a ring around our mark where both are equal; a black diamond
+        unless given.
 
     Returns
     -------
     dict
         As matplotlib's `plot` takes it.
     """
+    own = dots(look or Look("black", "D", ""))
     return {
-        **dots(look or Look("black", "D", "")),
+        **own,
+        "markersize": own["markersize"] * (RING if look else 1.0),
         "linestyle": "none",
-        "markerfacecolor": "white",
+        "markerfacecolor": "none",
         "zorder": 4,
     }
 
@@ -119,26 +132,49 @@ def intervals(
     colour : str
         Of the lines.
     caps : bool
-        Whether they end in caps, on a white rim, so that they are seen on bars as well.
+        Whether they end in caps.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
     # above bars, below lines
     own: dict[str, Any] = {"fmt": "none", "capsize": caps_pt, "zorder": 1.9}
-    if caps:  # below all intervals, so that no rim hides a part of one
-        rim: dict[str, Any] = {
-            "elinewidth": 2.5 * thin,
-            "capthick": 2.5 * thin,
-            "zorder": 1.8,
-            "alpha": 0.8,
-        }
-        ax.errorbar(x, y, y_half, x_half, ecolor="white", **own | rim)
     ax.errorbar(x, y, y_half, x_half, ecolor=colour, elinewidth=thin, capthick=thin, **own)
     halves = (
         np.nan_to_num(np.zeros(len(x)) if half is None else np.asarray(half, float))
         for half in (x_half, y_half)
     )
     ax.add_artist(_Arrowheads(np.column_stack([x, y]), np.column_stack(list(halves)), colour))
+
+
+def on_dark_bars(
+    ax: Axes, bars: Sequence[Rectangle], halves: Values, upright: bool = False
+) -> None:
+    """Draw white what lies on a dark bar of the interval around its end.
+
+    Parameters
+    ----------
+    ax : Axes
+        To draw on.
+    bars : sequence of Rectangle
+        From 0 on.
+    halves : array-like
+        Half widths, by bar; NaN for none.
+    upright : bool
+        Whether the bars stand.
+    """
+    for bar, half in zip(bars, np.asarray(halves, float)):
+        value = bar.get_height() if upright else bar.get_width()
+        if ink_on(to_hex(bar.get_facecolor())) == "black" or not (value and half > 0):
+            continue
+        place = bar.get_x() + bar.get_width() / 2 if upright else bar.get_y() + bar.get_height() / 2
+        ends, level = [value - math.copysign(min(half, abs(value)), value), value], [place, place]
+        thin = 0.8 * rcParams["lines.linewidth"]
+        own: dict[str, Any] = {"color": "white", "lw": thin, "solid_capstyle": "butt"}
+        if half < abs(value):
+            size = rcParams["lines.markersize"]
+            own |= {"markevery": [0], "markersize": size, "markeredgewidth": thin}
+            own["marker"] = "_" if upright else "|"
+        ax.plot(*((level, ends) if upright else (ends, level)), **own, zorder=1.92)
 
 
 class _Arrowheads(Artist):
@@ -187,6 +223,70 @@ def whole_numbers(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
+def few_ticks(axis: Axis) -> None:
+    """Three to five ticks at round numbers."""
+    axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+
+
+def letters(canvas: Figure) -> None:
+    """Put (a), (b), ... before the titles of panels, unless there is one alone, or some have
+    letters.
+    """
+    panels = [ax for ax in canvas.axes if ax.axison]
+    titles = [ax.get_title(loc="left") for ax in panels]
+    if len(panels) < 2 or any(title.startswith("(") for title in titles):
+        return
+    for letter, ax, title in zip(ascii_lowercase, panels, titles):
+        if not title:
+            ax.set_title(f"({letter})", loc="left", fontsize="medium")
+        for text in ax.get_children() if title else ():
+            if isinstance(text, Text) and text.get_text() == title:
+                text.set_text(f"({letter}) {title}")
+
+
+class Several(Line2D):
+    """What stands in a legend for marks that share a meaning and differ in looks: the first few
+    of them.
+
+    Parameters
+    ----------
+    label : str
+        What they mean.
+    marks : sequence of Line2D
+        As drawn.
+    """
+
+    def __init__(self, label: str, marks: Sequence[Line2D]) -> None:
+        super().__init__([], [], label=label)
+        self.marks = list(marks)[:3]
+
+
+class _SideBySide(HandlerLine2D):
+    """Draws the marks of Several."""
+
+    def create_artists(self, *given: Any) -> list[Artist]:
+        """The marks, evenly over the width of a handle."""
+        _, several, left, low, width, height, _, transform = given
+        found: list[Artist] = []
+        for place, mark in enumerate(several.marks):
+            x = (place + 0.5) * width / len(several.marks) - left
+            each = Line2D([], [])
+            each.update_from(mark)
+            each.set(data=([x], [(height - low) / 2]), transform=transform)
+            found.append(each)
+        return found
+
+
+def _handled(handles: Sequence[Line2D | Patch], handlelength: float) -> dict[str, Any]:
+    """Keywords of a legend for its handles."""
+    several = max((len(each.marks) for each in handles if isinstance(each, Several)), default=0)
+    return {
+        "handles": list(handles),
+        "handlelength": max(handlelength, 1.4 * several),
+        "handler_map": {**Legend.get_default_handler_map(), Several: _SideBySide()},
+    }
+
+
 def say(ax: Axes, text: str) -> None:
     """Write in the middle of the Axes, where there is nothing to draw."""
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
@@ -213,7 +313,7 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         Above them.
     """
     room = ax.get_window_extent().width / ax.figure.dpi * 72
-    title = _wrapped(title, room)
+    title = _wrapped(title, room, "medium")
     if not handles:
         ax.set_title(title, loc="left", fontsize="medium")
         return
@@ -227,23 +327,40 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         "ncols": columns,
     }
     place |= {"title": title, "title_fontsize": "medium", "alignment": "left"}
-    ax.legend(
-        handles=handles,
-        **place,
-        frameon=False,
-        fontsize="small",
-        handlelength=1.6,
-        columnspacing=1.4,
-    )
+    ax.legend(**_handled(handles, 1.6), **place, frameon=False, fontsize="small", columnspacing=1.4)
 
 
 def legend_outside(
-    canvas: Figure, handles: Sequence[Patch | Line2D], note: str, columns: int = 4, **style: Any
+    canvas: Figure,
+    handles: Sequence[Patch | Line2D],
+    note: str = "",
+    columns: int = 4,
+    handlelength: float = 2.0,
+    **style: Any,
 ) -> None:
-    """A legend above all panels, with a note as its title."""
+    """A legend above all panels, with a note as its title; both in as much width as there is.
+
+    columns: at most.
+    """
+    room = 72 * canvas.get_size_inches()[0] - 12
+    size = FontProperties(size="small").get_size_in_points()
+    widths = [
+        width(str(each.get_label()), "small") + size * (handlelength + 2.2) for each in handles
+    ]
+    while columns > 1 and _row(widths, columns) > room:
+        columns -= 1
+    note = "\n".join(_wrapped(line, room, "small") for line in note.splitlines())
     small = {"fontsize": "small", "title_fontsize": "small", "columnspacing": 1.4, **style}
     place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "alignment": "left"}
-    canvas.legend(handles=list(handles), title=note, frameon=False, **place, **small)
+    canvas.legend(
+        **_handled(handles, handlelength), title=note, frameon=False, **{**place, **small}
+    )
+
+
+def _row(widths: Sequence[float], columns: int) -> float:
+    """The width of a legend whose entries fill its columns one after another."""
+    rows = math.ceil(len(widths) / columns) or 1
+    return sum(max(widths[at : at + rows]) for at in range(0, len(widths), rows))
 
 
 def beside_point(
@@ -254,9 +371,9 @@ def beside_point(
     ax.annotate(text, (at[0], at[1]), (by[0], by[1]), **place)
 
 
-def _wrapped(text: str, room: float) -> str:
+def _wrapped(text: str, room: float, size: str) -> str:
     """The text in lines that are about as wide as there is room, in points."""
-    lines = math.ceil(width(text, "medium") / room)
+    lines = math.ceil(width(text, size) / room)
     return text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
 
 

@@ -32,9 +32,13 @@ def policy_bars(
     metric: str,
     ax: Axes | None = None,
     published: Mapping[str, float] | None = None,
+    differences: bool = False,
     **style: Any,
 ) -> Axes:
     """A bar a policy with its 95 % interval.
+
+    The interval of a mean says how far it may be off; whether two policies differ, which met the
+    same jobs, is said by the interval of their paired difference.
 
     Parameters
     ----------
@@ -46,6 +50,9 @@ def policy_bars(
         To draw on; a figure of its own unless given.
     published : mapping, optional
         Policy -> value, drawn as hollow marks.
+    differences : bool
+        Draw in place of means the paired differences from the study's first policy, each with its
+        own 95 % interval.
     **style : Any
         Of the bars.
 
@@ -57,20 +64,49 @@ def policy_bars(
     Raises
     ------
     InputError
-        For an unknown metric, or a published policy that the study does not have.
+        For an unknown metric, a published policy that the study does not have, or published
+        values beside differences.
 
     References
     ----------
     Thesis Section 5.1.3.
     """
+    check_published(published or {}, study.policies)
+    if differences:
+        require(not published, "published", published, "left out where differences are drawn")
+        return _difference_bars(study, metric, ax, style)
     values, half_widths = found(study, metric)
     policies = study.policies
-    check_published(published or {}, policies)
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None
     marks.bars(ax, policies, values, half_widths, theirs, **style)
     ax.set_xlabel(axis(metric, study))
     _explain(ax, [study], published, by_policy=False)
+    return ax
+
+
+def _difference_bars(study: Study, metric: str, ax: Axes | None, style: dict[str, Any]) -> Axes:
+    """Paired differences from the first policy; the colours are those of the policies."""
+    against, policies = study.policies[0], study.policies[1:]
+    require(bool(policies), "policies", study.policies, "two or more where differences are drawn")
+    rows = study.differences()
+    check_one_of("metric", metric, rows[policies[0]])
+    pairs = [rows[policy][metric] for policy in policies]
+    ax = axes(ax, height=0.2 + 0.05 * len(policies))
+    values, halves = [pair.mean for pair in pairs], [pair.half_width for pair in pairs]
+    marks.bars(
+        ax,
+        policies,
+        values,
+        halves,
+        colours=[look.colour for look in looks(study.policies)[1:]],
+        **style,
+    )
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    ax.set_xlabel(f"{axis(metric, study)}: difference from {against}")
+    number = len(study.seeds)
+    told = f"paired by seed: mean of {number} differences with 95 % interval"
+    marks.legend_above(ax, [], f"{study.title}: {told if number > 1 else replications(number)}")
     return ax
 
 
@@ -223,7 +259,7 @@ def _explain(
 
     by_policy: whether published marks are those of their policies.
     """
-    handles = [marks.published(next(iter(published)) if by_policy else None)] if published else []
+    handles = [marks.published(list(published) if by_policy else ())] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     titles = ", ".join(dict.fromkeys(study.title for study in studies))
     marks.legend_above(ax, handles, f"{titles}: {replications(len(studies[0].seeds))}")

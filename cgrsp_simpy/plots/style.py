@@ -6,6 +6,9 @@ change. To draw, and to save, in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
+
+"print" is for a page, "lecture" for a wall, "single" and "double" for one and both columns of
+a journal, 88 and 180 mm wide, in 8 pt.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.timeline import PHASES
 
 __all__ = [
+    "COLUMNS_MM",
     "COMPLEXITY",
     "DEADLINE",
     "EXECUTING",
@@ -106,6 +110,7 @@ LOOKS = _POLICIES | {
     "sagreedy": _PINK,
     "sagreedy-arrived": _FOREST,
     "wspt": _ORANGE,
+    "wsrpt": _ORANGE,
     "edd": _BLUE,
     "atc": _RUST,
     "annealing": _PURPLE,
@@ -162,8 +167,13 @@ MISSED = "#D55E00"
 
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
-# the same bytes each time
-_SAVED = {"svg.hashsalt": "cgrsp_simpy", "svg.fonttype": "path", "savefig.dpi": 200}
+# the same bytes each time; letters of a PDF are letters, as journals ask
+_SAVED = {
+    "svg.hashsalt": "cgrsp_simpy",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+}
 STYLE: dict[str, dict[str, Any]] = {
     "print": {
         "figure.figsize": SIZE,
@@ -186,6 +196,25 @@ STYLE: dict[str, dict[str, Any]] = {
         **_SAVED,
     },
 }
+COLUMNS_MM = {"single": 88.0, "double": 180.0}  # widths of a journal's columns
+
+
+def _journal(width_mm: float) -> dict[str, Any]:
+    """A style in 8 pt, as wide as a column."""
+    width = width_mm / 25.4
+    return {
+        "figure.figsize": (width, width * SIZE[1] / SIZE[0]),
+        "font.size": 8.0,  # "small" is 6.7 pt
+        "lines.linewidth": 1.0,
+        "lines.markersize": 3.5,
+        "axes.linewidth": 0.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        **_SAVED,
+    }
+
+
+STYLE |= {name: _journal(width_mm) for name, width_mm in COLUMNS_MM.items()}
 
 
 def styled(name: str) -> AbstractContextManager[None]:
@@ -197,7 +226,7 @@ def styled(name: str) -> AbstractContextManager[None]:
     Parameters
     ----------
     name : str
-        A key of STYLE: "print" or "lecture".
+        A key of STYLE: "print", "lecture", "single" or "double".
 
     Returns
     -------

@@ -23,14 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.model.checks import check_one_of, check_whole, require
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights, check_proved
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import Stock
-from cgrsp_simpy.rental.terms import Terms
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 
@@ -128,9 +127,7 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)
-    require(
-        scenario.terms == Terms(), "terms", scenario.terms, "the thesis's, for an exact optimum"
-    )
+    check_proved(scenario, "an exact optimum", known=("persistence_s", "sight", "series"))
     number = scenario.workload.jobs
     require(number <= MOST_JOBS, "jobs", number, f"at most {MOST_JOBS} for an exact optimum")
     jobs = list(scenario.workload.generate(seed, scenario.service))

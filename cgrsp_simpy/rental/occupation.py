@@ -6,17 +6,58 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import LoggedWorkload
 
-__all__ = ["Laws"]
+__all__ = ["Laws", "Level", "levels_of"]
 
 POINTS = 200
+# of a log: factors of a level are this near to each other, unless that takes more levels a class
+NEAR, MOST_LEVELS = 1.25, 8
 ROUNDING_S = 1e-9  # of an instant
+
+
+class Level(NamedTuple):
+    """Jobs whose execution times follow one law: index of their complexity, and equally likely
+    values of realised over mean execution time.
+    """
+
+    complexity: int
+    factors: np.ndarray
+
+
+def levels_of(
+    scenario: Scenario, drawn: Sequence[tuple[Job, Draws]]
+) -> tuple[list[Level], list[int]]:
+    """The levels of jobs, and the level of each job.
+
+    Drawn times have a level a complexity. Measured ones have levels of nearly equal times, each
+    with its least: jobs that hold their slots no longer than the log's.
+    """
+    if not isinstance(scenario.workload, LoggedWorkload):
+        levels = range(len(scenario.workload.mix))
+        own = [Level(c, _factors(scenario.service, c)) for c in levels]
+        return own, [job.complexity - 1 for job, _ in drawn]
+    factors = np.array([draws.service for _, draws in drawn])
+    ratio = max(NEAR, float(factors.max() / factors.min()) ** (1 / MOST_LEVELS))
+    rounded = np.floor(np.log(factors / factors.min()) / math.log(ratio)).tolist()
+    keys = [(job.complexity - 1, part) for (job, _), part in zip(drawn, rounded)]
+    least: dict[tuple[int, float], float] = {}
+    for key, factor in zip(keys, factors.tolist()):
+        least[key] = min(factor, least.get(key, factor))
+    places = {key: place for place, key in enumerate(least)}
+    return (
+        [Level(c, np.array([factor])) for (c, _), factor in least.items()],
+        [places[key] for key in keys],
+    )
 
 
 class Laws:
@@ -28,17 +69,18 @@ class Laws:
     takes, of those counted in `slots`.
     """
 
-    def __init__(self, scenario: Scenario, step_s: float, instants_s: list[float]) -> None:
+    def __init__(
+        self, scenario: Scenario, levels: Sequence[Level], step_s: float, instants_s: list[float]
+    ) -> None:
         market, fleet = scenario.market, Counter(scenario.slots)
         gpus = list(scenario.gpus if scenario.free_types else fleet)
         self.slots = np.array(
             [len(scenario.slots)] if scenario.free_types else list(fleet.values()), float
         )
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        levels = range(len(scenario.workload.mix))
         execution_s = [
-            [gpu.mean_execution_s[c] * _factors(scenario.service, c) for gpu in gpus]
-            for c in levels
+            [gpu.mean_execution_s[level.complexity] * level.factors for gpu in gpus]
+            for level in levels
         ]
         longest_s = max(most for _, most in market.delay_s) + float(np.max(execution_s))
         self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -588,6 +589,23 @@ class View:
         if self._queue is None:
             self._queue = tuple(self._state.queue)
         return self._queue
+
+    def only(self, shown: Callable[[Job], bool]) -> View:
+        """What a policy would see if only some of the jobs waited.
+
+        Parameters
+        ----------
+        shown : callable
+            Whether a waiting job is one of them.
+
+        Returns
+        -------
+        View
+            Of the same moment; its answers can be this one's.
+        """
+        state = copy(self._state)
+        state.queue, state.classes = list(filter(shown, state.queue)), None
+        return View(self._now_s, state)
 
     @property
     def waiting(self) -> int:

@@ -43,6 +43,7 @@ __all__ = [
     "LoggedWorkload",
     "PoissonWorkload",
     "Workload",
+    "redrawn",
 ]
 
 T = TypeVar("T")
@@ -107,6 +108,33 @@ class _Luck:
             self._delay.random(number).tolist(),
             factors,
         )
+
+
+def redrawn(
+    drawn: Sequence[tuple[Job, Draws]], seed: int, service: Service, measured: bool
+) -> list[tuple[Job, Draws]]:
+    """The same jobs with the draws of another seed; measured service factors stay.
+
+    Parameters
+    ----------
+    drawn : sequence of tuple of (Job, Draws)
+        In order of submission.
+    seed : int
+        Of the draws.
+    service : Service
+        The law of the service factors.
+    measured : bool
+        Whether the factors are a log's.
+
+    Returns
+    -------
+    list of tuple of (Job, Draws)
+        In the same order.
+    """
+    complexity = np.array([job.complexity for job, _ in drawn])
+    factors = [draws.service for _, draws in drawn] if measured else None
+    luck = _Luck(seed, service).take(complexity, factors)
+    return list(zip((job for job, _ in drawn), luck))
 
 
 def _made(kind: type[T], *columns: Iterable[Any]) -> Iterator[T]:

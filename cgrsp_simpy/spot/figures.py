@@ -39,7 +39,7 @@ def draw_figures(
     ids : sequence of str
         Names of FIGURES.
     style : str
-        "print" or "lecture".
+        A key of `plots.STYLE`.
     executor : Executor or int, optional
         As of `cg.compare`.
     seeds : int

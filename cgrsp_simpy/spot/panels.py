@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.spot.figure_data import DRAWN, Row
 
 __all__ = ["costs", "course"]
@@ -19,28 +18,24 @@ COLOURS = {  # told apart by the colour-blind, and in grey
     "changeover": "#7f7f7f",
     "wasted": "#000000",
 }
-NAMES = {"changeover": "changeover", "wasted": "changeover cut short"}
-
-
-def _legend(canvas: Canvas, handles: list[Any], note: str, columns: int) -> None:
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "frameon": False}
-    canvas.legend(
-        handles=handles,
-        title=note,
-        alignment="left",
-        fontsize="small",
-        title_fontsize="small",
-        **place,
-    )
+NAMES = {
+    "market": "spot to be had",
+    "spot": "computes on spot",
+    "on demand": "computes on demand",
+    "changeover": "changeover",
+    "wasted": "changeover cut short",
+}
 
 
 def course(canvas: Canvas, rows: list[Row], note: str) -> None:
     """A line a policy: where the job is over time; on top, when there are spot instances."""
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
+    there = set()
     for row in rows:
         what = "market" if row["policy"] == "market" else row["place"]
-        what = row["phase"] if row["phase"] in NAMES else what
+        what = row["phase"] if row["phase"] in ("changeover", "wasted") else what
+        there.add(what)
         ax.barh(
             lanes.index(row["policy"]),
             row["to_h"] - row["from_h"],
@@ -62,13 +57,8 @@ def course(canvas: Canvas, rows: list[Row], note: str) -> None:
         fontsize="small",
     )
     ax.set(xlabel="time since the start (h)", xlim=(0, 52.6), ylim=(len(lanes) - 0.5, -0.75))
-    handles = [
-        Patch(color=COLOURS["market"], label="spot to be had"),
-        Patch(color=COLOURS["spot"], label="computes on spot"),
-        Patch(color=COLOURS["on demand"], label="computes on demand"),
-        *(Patch(color=COLOURS[phase], label=name) for phase, name in NAMES.items()),
-    ]
-    _legend(canvas, handles, note, 3)
+    handles = [Patch(color=COLOURS[what], label=NAMES[what]) for what in COLOURS if what in there]
+    legend_outside(canvas, handles, note, 3)
 
 
 def costs(canvas: Canvas, rows: list[Row], note: str) -> None:
@@ -89,4 +79,4 @@ def costs(canvas: Canvas, rows: list[Row], note: str) -> None:
         ax.set_title(f"overhead {60 * overhead:g} min", loc="left", fontsize="medium")
         ax.set(xlabel="deadline (h), for 48 h of computing")
     axes[0].set_ylabel("cost (% of on demand only)")
-    canvas.suptitle(note, x=0.01, ha="left", fontsize="small")
+    legend_outside(canvas, [], note)

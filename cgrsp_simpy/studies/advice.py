@@ -1,114 +1,143 @@
-"""Advice told: rows, a table with the Pareto set and gaps to the bound, and a paragraph that
-follows from the figures.
-"""
+"""Advice told: sentences that follow from the figures, rows, a table, and a page to print."""
 
 from __future__ import annotations
 
 import html
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from math import isnan
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.rental.metrics import slot_hours
-from cgrsp_simpy.studies.advise import Advice, variant
-from cgrsp_simpy.studies.page import page, paragraph
+from cgrsp_simpy.studies.advise import Advice, own_types, variant
+from cgrsp_simpy.studies.gaps import LUCKS
+from cgrsp_simpy.studies.page import bullets, page, paragraph
 from cgrsp_simpy.studies.recommend import (
-    EQUAL_MISSES,
+    COST,
     FIGURES,
-    SLACK,
+    FIXED,
+    FREE,
+    PARTS,
+    SHOWN,
     Option,
     cheapest,
-    recommended,
+    shown_cheaper,
 )
+from cgrsp_simpy.studies.study import many
 
-__all__ = ["hours", "html_page", "markdown", "paragraph_of", "rows"]
+__all__ = ["PICTURES", "hours", "html_page", "levers", "markdown", "rows", "sentences"]
 
 HEAD = (
+    "policy",
     "slots",
     "types",
-    "policy",
-    "wait, min",
+    "cost, USD/day",
+    "against today",
+    "rent",
+    "slots",
+    "misses",
+    "late",
+    "waits",
     "missed, %",
-    "tardiness, min",
-    "cost, USD",
-    "over the bound: wait",
-    "missed",
+    "wait, min",
+    "late, min",
+    "over the bound: missed",
+    "wait",
     "Pareto",
 )
+NAMED = 4  # options that a sentence names, of those it counts
+WORSE = {  # figures that can get worse: name and unit
+    "miss_pct": ("misses", "points"),
+    "wait_min": ("wait", "min"),
+    "tardiness_min": ("lateness", "min a job"),
+    "rent_usd": ("rent", "USD a day"),
+    "slots_usd": ("slots", "USD a day"),
+}
+PICTURES = {
+    "advice_cost": "The cost of a day by what it is for: today, and of each fleet the cheapest"
+    " policy; 95 % intervals of the whole.",
+    "advice_points": "Missed deadlines against mean wait with today's number of slots.",
+    "advice_slots": "The cost of a day by the number of slots.",
+}
+PRINT = """
+body { max-width: 60rem }
+figure { margin: 1.2rem 0; break-inside: avoid } figure img { width: 100%; max-width: 42rem }
+figcaption { font-size: .88rem; color: #444 } li { margin: .3rem 0 }
+summary { cursor: pointer } details table { font-size: .7rem } details th { white-space: normal }
+@page { size: A4; margin: 16mm }
+@media print {
+  body { font-size: 9.5pt; line-height: 1.3; margin: 0; padding: 0 } h1 { font-size: 14pt }
+  figure { margin: 4mm 0 } figure img { width: auto; max-width: 100%; max-height: 105mm }
+  details summary { font-size: 9pt } .wide { overflow: visible }
+  details table { font-size: 5.2pt } td.text, details th { padding: .3mm .6mm }
+}
+"""
 
 
 def rows(advice: Advice) -> list[dict[str, Any]]:
-    """An option a row: means and gaps to the bounds, with half widths of their 95 % intervals;
-    None where there is no gap.
+    """An option a row, least cost first: means, paired differences from today and gaps to the
+    bounds, with half widths of their 95 % intervals; None where there is no gap.
     """
-    pareto = {str(option) for option in advice.pareto}
+    pareto, shown = (
+        {str(option) for option in own} for own in (advice.pareto, shown_cheaper(advice.options))
+    )
     answer = []
     for option in advice.options:
         row: dict[str, Any] = {
-            "slots": option.slots,
-            "free_types": option.free_types,
             "policy": option.policy,
+            "slots": option.slots,
+            "types": option.types,
         }
         for name in FIGURES:
-            row |= {
-                name: option.figures[name].mean,
-                f"{name}_half": option.figures[name].half_width,
-            }
+            row |= _spread(name, option.figures[name])
+        for name in (COST, *WORSE):
+            row |= _spread(f"{name}_change", option.change[name])
         for name in ("wait_min", "miss_pct"):
-            gap = advice.gap(option, name)
-            row |= {
-                f"{name}_over_bound": gap and gap.mean,
-                f"{name}_over_bound_half": gap and gap.half_width,
-            }
-        answer.append(row | {"pareto": str(option) in pareto})
+            row |= _spread(f"{name}_over_bound", advice.gap(option, name))
+        answer.append(row | {"pareto": str(option) in pareto, "cheaper": str(option) in shown})
     return answer
+
+
+def _spread(name: str, value: Mean | None) -> dict[str, float | None]:
+    if value is None:
+        return {name: None, f"{name}_half": None}
+    return {name: value.mean, f"{name}_half": value.half_width}
 
 
 def hours(advice: Advice) -> list[dict[str, Any]]:
     """Where the slots' hours go on the first seed, a policy a row, with the scenario's own
     slots and types.
     """
-    study = advice.found.at(slots=len(advice.scenario.slots), free_types=advice.scenario.free_types)
+    now = advice.now
+    study = advice.found.at(fleet=f"{now.slots}, {now.types}")
     return [
         {"policy": policy, **slot_hours(study.run(policy, study.seeds[0]))}
         for policy in study.policies
     ]
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    means = [_told(row[name], row[f"{name}_half"]) for name in FIGURES]
-    gaps = [
-        _told(row[f"{name}_over_bound"], row[f"{name}_over_bound_half"], "+")
-        for name in ("wait_min", "miss_pct")
-    ]
-    return [
-        str(row["slots"]),
-        "free" if row["free_types"] else "fixed",
-        row["policy"],
-        *means,
-        *gaps,
-        "yes" if row["pareto"] else "",
-    ]
+# ---- pages ----
 
 
 def markdown(advice: Advice) -> str:
-    """Title, paragraph and table in Markdown."""
-    rule = "|---:|---|---|" + "---:|" * 6 + "---|"
+    """Title, sentences and table in Markdown."""
+    rule = "|---|---:|---|" + "---:|" * (len(HEAD) - 4) + "---|"
     lines = [
         f"| {' | '.join(HEAD)} |",
         rule,
         *(f"| {' | '.join(_cells(row))} |" for row in rows(advice)),
     ]
-    return (
-        "\n\n".join(
-            [f"# {_title(advice)}", paragraph_of(advice), "\n".join(lines), *_notes(advice)]
-        )
-        + "\n"
-    )
+    told = "\n".join(f"- {sentence}" for sentence in sentences(advice))
+    return "\n\n".join([f"# {_title(advice)}", told, "\n".join(lines), *_notes(advice)]) + "\n"
 
 
-def html_page(advice: Advice) -> str:
-    """The same as one page that needs nothing else."""
+def html_page(advice: Advice, pictures: Mapping[str, bytes] | None = None) -> str:
+    """A page to print that needs nothing else: sentences, figures, and the table on demand.
+
+    pictures: PNG files by names of PICTURES.
+    """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in HEAD)
     body = [
         "<tr>"
@@ -117,90 +146,151 @@ def html_page(advice: Advice) -> str:
         for row in rows(advice)
     ]
     table = f'<div class="wide"><table><tr>{head}</tr>{"".join(body)}</table></div>'
+    options = many(len(advice.options), "option")
     title = _title(advice)
     return page(
         title,
         [
             f"<h1>{html.escape(title)}</h1>",
-            paragraph(paragraph_of(advice)),
-            table,
+            bullets(sentences(advice)),
+            *(_figure(name, content) for name, content in (pictures or {}).items()),
             *map(paragraph, _notes(advice)),
+            f"<details><summary>All {options}, least cost first</summary>{table}</details>",
         ],
+        PRINT,
     )
+
+
+def _figure(name: str, content: bytes) -> str:
+    told = html.escape(PICTURES[name])
+    source = f"data:image/png;base64,{b64encode(content).decode()}"
+    return f'<figure><img src="{source}" alt="{told}"><figcaption>{told}</figcaption></figure>'
 
 
 def _title(advice: Advice) -> str:
     seeds = len(advice.found.studies[0].seeds)
-    return (
-        f"{advice.scenario.name}, {len(advice.scenario.slots)} slots: what to change?"
-        f" Means of {seeds} seeds"
-    )
+    own = many(len(advice.scenario.slots), "slot")
+    return f"{advice.scenario.name}, {own}: what to change? Means of {many(seeds, 'seed')}"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    def cell(name: str, sign: str = "") -> str:
+        return _told(row[name], row[f"{name}_half"], sign)
+
+    return [
+        row["policy"],
+        str(row["slots"]),
+        row["types"],
+        cell(COST),
+        cell(f"{COST}_change", "+"),
+        *(f"{row[name]:.2f}" for name in PARTS),
+        *map(cell, ("miss_pct", "wait_min", "tardiness_min")),
+        *(cell(f"{name}_over_bound", "+") for name in ("miss_pct", "wait_min")),
+        "yes" if row["pareto"] else "",
+    ]
 
 
 def _notes(advice: Advice) -> list[str]:
+    miss, late, wait, slot = (f"{price:g}" for price in astuple(advice.prices))
+    days = f"{advice.days:.3g} days" if advice.days > 1 else "one day"
     notes = [
-        "What stands after ± is half of a 95 % interval, of each figure by itself. Pareto:"
-        " no other option has as few misses, as short a wait and as low a rent in the mean,"
-        f" and less of one. In the advice misses are equal within {EQUAL_MISSES} points; wait and"
-        f" rent are no worse if their intervals end below {100 * SLACK:.0f} % more than now."
+        f"Prices: {miss} USD a missed deadline, {late} a minute late, {wait} a minute waiting,"
+        f" {slot} a slot kept a day; the rent is the market's. A run counts as {days}.",
+        "What stands after ± is half of a 95 % interval, of each figure by itself; changes are"
+        " paired by seed, and not decided where their interval holds 0. An option is shown to"
+        " cost less than today if a t-test says so after Holm's correction for the"
+        f" {len(advice.options) - 1} others (p < {SHOWN}). Pareto: no other option has as few"
+        " misses, as short a wait and as little to pay for rent and slots in the mean, and less"
+        " of one.",
     ]
+    if advice.spot:
+        kept = advice.scenario.terms.checkpoint_s is not None
+        notes.append(
+            f"Spot instances cost {advice.spot.share:g} of a type's price and are taken back at"
+            f" {advice.spot.per_h:g} an hour; their jobs"
+            f" {'go on from their last checkpoint' if kept else 'begin again'}."
+        )
+    if any(option.policy == _later(advice.now) for option in advice.options):
+        notes.append(
+            f"{_later(advice.now)}: while provisioning takes longer than its mean over the day,"
+            f" loose jobs wait that can still be in time if they start when it ends; else"
+            f" {advice.now.policy}."
+        )
     if advice.unbounded:
         notes.append(f"There is no bound: {advice.unbounded}.")
     if advice.bounds:
         number = len(next(iter(advice.bounds.values())))
         notes.append(
             "A bound is what no policy that does not see the future can be below on average,"
-            f" by a linear program. Gaps to it are of the first {number} of the seeds,"
+            f" by a linear program. Gaps to it are of the first {number} of the seeds, each with"
+            f" the mean over {LUCKS} draws of the same arrivals,"
             f" paired{'' if number > 1 else '; one seed gives no interval, and no gap'}."
         )
     return notes
 
 
-# ---- the paragraph ----
+# ---- sentences ----
 
 
-def paragraph_of(advice: Advice) -> str:
+def sentences(advice: Advice) -> list[str]:
     """What the figures say, in plain words."""
-    now = advice.now
-    sentences = [f"Today, {now}: {_figures(now)}.", *_limits(advice)]
-    sentences += [
-        f"{name[0].upper()}{name[1:]}: {_change(option)}."
-        for name, option in levers(advice).items()
+    shown = shown_cheaper(advice.options)
+    return [
+        _today(advice.now),
+        _first(advice, shown),
+        _best(advice, shown),
+        *(f"{name}: {_change(advice.now, option)}" for name, option in levers(advice).items()),
+        *_limits(advice),
     ]
-    found = recommended(advice.options, now)
-    if found is None:
-        return " ".join(
-            [*sentences, "Nothing that was tried is shown to be better: leave it as it is."]
-        )
-    option, what = found
-    why = (
-        f"it {what}; of the options shown to do so that miss fewest, within {EQUAL_MISSES} points,"
-        " it costs least"
-    )
-    return " ".join([*sentences, f"Begin with {option}: {why}."])
 
 
 def levers(advice: Advice) -> dict[str, Option]:
-    """One thing to change at a time, beside the policy, told in words, with the
-    best option there.
+    """Changes of one thing, told in words; all else is as today.
+
+    The cheapest other policy; today's with loose jobs later; the next numbers of slots, and the
+    cheapest that was tried; free or fixed types; the cheapest slots of one type; the cheapest type
+    on spot instances.
     """
-    slots, free = len(advice.scenario.slots), advice.scenario.free_types
-    tried = sorted({option.slots for option in advice.options})
-    answer: dict[str, Option] = {}
-    if others := [
-        option for option in advice.at(slots, free) if option.policy != advice.now.policy
-    ]:
-        answer[f"another policy, {cheapest(others).policy}"] = cheapest(others)
-    for number in [
-        *[more for more in tried if more > slots][:1],
-        *[fewer for fewer in tried if fewer < slots][-1:],
-    ]:
-        option = cheapest(advice.at(number, free))
-        answer[f"{_count(advice, number)}, with {option.policy}"] = option
-    if not free:
-        option = cheapest(advice.at(slots, True))
-        answer[f"free choice of the types, with {option.policy}"] = option
-    return answer
+    now, others = advice.now, [one for one in advice.options if str(one) != str(advice.now)]
+    policies = [one for one in others if (one.slots, one.types) == (now.slots, now.types)]
+    kept = [one for one in others if one.policy == now.policy]
+    slots = [one for one in kept if one.types == now.types]
+    types = [one for one in kept if one.slots == now.slots]
+    found = _cheapest(one for one in policies if one.policy != _later(now))
+    found += [one for one in policies if one.policy == _later(now)]
+    if slots:
+        more = sorted((one for one in slots if one.slots > now.slots), key=lambda one: one.slots)
+        fewer = sorted((one for one in slots if one.slots < now.slots), key=lambda one: -one.slots)
+        found += [*more[:1], *fewer[:1], cheapest(slots)]
+    found += [one for one in types if one.types in (FIXED, FREE)]
+    for kind in ("all ", "spot "):
+        found += _cheapest(one for one in types if one.types.startswith(kind))
+    return {_lever(advice, option): option for option in found}
+
+
+def _cheapest(options: Iterable[Option]) -> list[Option]:
+    """The cheapest, if there are any."""
+    own = list(options)
+    return [cheapest(own)] if own else []
+
+
+def _later(now: Option) -> str:
+    return f"{now.policy}-later"
+
+
+def _lever(advice: Advice, option: Option) -> str:
+    now = advice.now
+    if option.policy == _later(now):
+        return f"Loose jobs start after the scarce hours, with {now.policy} as today"
+    if option.policy != now.policy:
+        return f"Another policy, {option.policy}"
+    if option.slots != now.slots:
+        return f"{_count(advice, option.slots)}, with {now.policy} as today"
+    named = {FREE: "Free choice of the types", FIXED: "Fixed types in place of free ones"}
+    kind, _, gpu = option.types.partition(" ")
+    alike = f"Slots all of type {gpu}" if kind == "all" else f"Spot instances of {gpu}"
+    own = named.get(option.types, alike)
+    return f"{own}, with {now.policy} as today"
 
 
 def _count(advice: Advice, number: int) -> str:
@@ -211,42 +301,126 @@ def _count(advice: Advice, number: int) -> str:
     )
     slots, which = abs(number - len(own)), "more" if number > len(own) else "fewer"
     names = ", ".join(gpu.name for gpu in (other[len(own) :] or own[number:]))
-    told = f"one slot {which}" if slots == 1 else f"{slots} slots {which}"
+    told = f"One slot {which}" if slots == 1 else f"{slots} slots {which}"
     return told if advice.scenario.free_types else f"{told} ({names})"
 
 
+def _today(now: Option) -> str:
+    cost, miss, wait = (_mean(now.figures[name]) for name in (COST, "miss_pct", "wait_min"))
+    return (
+        f"Today, {now}: a day costs {cost} USD: {_bill(now)}."
+        f" {miss} % of the deadlines are missed, the mean wait is {wait} min."
+    )
+
+
+def _bill(option: Option) -> str:
+    rent, slots, misses, late, waits = (f"{option.figures[name].mean:.2f}" for name in PARTS)
+    return (
+        f"rent {rent}, slots {slots}, missed deadlines {misses}, lateness {late}, waiting {waits}"
+    )
+
+
+def _change(now: Option, option: Option) -> str:
+    """What an option changes, and what gets worse."""
+    change = option.change
+    misses = (now.figures["miss_pct"].mean, option.figures["miss_pct"].mean)
+    told = (
+        f"{_difference(change[COST])} USD a day, of which rent {_difference(change['rent_usd'])};"
+        f" misses {misses[0]:.2f} to {misses[1]:.2f} % ({_difference(change['miss_pct'])} points),"
+        f" wait {_difference(change['wait_min'])} min."
+    )
+    return told + _worse(option)
+
+
+def _worse(option: Option) -> str:
+    """The figures that are shown to get worse."""
+    worse = [
+        f"{noun} by {_mean(option.change[name])} {unit}"
+        for name, (noun, unit) in WORSE.items()
+        if option.change[name].low > 0
+    ]
+    return f" What gets worse: {', '.join(worse)}." if worse else ""
+
+
+def _first(advice: Advice, shown: Sequence[Option]) -> str:
+    there = {str(option) for option in shown}
+    paying = {name: one for name, one in levers(advice).items() if str(one) in there}
+    if not paying:
+        return "No change of one thing alone is shown to cost less."
+    name = min(paying, key=lambda each: paying[each].cost)
+    saved = paying[name].change[COST]
+    return (
+        f"What pays first: {name[0].lower()}{name[1:]}. Of changes of one thing it costs least:"
+        f" {-saved.mean:.2f} ± {saved.half_width:.2f} USD a day less than today."
+    )
+
+
+def _best(advice: Advice, shown: Sequence[Option]) -> str:
+    """The option that costs least, what gets worse with it, and what is not told apart from it."""
+    others = len(advice.options) - 1
+    if not shown:
+        return (
+            f"Of the {others} others that were tried none is shown to cost less"
+            f" than today: leave it as it is.{_alike(advice, advice.now)}"
+        )
+    best = cheapest(shown)
+    saved = best.change[COST]
+    return (
+        f"Of the {others} others that were tried {len(shown)}"
+        f" {'is' if len(shown) == 1 else 'are'} shown to cost less than today;"
+        f" of these {best} costs least: {_mean(best.figures[COST])} USD a day,"
+        f" {-saved.mean:.2f} ± {saved.half_width:.2f} less than today: {_bill(best)}."
+        f"{_worse(best)}{_alike(advice, best)}{_edge(advice, best)}"
+    )
+
+
+def _alike(advice: Advice, best: Option) -> str:
+    """The options whose cost is not told apart from one's."""
+    others = [option for option in advice.options if str(option) != str(best)]
+    apart = {str(one): advice.between(one, best, COST) for one in others}
+    alike = [name for name, each in apart.items() if not (each.low > 0 or each.high < 0)]
+    if not alike:
+        return ""
+    more = f"; and {len(alike) - NAMED} more" if len(alike) > NAMED else ""
+    seeds = many(best.figures[COST].n, "seed")
+    return f" Not told apart from it by cost at {seeds}: {'; '.join(alike[:NAMED])}{more}."
+
+
+def _edge(advice: Advice, best: Option) -> str:
+    """That the best number of slots is the last that was tried."""
+    tried = {one.slots for one in advice.options}
+    if len(tried) > 1 and best.slots == max(tried):
+        return f" More than {many(best.slots, 'slot')} were not tried, and may cost less still."
+    if len(tried) > 1 and best.slots == min(tried) > 1:
+        return f" Fewer than {many(best.slots, 'slot')} were not tried, and may cost less still."
+    return ""
+
+
 def _limits(advice: Advice) -> list[str]:
-    best = cheapest(advice.at(len(advice.scenario.slots), advice.scenario.free_types))
+    best = cheapest(advice.at(len(advice.scenario.slots), own_types(advice.scenario)))
     miss, wait = (advice.gap(best, name) for name in ("miss_pct", "wait_min"))
     if miss is None or wait is None:
         return []
-    told = f"{_difference(miss)} points of misses and {_difference(wait)} min of wait"
     return [
-        (
-            f"What no policy can be below on average lies below {best.policy}, the best here,"
-            f" by {told} ({miss.n} seeds)."
-        )
+        f"With today's slots and types {best.policy}, the cheapest, lies above what no policy can"
+        f" be below on average by {_difference(miss)} points of misses and"
+        f" {_difference(wait)} min of wait ({many(miss.n, 'seed')})."
     ]
 
 
-def _figures(option: Option) -> str:
-    wait, miss, _, cost = (
-        _told(option.figures[name].mean, option.figures[name].half_width) for name in FIGURES
-    )
-    return f"{miss} % of the deadlines are missed, the mean wait is {wait} min, the rent {cost} USD"
+def _decided(change: Mean) -> bool:
+    """Whether the interval of a difference does not hold 0, or all differences are 0."""
+    return change.low > 0 or change.high < 0 or change.low == change.high == 0
 
 
-def _change(option: Option) -> str:
-    miss, wait, cost = (
-        _difference(option.change[name], "+") for name in ("miss_pct", "wait_min", "cost_usd")
-    )
-    return f"{miss} points of misses, {wait} min of wait, {cost} USD"
-
-
-def _difference(change: Mean, sign: str = "") -> str:
+def _difference(change: Mean) -> str:
     """A difference with its interval, and whether that holds 0."""
-    shown = change.low > 0 or change.high < 0 or change.low == change.high == 0
-    return _told(change.mean, change.half_width, sign) + ("" if shown else " (not certain)")
+    told = _told(change.mean, change.half_width, "+")
+    return told + ("" if _decided(change) else " (not decided)")
+
+
+def _mean(value: Mean) -> str:
+    return _told(value.mean, value.half_width)
 
 
 def _told(value: float | None, half_width: float | None, sign: str = "") -> str:

@@ -1,6 +1,6 @@
-"""What to change: the policy, the number of slots, or the freedom to choose the GPU type?
+"""What to change: the policy, the number of slots, their types, or the freedom to choose these?
 
-Compared on the same seeds.
+Compared on the same seeds, in USD a day.
 """
 
 from __future__ import annotations
@@ -9,55 +9,84 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 from pathlib import Path
-from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.policy import PolicyError
-from cgrsp_simpy.rental.gpu import round_robin
+from cgrsp_simpy.rental.gpu import GpuType, round_robin
+from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
-from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.gaps import bounds_of
-from cgrsp_simpy.studies.recommend import FIGURES, Option
+from cgrsp_simpy.rental.workload import LoggedWorkload
+from cgrsp_simpy.studies.gaps import bounds_of, expected
+from cgrsp_simpy.studies.recommend import FIGURES, FIXED, FREE, Option, Prices, Spot
+from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
-__all__ = ["Advice", "Option", "advise", "variant"]
+__all__ = [
+    "Advice",
+    "Option",
+    "Prices",
+    "Spot",
+    "advise",
+    "fleets",
+    "later",
+    "own_types",
+    "variant",
+]
+
+DAY_S = 86_400
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Policies x slots x fixed or free types.
+    """Policies x fleets, as costs of a day.
 
     Attributes
     ----------
     scenario : Scenario
         What is now.
     found : Sweep
-        The figures at each point of the grid.
+        The figures of each fleet, by its name.
+    prices : Prices
+        Of what is not in the rent.
     bounds : dict
-        (slots, free_types, figure) -> what no policy can be below, on average; one a seed, of the
-        first of the seeds.
+        (types, figure) -> what no policy can be below, on average, with the scenario's own number
+        of slots; one a seed, of the first of the seeds.
+    spot : Spot, optional
+        What spot instances are, where they were tried.
     unbounded : str
         Why there are no bounds, where the scenario allows none.
+    means : dict
+        (policy, types, figure) -> means over many draws of the same arrivals, with the scenario's
+        own number of slots; one a seed of the bounds.
     """
 
     scenario: Scenario
     found: Sweep = field(repr=False)
-    bounds: dict[tuple[int, bool, str], list[float]] = field(repr=False)
+    prices: Prices
+    bounds: dict[tuple[str, str], list[float]] = field(repr=False)
+    spot: Spot | None = None
     unbounded: str = ""
+    means: dict[tuple[str, str, str], list[float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def days(self) -> float:
+        """Days that a run stands for: from the first to the last submission, at least one."""
+        return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
 
     @cached_property
     def options(self) -> list[Option]:
-        """All that was tried."""
-        return [
-            self._option(policy, point["slots"], point["free_types"])
-            for point, study in self.found
-            for policy in study.policies
+        """All that was tried, least cost first."""
+        tried = [
+            self._option(policy, *fleet) for fleet in self._fleets for policy in self.found.policies
         ]
+        return sorted(tried, key=lambda option: (option.cost, option.slots))
 
     @property
     def pareto(self) -> list[Option]:
@@ -68,31 +97,46 @@ class Advice:
     @property
     def now(self) -> Option:
         """The first policy on the scenario as it is."""
-        return self.at(len(self.scenario.slots), self.scenario.free_types)[0]
+        own = self.at(len(self.scenario.slots), own_types(self.scenario))
+        return next(option for option in own if option.policy == self.found.policies[0])
 
-    def at(self, slots: int, free_types: bool) -> list[Option]:
-        """The options with so many slots, of fixed or free types.
+    def at(self, slots: int, types: str) -> list[Option]:
+        """The options of a fleet.
 
         Parameters
         ----------
         slots : int
             Number of slots.
-        free_types : bool
-            Whether the policy chooses the type.
+        types : str
+            As of an option.
 
         Returns
         -------
         list of Option
-            One a policy; none for a point that was not tried.
+            One a policy, least cost first; none for a fleet that was not tried.
         """
-        return [
-            option
-            for option in self.options
-            if (option.slots, option.free_types) == (slots, free_types)
-        ]
+        return [option for option in self.options if (option.slots, option.types) == (slots, types)]
+
+    def between(self, one: Option, other: Option, figure: str) -> Mean:
+        """The mean of the paired differences of one option from another.
+
+        Parameters
+        ----------
+        one, other : Option
+            Of `options`.
+        figure : str
+            A name of FIGURES.
+
+        Returns
+        -------
+        Mean
+            In the figure's unit, with its 95 % interval.
+        """
+        return paired_difference(self._values(one, figure), self._values(other, figure))
 
     def gap(self, option: Option, figure: str) -> Mean | None:
-        """How far an option is above the bound, paired on the seeds of the bound.
+        """How far the means of an option over many draws are above the bound of the same
+        arrivals, paired on the seeds of the bound.
 
         Parameters
         ----------
@@ -106,23 +150,138 @@ class Advice:
         Mean or None
             In the figure's unit; None without an interval: below two seeds.
         """
-        bounds = self.bounds.get((option.slots, option.free_types, figure), [])
-        values = self._values(option.policy, option.slots, option.free_types, figure)[: len(bounds)]
-        return paired_difference(values, bounds) if len(bounds) > 1 else None
+        own = option.slots == len(self.scenario.slots)
+        bounds = self.bounds.get((option.types, figure), []) if own else []
+        means = self.means.get((option.policy, option.types, figure), [])
+        return paired_difference(means, bounds) if len(bounds) > 1 else None
 
-    def _option(self, policy: str, slots: int, free_types: bool) -> Option:
-        now = self.found.policies[0], len(self.scenario.slots), self.scenario.free_types
-        values = {name: self._values(policy, slots, free_types, name) for name in FIGURES}
-        change = {
-            name: paired_difference(values[name], self._values(*now, name)) for name in FIGURES
-        }
+    @cached_property
+    def _fleets(self) -> dict[tuple[int, str], str]:
+        """(slots, types) -> the name of a fleet of the sweep."""
+        names = [str(point["fleet"]) for point in self.found.points]
+        return {_parted(name): name for name in names}
+
+    @cached_property
+    def _figures(self) -> dict[tuple[str, int, str], dict[str, list[float]]]:
+        """(policy, slots, types) -> the values of FIGURES, one a seed."""
+        answer = {}
+        for (slots, types), name in self._fleets.items():
+            study = self.found.at(fleet=name)
+            for policy in study.policies:
+                runs = [row for row in study.rows if row["policy"] == policy]
+                rows = [row | self.prices.bill(row, slots, self.days) for row in runs]
+                values = {figure: [row[figure] for row in rows] for figure in FIGURES}
+                answer[policy, slots, types] = values
+        return answer
+
+    def _option(self, policy: str, slots: int, types: str) -> Option:
+        now = self.found.policies[0], len(self.scenario.slots), own_types(self.scenario)
+        values, before = self._figures[policy, slots, types], self._figures[now]
         return Option(
-            policy, slots, free_types, {name: mean(own) for name, own in values.items()}, change
+            policy,
+            slots,
+            types,
+            {name: mean(own) for name, own in values.items()},
+            {name: paired_difference(own, before[name]) for name, own in values.items()},
         )
 
-    def _values(self, policy: str, slots: int, free_types: bool, figure: str) -> list[float]:
-        study: Comparison = self.found.at(slots=slots, free_types=free_types)
-        return study.values(policy, figure)
+    def _values(self, option: Option, figure: str) -> list[float]:
+        return self._figures[option.policy, option.slots, option.types][figure]
+
+
+def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
+    """The policy in use with loose jobs later, where that can differ.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is now.
+    policy : str or Policy
+        In use.
+
+    Returns
+    -------
+    list of Policy
+        One, or none: for an own policy, where no hour is scarcer than another, and where all jobs
+        are tight.
+    """
+    named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
+    loose = any(not each.tight and each.share for each in scenario.workload.classes)
+    spans = scarce_spans(scenario.known()) if named and loose else []
+    return [LooseLater(str(policy))] if spans else []
+
+
+def own_types(scenario: Scenario) -> str:
+    """Whether the scenario's types are fixed or free, as an option has it."""
+    return FREE if scenario.free_types else FIXED
+
+
+def fleets(
+    scenario: Scenario, slots: Iterable[int], spot: Spot | None = None
+) -> dict[str, Scenario]:
+    """The scenario on the fleets that advice compares, by their names.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is now.
+    slots : iterable of int
+        Numbers of slots beside the scenario's own.
+    spot : Spot, optional
+        What spot instances are.
+
+    Returns
+    -------
+    dict
+        Each number of slots with fixed and with free types; the scenario's own number of slots,
+        all of one type, for each type that can be rented; its own slots, with one type on spot
+        instances, for each type among them. What cannot differ is left out.
+
+    Raises
+    ------
+    InputError
+        For spot instances beside others that are taken back.
+    """
+    own = len(scenario.slots)
+    choices = (False, True) if len(scenario.gpus) > 1 else (scenario.free_types,)
+    found = {
+        _name(number, FREE if free else FIXED): variant(scenario, number, free)
+        for number in sorted({*slots, own})
+        for free in choices
+    }
+    alike = {
+        _name(own, f"all {gpu.name}"): replace(scenario, slots=(gpu,) * own, free_types=False)
+        for gpu in scenario.gpus
+        if (gpu,) * own != scenario.slots
+    }
+    if spot is None:
+        return found | alike
+    known = scenario.terms.preemptible
+    require(not known, "spot", spot, "left out where instances are taken back already")
+    rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
+    spots = {_name(own, f"spot {gpu.name}"): _on_spot(scenario, gpu, spot) for gpu in rented}
+    return found | alike | spots
+
+
+def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot) -> Scenario:
+    """The scenario with one type rented as spot instances."""
+    cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
+    own = (Preemption(gpu.name, spot.per_h),)
+    return replace(
+        scenario,
+        slots=tuple(cheap if each == gpu else each for each in scenario.slots),
+        gpus=tuple(cheap if each == gpu else each for each in scenario.gpus),
+        terms=replace(scenario.terms, preemption=own),
+    )
+
+
+def _name(slots: int, types: str) -> str:
+    return f"{slots}, {types}"
+
+
+def _parted(name: str) -> tuple[int, str]:
+    slots, _, types = name.partition(", ")
+    return int(slots), types
 
 
 def variant(scenario: Scenario, slots: int, free_types: bool) -> Scenario:
@@ -144,11 +303,15 @@ def advise(
     seeds: Iterable[int],
     executor: Executor | int | None = None,
     *,
+    prices: Prices | None = None,
+    spot: Spot | None = None,
     bound_seeds: int = 3,
     out: str | Path | None = None,
 ) -> Advice:
-    """Compare policies x slots x fixed or free types, and compute bounds for the scenario's own
-    number of slots.
+    """Compare policies on other numbers of slots, with fixed and free types, on slots of one type
+    and on spot instances, by the expected cost of a day; and compute bounds for the scenario's own
+    number of slots. A policy more is the first, with loose jobs later, where an hour is scarcer
+    than another.
 
     Parameters
     ----------
@@ -160,6 +323,10 @@ def advise(
         Numbers of slots to try, >= 1; the scenario's own is tried as well.
     seeds, executor
         As of `compare`.
+    prices : Prices, optional
+        Of a missed deadline, a late minute, a waiting minute and a slot kept.
+    spot : Spot, optional
+        What spot instances are; None tries none.
     bound_seeds : int
         How many seeds, the first of all, get bounds; 0 for none.
     out : str or Path, optional
@@ -182,27 +349,45 @@ def advise(
         check_whole("slots", number, least=1)
     check_whole("bound_seeds", bound_seeds, least=0)
     require(len(policies) > 0, "policies", policies, "at least one")
-    seeds, own = list(seeds), len(scenario.slots)
-    grid: dict[str, Any] = {"slots": sorted({*numbers, own}), "free_types": [False, True]}
+    seeds, own, prices = list(seeds), len(scenario.slots), prices or Prices()
+    tried = fleets(scenario, numbers, spot)
+    policies = [*policies, *later(scenario, policies[0])]
     found = sweep(
-        grid,
-        policies,
-        seeds,
-        lambda slots, free_types: variant(scenario, slots, free_types),
-        executor,
-        out=out,
+        {"fleet": list(tried)}, policies, seeds, lambda fleet: tried[fleet], executor, out=out
     )
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])
+    if isinstance(scenario.workload, LoggedWorkload):
+        why = "that of a log takes minutes; cgrsp bound computes it"
+        return Advice(scenario, found, prices, {}, spot, why)
     try:
         bounds = {
-            (own, free, figure): values
-            for free in (False, True)
-            for figure, values in bounds_of(
-                variant(scenario, own, free), seeds[:bound_seeds], executor
-            ).items()
+            (types, figure): values
+            for types in (FIXED, FREE)
+            if (fleet := tried.get(_name(own, types)))
+            for figure, values in bounds_of(fleet, seeds[:bound_seeds], executor).items()
             if values
         }
-    except InputError as error:  # a log has no laws, and jobs of several GPUs no bound
-        return Advice(scenario, found, {}, str(error))
-    return Advice(scenario, found, bounds)
+    except InputError as error:  # jobs of several GPUs, or a market of which none is proved
+        return Advice(scenario, found, prices, {}, spot, str(error))
+    means: dict[tuple[str, str, str], list[float]] = {}
+    for types in dict.fromkeys(types for types, _ in bounds):
+        fleet = tried[_name(own, types)]
+        means |= _means(fleet, types, policies, seeds[:bound_seeds], executor)
+    return Advice(scenario, found, prices, bounds, spot, means=means)
+
+
+def _means(
+    fleet: Scenario,
+    types: str,
+    policies: Sequence[str | Policy],
+    seeds: Sequence[int],
+    executor: Executor | int | None,
+) -> dict[tuple[str, str, str], list[float]]:
+    """Means over many draws of the same arrivals, of all policies and the seeds of bounds."""
+    named = check_policies(policies, fleet)
+    own = expected(fleet, named, seeds, executor)
+    return {
+        (policy, types, figure): [own[policy, figure, seed] for seed in seeds]
+        for policy, figure in product(named, ("wait_min", "miss_pct"))
+    }

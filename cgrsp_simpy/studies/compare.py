@@ -185,6 +185,11 @@ class Comparison(Study):
         """The figures that are compared."""
         return self.scenario.tested
 
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """The policies by their labels."""
+        return self._named
+
     def run(self, policy: str, seed: int) -> Any:
         """The run behind a row, with its per-job records: simulated again, equal to the bit.
 

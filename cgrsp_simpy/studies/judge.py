@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
-from cgrsp_simpy.model.checks import check_number, check_one_of, require
+from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.configuration import open_store
+from cgrsp_simpy.studies.recommend import COST, Prices
 from cgrsp_simpy.studies.replicate import (
     Wanted,
     check_policies,
@@ -25,43 +26,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.study import Row, Tidy, plain_mean
 
-__all__ = ["Beside", "Judgement", "Prices", "judge"]
-
-
-class Prices(NamedTuple):
-    """What a job costs beside its rent, as in `triage`.
-
-    Attributes
-    ----------
-    miss_usd : float
-        USD for a job that is late.
-    late_usd_per_min, wait_usd_per_min : float
-        USD for a minute of lateness, and of waiting.
-    """
-
-    miss_usd: float = 1.0
-    late_usd_per_min: float = 0.01
-    wait_usd_per_min: float = 0.001
-
-    def usd_per_job(self, figures: Mapping[str, Any], jobs: int) -> float:
-        """What a run costs.
-
-        Parameters
-        ----------
-        figures : mapping
-            Those of a run on rented slots.
-        jobs : int
-            Their number.
-
-        Returns
-        -------
-        float
-            Rent, misses, lateness and waiting, USD a job.
-        """
-        rent_usd, miss = figures["cost_usd"] / jobs, figures["miss_pct"] / 100
-        late_min, wait_min = figures["tardiness_min"], figures["wait_min"]
-        late_usd, wait_usd = self.late_usd_per_min, self.wait_usd_per_min
-        return float(rent_usd + self.miss_usd * miss + late_usd * late_min + wait_usd * wait_min)
+__all__ = ["Beside", "Judgement", "judge"]
 
 
 def judge(
@@ -87,7 +52,7 @@ def judge(
     executor : Executor or int, optional
         As in `compare`.
     prices : Prices, optional
-        Beside the rent; default: 1 USD a miss, .01 a late minute, .001 a minute of waiting.
+        Beside the rent; the slots are given, and cost nothing.
     title : str
         What the scenarios are.
     out : str or Path, optional
@@ -101,17 +66,15 @@ def judge(
     Raises
     ------
     InputError
-        For a scenario, policy, seed or price that is not allowed.
+        For a scenario, policy or seed that is not allowed.
     """
     made, seeds = [_rented(each) for each in scenarios], check_seeds(seeds)
     names = [each.name for each in made]
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
     prices = prices or Prices()
-    for name, value in prices._asdict().items():
-        check_number(f"price {name}", value, least=0)
     named = check_policies(policies, made[0])
     require(len(named) > 1, "policies", list(named), "two or more")
-    store = open_store(out, "suite", named, seeds, scenarios=made, prices=prices._asdict())
+    store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
     runs = replicate([Wanted(each, list(named.values()), seeds) for each in made], executor, store)
     rows: list[Row] = []
     for each in made:
@@ -119,7 +82,7 @@ def judge(
             for seed in seeds:
                 row = runs.figures(each, policy, seed)
                 if "error" not in row:
-                    row = {"usd_per_job": prices.usd_per_job(row, each.jobs), **row}
+                    row = {"usd_per_job": prices.bill(row, 0, 1.0)[COST] / each.jobs, **row}
                 rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
     study = Judgement(title, rows)
     study.keep(store)

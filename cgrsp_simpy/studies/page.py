@@ -37,9 +37,9 @@ td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .n
 """
 
 
-def page(title: str, body: Iterable[str]) -> str:
-    """A page with a title and a body of HTML elements."""
-    return PAGE.format(title=html.escape(title), style=STYLE, body="\n".join(body))
+def page(title: str, body: Iterable[str], style: str = "") -> str:
+    """A page with a title, a body of HTML elements, and rules of style beside those of all."""
+    return PAGE.format(title=html.escape(title), style=STYLE + style, body="\n".join(body))
 
 
 def paragraph(text: str) -> str:

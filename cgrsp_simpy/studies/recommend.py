@@ -1,17 +1,124 @@
-"""What to change, of a table of options: the cheapest of those that are shown to be better."""
+"""What to change, of a table of options: prices make one cost a day of what each gives, and what
+is shown to cost less than today can be advised.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 
-from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.analysis.statistics import Mean, holm
+from cgrsp_simpy.model.checks import check_number, require
+from cgrsp_simpy.studies.study import many
 
-__all__ = ["EQUAL_MISSES", "FIGURES", "SLACK", "Option", "cheapest", "recommended"]
+__all__ = [
+    "COST",
+    "FIGURES",
+    "FIXED",
+    "FREE",
+    "PARTS",
+    "SHOWN",
+    "Option",
+    "Prices",
+    "Spot",
+    "cheapest",
+    "shown_cheaper",
+]
 
-FIGURES = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
-EQUAL_MISSES = 0.1  # points within which options miss equally many deadlines
-SLACK = 0.05  # share of what is now by which wait and rent may rise and still count as no worse
+PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of the cost of a day
+COST = "total_usd"
+FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)
+FIXED, FREE = "fixed types", "free types"
+SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a day costs beside the rent, each price >= 0.
+
+    The default prices of misses and waits give the thesis's trade-off, in which a minute of mean
+    wait weighs as much as a tenth of a per cent missed; a late minute counts as ten waiting ones.
+    A slot kept is an hour's rent of the cheapest type (thesis Table 4.1) a day: what is paid for
+    its quota and disk whether it is used or not.
+
+    Parameters
+    ----------
+    price_miss : float
+        USD a missed deadline.
+    price_late : float
+        USD a minute that a job ends after its deadline.
+    price_wait : float
+        USD a minute that a job waits.
+    price_slot : float
+        USD a slot and day, used or not.
+
+    Raises
+    ------
+    InputError
+        For a price below 0 or that is not finite.
+    """
+
+    price_miss: float = 1.0
+    price_late: float = 0.01
+    price_wait: float = 0.001
+    price_slot: float = 0.25
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            check_number(item.name, getattr(self, item.name), least=0)
+
+    def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
+        """The cost of a day by its parts, and their sum.
+
+        Parameters
+        ----------
+        row : mapping
+            Figures of a run, as of its `summary`.
+        slots : int
+            That are kept.
+        days : float
+            That the run stands for, > 0.
+
+        Returns
+        -------
+        dict
+            USD a day by name of PARTS, and COST.
+        """
+        jobs = row["completed"] / days
+        parts = {
+            "rent_usd": row["cost_usd"] / days,
+            "slots_usd": self.price_slot * slots,
+            "misses_usd": self.price_miss * jobs * row["miss_pct"] / 100,
+            "late_usd": self.price_late * jobs * row["tardiness_min"],
+            "waits_usd": self.price_wait * jobs * row["wait_min"],
+        }
+        return parts | {COST: sum(parts.values())}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Spot instances of a type: cheaper, and taken back now and then.
+
+    Parameters
+    ----------
+    share : float
+        Their price, as a share of the type's, from 0 to 1.
+    per_h : float
+        Rate per hour at which one is taken back, > 0.
+
+    Raises
+    ------
+    InputError
+        For a value that is not allowed.
+    """
+
+    share: float
+    per_h: float
+
+    def __post_init__(self) -> None:
+        check_number("share of a spot price", self.share, least=0)
+        require(self.share <= 1, "share of a spot price", self.share, "a number from 0 to 1")
+        check_number("per_h of spot instances", self.per_h, above=0)
 
 
 @dataclass(frozen=True)
@@ -24,27 +131,32 @@ class Option:
         Its name.
     slots : int
         Number of slots.
-    free_types : bool
-        Whether the policy chooses the type.
+    types : str
+        FIXED, FREE (the policy chooses the type), "all " and the name of one type, or "spot "
+        and the name of the type whose instances are spot instances.
     figures : dict
-        Means by name of FIGURES.
+        Means by name of FIGURES; the money is of a day.
     change : dict
         Means of the paired differences from what is now, by the same names.
     """
 
     policy: str
     slots: int
-    free_types: bool
+    types: str
     figures: dict[str, Mean]
     change: dict[str, Mean]
 
     def __str__(self) -> str:
-        return (
-            f"{self.policy} on {self.slots} slots of {'free' if self.free_types else 'fixed'} type"
-        )
+        return f"{self.policy} on {many(self.slots, 'slot')}, {self.types}"
+
+    @property
+    def cost(self) -> float:
+        """USD a day, the mean."""
+        return self.figures[COST].mean
 
     def beats(self, other: Option) -> bool:
-        """Whether misses, wait and rent are no more in the mean, and one of them is less.
+        """Whether misses, wait, and what is paid for rent and slots are no more in the mean, and
+        one of them is less.
 
         Parameters
         ----------
@@ -56,68 +168,38 @@ class Option:
         bool
             By the means alone, without their intervals.
         """
-        pairs = [
-            (self.figures[name].mean, other.figures[name].mean)
-            for name in ("miss_pct", "wait_min", "cost_usd")
-        ]
+        pairs = list(zip(self._paid(), other._paid()))
         return all(own <= theirs for own, theirs in pairs) and any(
             own < theirs for own, theirs in pairs
         )
 
+    def _paid(self) -> tuple[float, float, float]:
+        means = {name: value.mean for name, value in self.figures.items()}
+        return means["miss_pct"], means["wait_min"], means["rent_usd"] + means["slots_usd"]
+
 
 def cheapest(options: Iterable[Option]) -> Option:
-    """Of the options that miss fewest deadlines the one of least rent; of equals fewest slots,
-    then shortest wait.
+    """The option of least mean cost a day; of equals the first with fewest slots."""
+    return min(options, key=lambda option: (option.cost, option.slots))
 
-    Misses are equal within EQUAL_MISSES of the fewest, rents if they are to the cent.
+
+def shown_cheaper(options: Sequence[Option]) -> list[Option]:
+    """The options that are shown to cost less than what is now.
+
+    Shown is what Student's t-test of the paired differences says, by Holm's adjustment over all
+    options: the chance that any is named where none is cheaper stays below SHOWN.
+
+    Parameters
+    ----------
+    options : sequence of Option
+        All that were tried; what is now may be among them.
+
+    Returns
+    -------
+    list of Option
+        In the order given; none from one seed.
     """
-    options = list(options)
-    fewest = min(option.figures["miss_pct"].mean for option in options)
-    equal = [
-        option for option in options if option.figures["miss_pct"].mean <= fewest + EQUAL_MISSES
+    adjusted = holm([option.change[COST].p for option in options])
+    return [
+        option for option, p in zip(options, adjusted) if p < SHOWN and option.change[COST].mean < 0
     ]
-    return min(
-        equal,
-        key=lambda one: (
-            round(one.figures["cost_usd"].mean, 2),
-            one.slots,
-            one.figures["miss_pct"].mean,
-            one.figures["wait_min"].mean,
-        ),
-    )
-
-
-def recommended(options: Sequence[Option], now: Option) -> tuple[Option, str] | None:
-    """The option to begin with, and what it is shown to do; None if none is shown to be better
-    than what is now.
-
-    First come the options that miss fewer deadlines, whatever else they do; then those that shorten
-    the wait, lower the rent or do with fewer slots, and are no worse in all before it. Shown is
-    what the 95 % interval of the paired differences says: fewer, if it lies below 0; no worse,
-    if it ends below EQUAL_MISSES, or SLACK of what is now. Of the options that are shown to do the
-    same, the `cheapest` is taken.
-    """
-    allowed = {"miss_pct": EQUAL_MISSES} | {
-        name: SLACK * now.figures[name].mean for name in ("wait_min", "cost_usd")
-    }
-
-    def less(option: Option, name: str) -> bool:
-        return option.change[name].high < 0
-
-    def no_worse(option: Option, *names: str) -> bool:
-        return all(option.change[name].high <= allowed[name] for name in names)
-
-    others = [option for option in options if str(option) != str(now)]
-    shown = {
-        "misses fewer deadlines": [one for one in others if less(one, "miss_pct")],
-        "shortens the wait": [
-            one for one in others if less(one, "wait_min") and no_worse(one, "miss_pct", "cost_usd")
-        ],
-        "lowers the rent": [
-            one for one in others if less(one, "cost_usd") and no_worse(one, "miss_pct", "wait_min")
-        ],
-        "does with fewer slots": [
-            one for one in others if one.slots < now.slots and no_worse(one, *allowed)
-        ],
-    }
-    return next(((cheapest(found), what) for what, found in shown.items() if found), None)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import cgrsp_simpy
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.engine.claims import Slot
+from cgrsp_simpy.engine.dispatcher import Dispatcher
+from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
-from cgrsp_simpy.rental.market import CLOCKS, Status
+from cgrsp_simpy.rental.market import CLOCKS, Market, Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.policies.rules import fastest
+from cgrsp_simpy.rental.processes import source
+from cgrsp_simpy.rental.record import Recorder, Run
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.simulation import run_once
-from cgrsp_simpy.rental.view import View
-from cgrsp_simpy.rental.workload import JobList
+from cgrsp_simpy.rental.view import Policy, View
+from cgrsp_simpy.rental.workload import JobList, PoissonWorkload
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.experiments import FIGURES, MONTH, NAMES, TABLES, Source
 from cgrsp_simpy.thesis.published import PRINTED
@@ -333,9 +335,13 @@ def queues(
     return found
 
 
+SNAPSHOTS, WINDOWS_H = 77, ((1, 2), (18, 19))  # Section 5.1.1, Figure 5.3
+
+
 def multiplier() -> list[Row]:
-    """Figure 5.3: the stock multiplier by hour of day, calibrated and printed, and arrivals by hour
-    of the generated data.
+    """Figure 5.3: the stock multiplier by hour of day, calibrated and printed, the two windows in
+    which most of the snapshots of prices and stock lie, whose times are not printed, and arrivals
+    by hour of the generated data.
     """
     found: list[Row] = []
     for name, clock in CLOCKS.items():
@@ -350,6 +356,10 @@ def multiplier() -> list[Row]:
                     "run_starts_h": clock.start_h,
                 }
             )
+    found += [
+        {"what": "snapshots", "from_h": begin, "to_h": end, "value": SNAPSHOTS, "run_starts_h": 0}
+        for begin, end in WINDOWS_H
+    ]
     hours = np.bincount([row["hour"] for row in generated_jobs()], minlength=24).tolist()
     return found + [
         {"what": "arrivals", "from_h": hour, "to_h": hour + 1, "value": jobs, "run_starts_h": 0}
@@ -409,28 +419,45 @@ def generated_jobs() -> list[Row]:
 
 # ---- The package itself ----
 
+QUEUE = "event queue"
+PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
+    QUEUE: (("simpy.Environment",), "submit, start and finish of each job, by time"),
+    "Job Generator": ((PoissonWorkload, source), "jobs with draws of their own"),
+    "DES Core": ((Engine, Dispatcher), "a job's life; one decision an instant"),
+    "Scheduler": ((Policy, View), "a function of what may be seen"),
+    "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
+    "Metrics Collector": ((Recorder, Run), "a row a job; means by class"),
+}
+MESSAGES = (  # from, to, what is said
+    ("Job Generator", QUEUE, "arrivals"),
+    (QUEUE, "DES Core", "next event"),
+    ("DES Core", QUEUE, "start, finish"),
+    ("DES Core", "Scheduler", "View"),
+    ("Scheduler", "DES Core", "(job, slot)"),
+    ("Scheduler", "Fleet Manager", "idle slots?"),
+    ("DES Core", "Fleet Manager", "claim, release"),
+    ("DES Core", "Metrics Collector", "records"),
+)
+
 
 def architecture() -> list[Row]:
-    """Figure 5.2: the rooms of the package with their modules, and which room imports from which,
-    read from the source.
+    """Figure 5.2: the components of Section 4.1 with the names that carry them out here, what they
+    send each other, and the types of the fleet.
     """
-    root = Path(cgrsp_simpy.__file__).parent
-    found: list[Row] = []
-    for folder in sorted(path for path in root.iterdir() if (path / "__init__.py").is_file()):
-        modules = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
-        found.append({"what": "room", "room": folder.name, "to": "", "modules": " ".join(modules)})
-        imported = {name for path in folder.glob("*.py") for name in _rooms_imported(path)}
-        others = sorted(
-            name for name in imported - {folder.name} if (root / name / "__init__.py").is_file()
-        )
-        found += [
-            {"what": "import", "room": folder.name, "to": name, "modules": ""} for name in others
-        ]
-    return found
+    found: list[Row] = [
+        {"what": "part", "name": part, "to": "", "names": " ".join(_named(by)), "text": does}
+        for part, (by, does) in PARTS.items()
+    ]
+    found += [
+        {"what": "message", "name": one, "to": other, "names": "", "text": said}
+        for one, other, said in MESSAGES
+    ]
+    return found + [
+        {"what": "type", "name": gpu.name, "to": "Fleet Manager", "names": "GpuType", "text": ""}
+        for gpu in THESIS_GPUS
+    ]
 
 
-def _rooms_imported(path: Path) -> set[str]:
-    """The rooms from which a module imports."""
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    names = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
-    return {name.split(".")[1] for name in names if name.startswith("cgrsp_simpy.")}
+def _named(by: Iterable[Any]) -> list[str]:
+    """The names of classes and functions."""
+    return [each if isinstance(each, str) else each.__name__ for each in by]

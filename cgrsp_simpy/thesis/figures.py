@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.plots import STYLE
 from cgrsp_simpy.plots.gallery import write_figure
 from cgrsp_simpy.thesis import figure_data as data
@@ -115,25 +116,25 @@ FIGURES = {
         ),
         Figure(
             "5.2",
-            "The architecture, from the package's own imports",
-            (6.3, 8.6),
+            "The four components and the event queue, with the names that carry them out",
+            (6.3, 4.6),
             _alone(data.architecture),
             panels.architecture,
         ),
         Figure(
             "5.3",
             (
-                "The stock multiplier over the day, calibrated and printed, and arrivals"
-                " (generated data)"
+                "The stock multiplier over the day, calibrated and printed, the snapshots, and"
+                " arrivals (generated data)"
             ),
-            (6.3, 4.0),
+            (6.3, 4.6),
             _alone(data.multiplier),
             panels.multiplier,
         ),
         Figure(
             "5.4",
             "Seven policies on a normal and on a hectic day",
-            (6.3, 4.6),
+            (6.3, 5.6),
             data.benchmark,
             panels.benchmark,
             ("5.2", "5.5"),
@@ -141,7 +142,7 @@ FIGURES = {
         Figure(
             "5.5",
             "Day types: wait and miss of ten policies",
-            (6.3, 6.6),
+            (6.3, 7.8),
             _of_table("5.5"),
             panels.day_types,
             ("5.5",),
@@ -157,7 +158,7 @@ FIGURES = {
         Figure(
             "5.7",
             "The month: wait by day type, miss and wait by policy",
-            (6.3, 6.4),
+            (6.3, 7.4),
             data.month,
             panels.month,
             ("5.13",),
@@ -243,7 +244,7 @@ def draw_figures(
     and an index of all.
 
     runs_from: a results directory of `cgrsp thesis tables --out`, whose runs are used; without one
-    those needed are carried out. style: "print" or "lecture".
+    those needed are carried out. style: a key of `plots.STYLE`.
 
     Raises InputError for an unknown figure or style, or a directory of other runs.
     """
@@ -260,7 +261,7 @@ def draw_figures(
         )
     paths = [
         path
-        for figure in chosen
+        for figure in progress(chosen, unit=" figures")
         for path in write_figure(
             Path(folder) / figure.stem, figure.rows(results), figure.size, figure.draw, style
         )
@@ -275,8 +276,9 @@ def _index(folder: Path) -> str:
     """All figures on one page to scroll."""
     lines = [
         "# Figures of the thesis, drawn from this package's runs",
-        "Hollow marks and figures in italics are published values; bars and lines are ours,"
-        " with their 95 % intervals. Each picture has the CSV of what is plotted beside it."
+        "Hollow marks and figures in italics are published values, below our bars or as rings"
+        " around our marks; bars and lines are ours, with their 95 % intervals. Each picture has"
+        " the CSV of what is plotted beside it."
         " All of them: `cgrsp thesis figures --out figures`.",
     ]
     for figure in FIGURES.values():

@@ -65,6 +65,11 @@ class Part:
     high: float
     n: int
 
+    @property
+    def bounds(self) -> str:
+        """Its bounds in words."""
+        return _bounds(self)
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -13,12 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
-from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.agreement import published_vs_reproduced
 from cgrsp_simpy.plots.month import daily as daily_lines
-from cgrsp_simpy.plots.parts import beside_point
+from cgrsp_simpy.plots.parts import beside_point, legend_outside
 from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, POLICY, STATUS, ink_on
 from cgrsp_simpy.thesis.experiments import NAMES
 
@@ -36,7 +35,6 @@ def _bars(ax: Axes, rows: Sequence[Row], names: Sequence[str], label: str) -> No
     ours, halves, published = (_values(rows, column) for column in columns)
     marks.bars(ax, names, ours, halves, published)
     ax.set_xlabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.xaxis.set_major_formatter("{x:g}")
 
 
@@ -48,18 +46,18 @@ def _no_names(ax: Axes) -> None:
     ax.tick_params(labelleft=False)
 
 
-def _published_legend(canvas: Canvas, *more: Line2D, policy: str | None = None) -> None:
+def _published_legend(canvas: Canvas, *more: Line2D, names: Sequence[str] = ()) -> None:
     """What a hollow mark means.
 
-    policy: the first whose published values are drawn; None for marks below bars.
+    names: those whose published values are drawn; none for marks below bars.
     """
-    _legend(canvas, [marks.published(policy), *more])
+    _legend(canvas, [marks.published(names), *more])
 
 
-def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch]) -> None:
-    """A legend in one line above all panels."""
-    place: dict[str, Any] = {"loc": "outside upper right", "ncols": len(handles)}
-    canvas.legend(handles=list(handles), frameon=False, fontsize="small", **place)
+def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str = "") -> None:
+    """A legend above all panels, in one line if it fits."""
+    side = "left" if note else "right"
+    legend_outside(canvas, handles, note, len(handles), loc=f"outside upper {side}")
 
 
 # ---- Figures of tables ----
@@ -124,7 +122,12 @@ def tightness(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
     _lines(ax, rows, "column", _numbers(rows))
     ax.set(xlabel="share of tight deadlines (%)", ylabel="missed deadlines (%)")
-    _published_legend(canvas, policy=NAMES[rows[0]["column"]])
+    _published_legend(canvas, names=_names(rows))
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """The policies of the columns."""
+    return [NAMES[name] for name in dict.fromkeys(row["column"] for row in rows)]
 
 
 def slots(canvas: Canvas, rows: list[Row]) -> None:
@@ -137,7 +140,7 @@ def slots(canvas: Canvas, rows: list[Row]) -> None:
         _lines(ax, chosen, "column", _numbers(chosen))
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
     _log_ticks(axes[0], (5, 10, 20, 50, 100, 200, 400))
-    _published_legend(canvas, policy=NAMES[rows[0]["column"]])
+    _published_legend(canvas, names=_names(rows))
 
 
 def _log_ticks(ax: Axes, ticks: Sequence[int]) -> None:
@@ -159,7 +162,7 @@ def thresholds(canvas: Canvas, rows: list[Row]) -> None:
             ax.set(xlabel=label, ylabel=metric)
             ax.set_xlim(left=0)
             ax.set_ylim(bottom=0)
-    _published_legend(canvas, policy=NAMES["SPT+Rescue"])
+    _published_legend(canvas, names=[NAMES[name] for _, name, _ in places])
 
 
 def reservations(canvas: Canvas, rows: list[Row]) -> None:
@@ -174,7 +177,7 @@ def reservations(canvas: Canvas, rows: list[Row]) -> None:
     named = [{**row, "column": missed[row["column"]]} for row in rows if row["column"] in missed]
     _lines(right, named, "column", reserved)
     right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
-    _published_legend(canvas, policy="all jobs")
+    _published_legend(canvas, names=list(missed.values()))
 
 
 def month(canvas: Canvas, rows: list[Row]) -> None:
@@ -209,7 +212,7 @@ def front(canvas: Canvas, rows: list[Row]) -> None:
     marks.points(ax, names, x, y, published, front=(True, True))
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
     bound = Line2D([], [], label="Pareto front of ours", **marks.FRONT)
-    _published_legend(canvas, bound, policy=names[0])
+    _published_legend(canvas, bound, names=names)
 
 
 class _Days:
@@ -298,25 +301,51 @@ def stock(canvas: Canvas, rows: list[Row]) -> None:
 def multiplier(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.3."""
     above, below = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    looks: dict[str, dict[str, Any]] = {
-        "calibrated": {"color": "black"},
-        "printed": {"color": "0.5", "linestyle": (0, (4, 2))},
-    }
-    for name, style in looks.items():
-        chosen = _where(rows, what=name)
-        edges = [*_values(chosen, "from_h"), 24.0]
-        above.stairs(_values(chosen, "value"), edges, baseline=None, label=name, lw=1.6, **style)
-    start = _where(rows, what="calibrated")[0]["run_starts_h"]
-    above.axvline(start, color="0.7", lw=0.8)
+    printed, calibrated = _where(rows, what="printed"), _where(rows, what="calibrated")
+    for row in printed:
+        name, colour = BANDS[row["value"]]
+        span = {"x": row["from_h"], "width": row["to_h"] - row["from_h"], "align": "edge"}
+        above.bar(height=row["value"], color=colour, **span)
+        middle = (row["from_h"] + row["to_h"]) / 2
+        told: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+        above.text(middle, 0.27, f"{name}\n× {row['value']:g}", **told)
+    edges = [*_values(calibrated, "from_h"), 24.0]
+    own: dict[str, Any] = {"color": "black", "lw": 1.6, "label": "calibrated: as in the runs"}
+    above.stairs(_values(calibrated, "value"), edges, baseline=None, **own)
+    snapshots = _where(rows, what="snapshots")
+    rug: dict[str, Any] = {"color": "black", "linewidth": 4, "solid_capstyle": "butt"}
+    for row in snapshots:
+        above.plot([row["from_h"], row["to_h"]], [0.02, 0.02], clip_on=False, **rug)
+    start = calibrated[0]["run_starts_h"]
+    above.axvline(start, ymin=0.6, color="0.4", lw=0.8)
     beside_point(above, "runs start here", (start, 1.42), (4, 0), va="center")
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
-    above.legend(loc="lower right", frameon=False, fontsize="small")
     above.set_title("(a)", loc="left", fontsize="medium")
     arrivals = _where(rows, what="arrivals")
-    middles = np.array(_values(arrivals, "from_h")) + 0.5
-    below.bar(middles, _values(arrivals, "value"), 0.9, color="0.6")
+    for row in arrivals:
+        (band,) = (each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"])
+        below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
     below.set(xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3))
-    below.set_title(f"(b) {GENERATED}", loc="left", fontsize="small")
+    below.set_title("(b)", loc="left", fontsize="medium")
+    seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
+    _legend(
+        canvas,
+        [
+            Patch(color=BANDS[0.5][1], label="bands as printed"),
+            Line2D([], [], **own),
+            Line2D([], [], label=seen, **rug),
+        ],
+        f"(b): {GENERATED}",
+    )
+
+
+# of the printed clock, by multiplier: name and colour, as in the thesis's figure
+BANDS = {
+    1.0: ("evening", "#a9cbe8"),
+    0.9: ("morning", "#f6c667"),
+    0.5: ("peak", "#e79a86"),
+    1.3: ("off-peak", "#b5dcae"),
+}
 
 
 def data_set(canvas: Canvas, rows: list[Row]) -> None:
@@ -342,7 +371,7 @@ def data_set(canvas: Canvas, rows: list[Row]) -> None:
     _log_ticks(right, (30, 60, 120, 240))
     for ax, letter in ((left, "(a)"), (right, "(b)")):
         ax.set_title(letter, loc="left", fontsize="medium")
-    canvas.suptitle(GENERATED, fontsize="small", x=0.01, ha="left")
+    legend_outside(canvas, [], GENERATED)
 
 
 # ---- Worked examples and drawings ----
@@ -452,55 +481,67 @@ def _box(
     ax.text(x + 0.12, y, text, va="center", fontsize="small", color=ink_on(colour))
 
 
-LEVELS = (
-    ("model",),
-    ("engine", "analysis", "logs"),
-    ("rental",),
-    ("studies", "plots"),
-    ("thesis", "waiting", "hgsp", "cluster", "dag", "spot"),
-    ("cli",),
+PLACES = {  # of Figure 5.2: left, low, width, height
+    "event queue": (0.0, 6.6, 12.0, 1.15),
+    "Job Generator": (0.0, 3.9, 3.3, 1.6),
+    "DES Core": (4.1, 3.9, 3.7, 1.6),
+    "Metrics Collector": (8.9, 3.9, 3.1, 1.6),
+    "Scheduler": (1.6, 1.0, 3.5, 1.6),
+    "Fleet Manager": (7.6, 1.0, 3.5, 1.6),
+}
+COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")  # of Section 4.1
+# from and to in Figure 5.2, and where its label begins; by the order of the messages
+ARROWS = (
+    ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
+    ((5.3, 6.6), (5.3, 5.5), (5.15, 6.05)),
+    ((6.6, 5.5), (6.6, 6.6), (6.75, 6.05)),
+    ((4.4, 3.9), (4.4, 2.6), (4.25, 3.25)),
+    ((4.9, 2.6), (4.9, 3.9), (5.05, 3.25)),
+    ((5.1, 1.8), (7.6, 1.8), (6.35, 2.05)),
+    ((7.5, 3.9), (8.4, 2.6), (8.15, 3.3)),
+    ((7.8, 4.7), (8.9, 4.7), (8.35, 4.92)),
 )
 
 
 def architecture(canvas: Canvas, rows: list[Row]) -> None:
     """Figure 5.2."""
     ax = canvas.add_subplot()
-    rooms = {row["room"]: row["modules"].split() for row in _where(rows, what="room")}
-    levels = [[room for room in level if room in rooms] for level in LEVELS]
-    levels[-2] += sorted(set(rooms) - {room for level in LEVELS for room in level})
-    places, y = {}, 0.0
-    for level in levels:
-        width = 12 / len(level) - 0.3
-        # in lines of text
-        height = 2.5 + max(_wrapped(rooms[room], width).count("\n") for room in level)
-        for number, room in enumerate(level):
-            places[room] = (number * 12 / len(level) + 0.15, y, width, height)
-        y += height + 1.8
-    level_of = {room: number for number, level in enumerate(levels) for room in level}
-    for row in _where(rows, what="import"):
-        (x, y, width, _), (to_x, to_y, to_width, to_height) = places[row["room"]], places[row["to"]]
-        if level_of[row["room"]] - level_of[row["to"]] == 1:
-            ends = ((to_x + to_width / 2, to_y + to_height), (x + width / 2, y))
-            ax.annotate("", *ends, arrowprops={"arrowstyle": "-|>", "lw": 0.8, "color": "0.45"})
-    for room, (x, y, width, height) in places.items():
-        style = "round,pad=0.02,rounding_size=0.1"
-        fill: dict[str, Any] = {"facecolor": "#eef3f8", "edgecolor": "0.4"}
-        ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **fill))
-        middle, names = x + width / 2, _wrapped(rooms[room], width)
-        ax.text(middle, y + height - 0.2, room, ha="center", va="top", fontweight="bold")
-        size = "small" if width > 1.5 else "x-small"
-        ax.text(middle, y + height - 1.3, names, ha="center", va="top", fontsize=size)
-    told = "an arrow: imports from (shown to the next level)"
-    ax.text(0.15, -0.5, told, va="top", fontsize="small", color="0.35")
-    ax.set(xlim=(0, 12), ylim=(-1.5, y + height + 0.2))
+    for row in _where(rows, what="part"):
+        ours = row["name"] in COMPONENTS
+        _part(ax, row, PLACES[row["name"]], "#dbe9f6" if ours else "#f4f4f4")
+    for row, (begin, end, at) in zip(_where(rows, what="message"), ARROWS):
+        ax.annotate("", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"})
+        level = begin[1] == end[1]
+        side = "center" if level else "right" if at[0] < begin[0] else "left"
+        ax.text(*at, row["text"], ha=side, va="center", fontsize="x-small", style="italic")
+    left, low, width, _ = PLACES["Fleet Manager"]
+    dashed: dict[str, Any] = {"facecolor": "none", "edgecolor": "0.4", "linestyle": "--"}
+    ax.add_patch(FancyBboxPatch((left - 0.9, -0.85), width + 1.8, 1.15, boxstyle=ROUND, **dashed))
+    types = [row["name"].removeprefix("RTX ") for row in _where(rows, what="type")]
+    text = f"GPU fleet: GpuType\n{', '.join(types)}"
+    ax.text(left + width / 2, -0.28, text, ha="center", va="center", fontsize="small")
+    ax.plot([left + width / 2] * 2, [0.3, low], color="0.4", lw=1.0, ls="--")
+    ax.text(-0.05, -0.3, "blue: the four components\nof Section 4.1", fontsize="small", va="center")
+    ax.set(xlim=(-0.15, 12.15), ylim=(-0.95, 7.85))
     ax.axis("off")
 
 
-def _wrapped(words: Sequence[str], width: float) -> str:
-    """Module names in lines that a box holds."""
-    lines = [""]
-    for word in words:
-        if lines[-1] and len(lines[-1]) + len(word) > 7 * width:
-            lines.append("")
-        lines[-1] += f" {word}"
-    return "\n".join(line.strip() for line in lines)
+ROUND = "round,pad=0.02,rounding_size=0.12"
+
+
+def _part(ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str) -> None:
+    """A box: what it is, the names that carry it out, and what it does."""
+    left, low, width, height = place
+    fill: dict[str, Any] = {"facecolor": colour, "edgecolor": "0.3", "linewidth": 0.8}
+    ax.add_patch(FancyBboxPatch((left, low), width, height, boxstyle=ROUND, **fill))
+    names = row["names"].replace(" ", ", ")
+    middle, lines = (
+        left + width / 2,
+        (("bold", "medium"), ("normal", "small"), ("normal", "x-small")),
+    )
+    for text, (weight, size), share in zip(
+        (row["name"], names, row["text"]), lines, (0.8, 0.48, 0.18)
+    ):
+        family = "monospace" if text == names else None
+        own: dict[str, Any] = {"fontweight": weight, "fontsize": size, "family": family}
+        ax.text(middle, low + share * height, text, ha="center", va="center", **own)

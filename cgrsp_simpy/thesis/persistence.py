@@ -473,7 +473,7 @@ def draw_figures(
     ids : sequence of str, optional
         Names of FIGURES; all unless given.
     style : str
-        "print" or "lecture".
+        A key of `plots.STYLE`.
     executor : Executor or int, optional
         As of `cg.compare`.
     market : sequence of str or Path

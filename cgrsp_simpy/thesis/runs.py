@@ -24,7 +24,15 @@ from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
-__all__ = ["OF_RECORDS", "Results", "known_directory", "reproduce", "store_of", "thesis_market"]
+__all__ = [
+    "OF_RECORDS",
+    "Results",
+    "known_directory",
+    "reproduce",
+    "store_of",
+    "thesis_market",
+    "work_of",
+]
 
 LONG_QUEUE = 10  # jobs
 
@@ -96,11 +104,7 @@ def reproduce(
 
     market: puts the scenario of a measure, and of a day of the month, on the market wanted.
     """
-    most: dict[tuple[Scenario | str, str], int] = {}
-    for measure, n in measures:
-        for scenario, policy, figure in measure.sources:
-            if figure not in OF_RECORDS:
-                most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    most = _most(measures)
     wanted = [
         Wanted(market(scenario), [policy], range(n))
         for (scenario, policy), n in most.items()
@@ -120,6 +124,26 @@ def reproduce(
     }
     days = day_rows(calendar, scenarios, named, runs)
     return Results(replications, days, runs, months, market)
+
+
+def _most(measures: Sequence[tuple[Measure, int]]) -> dict[tuple[Scenario | str, str], int]:
+    """Scenario, or the month, and policy -> on how many seeds they are wanted."""
+    most: dict[tuple[Scenario | str, str], int] = {}
+    for measure, n in measures:
+        for scenario, policy, figure in measure.sources:
+            if figure not in OF_RECORDS:
+                most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    return most
+
+
+def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
+    """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
+    month = 30 * sum(share * day(kind).work for kind, share in THESIS_MIX.items())
+    each = (
+        n * (scenario.work if isinstance(scenario, Scenario) else month)
+        for (scenario, _), n in _most(measures).items()
+    )
+    return round(sum(each))
 
 
 def store_of(out: str | Path | None, ids: Sequence[str], replications: int | None) -> Store | None:

@@ -51,7 +51,7 @@ def draw_figures(
     """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
     and an index of all.
 
-    trace: jobs for Figures 15 to 22 in place of generated ones. style: "print" or "lecture".
+    trace: jobs for Figures 15 to 22 in place of generated ones. style: a key of `plots.STYLE`.
     executor: as of `compare`.
     jobs, trials: of Figures 2 to 13, by the recursion; the simulations have a fixed share of the
     jobs, those of Figures 15 to 22 one trial.

@@ -74,14 +74,14 @@ def curves(x: str, label: str, *panels: Panel, title: str = "") -> Draw:
     def draw(canvas: Canvas, rows: list[Row], note: str) -> None:
         by_name = _looks(list(dict.fromkeys(row["line"] for row in rows)))
         axes = canvas.subplots(1, len(panels), squeeze=False)[0]
-        for place, (ax, panel) in enumerate(zip(axes, panels)):
+        for ax, panel in zip(axes, panels):
             for name, look in by_name.items():
                 own = [row for row in rows if row["line"] == name and panel.metric in row]
                 _curve(ax, own, x, panel, look)
             _finish(ax, panel, label)
-            if len(panels) > 1:
-                ax.set_title(f"({'abc'[place]})", loc="left", fontsize="medium")
-        _legend(canvas, [_handle(name, look) for name, look in by_name.items()], note, title)
+        simulated = {row["line"] for row in rows if row["from"] == "simulation"}
+        handles = [_handle(name, look, name in simulated) for name, look in by_name.items()]
+        _legend(canvas, handles, note, title)
 
     return draw
 
@@ -110,9 +110,9 @@ def _finish(ax: Axes, panel: Panel, label: str) -> None:
     ax.set_ylim(panel.low, panel.high)
 
 
-def _handle(name: str, look: Look) -> Line2D:
-    own: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "marker": look.marker}
-    return Line2D([], [], **own, label=name)
+def _handle(name: str, look: Look, simulated: bool) -> Line2D:
+    own: dict[str, Any] = {"color": look.colour, "linestyle": look.line}
+    return Line2D([], [], **own, marker=look.marker if simulated else "", label=name)
 
 
 def _legend(canvas: Canvas, handles: Sequence[Line2D | Patch], note: str, title: str = "") -> None:
@@ -182,8 +182,6 @@ def features(canvas: Canvas, rows: list[Row], note: str) -> None:
         _histogram(ax, part, name)
     _short(axes[1, 0], parts[2])
     _needs(axes[1, 1], parts[3])
-    for ax, letter in zip(axes.flat, "abcd"):
-        ax.set_title(f"({letter})", loc="left", fontsize="medium")
     both = {"the jobs": BUSY, "exponential, the same mean": RENTED}
     _legend(canvas, [Patch(color=colour, label=name) for name, colour in both.items()], note)
 

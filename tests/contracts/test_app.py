@@ -134,6 +134,8 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
 def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
     at = page("Advice on a log")
     at.file_uploader(key="log").set_value(("jobs.csv", LOG.encode(), "text/csv"))
+    at.run()
+    at.number_input(key="price_miss").set_value(5.0)
     at = then(
         at.run(),
         slider={"log: seeds": 2, "log: slots": 2},
@@ -142,12 +144,14 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
     )
     (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
     from cgrsp_simpy.studies.advice import markdown
+    from cgrsp_simpy.studies.recommend import Prices
 
     found = cg.advise(
         cg.trace(tmp_path / "jobs.csv", slots=2),
         ["fifo", "edf"],
         [1, 2, 3, 4],
         range(2),
+        prices=Prices(price_miss=5),
         bound_seeds=0,
     )
     assert at.markdown[-1].value == markdown(found).rstrip()

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import figure_data as cluster_data
 from cgrsp_simpy.cluster import figures as cluster
 from cgrsp_simpy.dag import figure_data as dag_data
@@ -23,6 +24,7 @@ from cgrsp_simpy.hgsp import figure_data as hgsp_data
 from cgrsp_simpy.hgsp import figures as hgsp
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.rental.policies.later import LooseLater
 from cgrsp_simpy.spot import figure_data as spot_data
 from cgrsp_simpy.spot import figures as spot
 from cgrsp_simpy.studies import advice
@@ -102,22 +104,46 @@ POLICIES = ["fifo", "spt", "edf", "rh", "cadr", "triage"]
 
 
 def test_the_hours_of_the_slots_beside_the_advice_are_what_the_package_gives():
-    runs = {policy: cg.simulate(cg.day("hectic"), policy, 0) for policy in POLICIES}
+    later = LooseLater(POLICIES[0])
+    named = {**dict(zip(POLICIES, POLICIES)), later.name: later}
+    runs = {name: cg.simulate(cg.day("hectic"), policy, 0) for name, policy in named.items()}
     rows = [{"policy": policy, **slot_hours(run)} for policy, run in runs.items()]
     assert not stale(rows, FOLDER / "advice" / "advice_hours.csv")
 
 
 @pytest.mark.long
 def test_the_advice_is_what_the_package_gives():
-    """That of `cgrsp advise --day hectic --bound-seeds 5 --report figures/advice`."""
+    """That of `cgrsp advise --day hectic --workers 2 --bound-seeds 0 --report figures/advice`."""
     folder = FOLDER / "advice"
-    found = cg.advise(cg.day("hectic"), POLICIES, range(4, 8), range(20), 2, bound_seeds=5)
-    rows = advice.rows(found)
-    assert not stale(rows, folder / "advice.csv")
-    assert not stale([row for row in rows if row["slots"] == 5], folder / "advice_points.csv")
+    found = cg.advise(cg.day("hectic"), POLICIES, range(4, 8), range(20), 2, bound_seeds=0)
+    assert not stale(advice.rows(found), folder / "advice.csv")
     assert not stale(advice.hours(found), folder / "advice_hours.csv")
+    pictures = {name: (folder / f"{name}.png").read_bytes() for name in advice.PICTURES}
     assert advice.markdown(found) == (folder / "advice.md").read_text(encoding="utf-8")
-    assert advice.html_page(found) == (folder / "advice.html").read_text(encoding="utf-8")
+    assert advice.html_page(found, pictures) == (folder / "advice.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_the_frontier_is_what_the_package_gives(capsys):
+    """That of `cgrsp bound --day hectic --frontier --seeds 4 --bin 20 --report figures/frontier`."""
+    options = ("--frontier", "--seeds", "4", "--bin", "20", "--workers", "2", "--format", "csv")
+    assert main(["bound", "--day", "hectic", *options]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
+
+
+def test_the_figures_of_the_advice_are_of_its_rows():
+    """Each row that is drawn is one of the table's."""
+    folder = FOLDER / "advice"
+    with (folder / "advice.csv").open(encoding="utf-8", newline="") as file:
+        every = {(row["policy"], row["slots"], row["types"]): row for row in csv.DictReader(file)}
+    for name in advice.PICTURES:
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            drawn = list(csv.DictReader(file))
+        assert drawn
+        for row in drawn:
+            row.pop("today", None)
+            assert row == every[row["policy"], row["slots"], row["types"]]
 
 
 def stale(rows, path):
@@ -142,5 +168,7 @@ def test_every_committed_figure_is_declared():
         for m, g in GALLERIES.items()
         for f in g.values()
     }
-    declared |= {FOLDER / "advice" / f"advice{part}.csv" for part in ("", "_points", "_hours")}
+    names = ("advice", "advice_hours", *advice.PICTURES)
+    declared |= {FOLDER / "advice" / f"{name}.csv" for name in names}
+    declared.add(FOLDER / "frontier" / "frontier.csv")
     assert set(FOLDER.rglob("*.csv")) == declared

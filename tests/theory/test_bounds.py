@@ -279,13 +279,9 @@ def test_bad_input_is_one_line(given, message):
     assert "\n" not in str(error.value)
 
 
-def test_jobs_of_several_gpus_and_logs_are_refused(tmp_path):
+def test_jobs_of_several_gpus_are_refused():
     with pytest.raises(InputError, match="gpus of job 0"):
         lower_bound(Scenario("wide", JobList((Job(0, 0, 1, gpus=2),))))
-    log = tmp_path / "log.csv"
-    log.write_text("submit_s,service_s\n0,60\n5,70\n9,80\n")
-    with pytest.raises(InputError, match="service times are drawn"):
-        lower_bound(cg.trace(log))
 
 
 def answered(line):

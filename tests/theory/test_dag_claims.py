@@ -1,4 +1,4 @@
-"""What README and captions say of schedulers of DAGs: recomputed, sign and interval.
+"""What the how-to and captions say of schedulers of DAGs: recomputed, sign and interval.
 
 The rows of figures/dag are of 20 graphs of 300 nodes and 1,000 plans a search. Quick tests compute
 what is said from them, and the first two graphs anew; the long ones compute all graphs anew.
@@ -30,7 +30,7 @@ from cgrsp_simpy.dag.whales import worl_rtgs
 from cgrsp_simpy.studies.compare import compare
 
 ROOT = Path(__file__).parents[2]
-README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+HOWTO = " ".join((ROOT / "docs" / "howto" / "dag.md").read_text(encoding="utf-8").split())
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
 BUDGET = Budget(1000)
 SETTING = Setting("er:n=300", budget=BUDGET)
@@ -109,22 +109,22 @@ def test_no_difference_shown_is_said_with_the_values_the_graphs_and_the_budget()
 
 
 def test_readme_says_what_is_order_and_what_is_placement():
-    """Numbers of the README are means over the rows of figures/dag/dag_order.csv, to a tenth."""
+    """Numbers of the how-to are means over the rows of figures/dag/dag_order.csv, to a tenth."""
     told = {key: f"{values.mean():.1f}" for key, values in over().items()}
     hybrid, random = told["worl-rtgs", "graph"], told["random-search", "graph"]
-    assert f"with 1,000 plans evaluated takes {hybrid} times as long" in README
-    assert f"not shown to differ from the best of 1,000 random plans ({random})" in README
+    assert f"with 1,000 plans evaluated takes {hybrid} times as long" in HOWTO
+    assert f"not shown to differ from the best of 1,000 random plans ({random})" in HOWTO
     assert (
         f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']}"
         " times as long"
-    ) in README
+    ) in HOWTO
     assert (
         f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes"
         f" {told['random-search', 'rank']}"
-    ) in README
+    ) in HOWTO
     assert (
         f"from a random plan it takes {told['annealing', 'graph']} and {told['annealing', 'rank']}"
-        in README
+        in HOWTO
     )
 
 

@@ -55,10 +55,14 @@ def test_the_names_are_those_of_the_text(title):
     assert families(reference) == PAPERS[title]
 
 
-def test_what_the_readme_cites_is_there():
+def test_what_readme_and_howtos_cite_is_there():
     """Every link to it has a title or a first author as its text."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    cited = [" ".join(label.split()) for label in re.findall(r"\[([^]]+)\]\(CITATION\.cff\)", text)]
+    pages = [ROOT / "README.md", *(ROOT / "docs" / "howto").glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    cited = [
+        " ".join(label.split())
+        for label in re.findall(r"\[([^]]+)\]\((?:CITATION\.cff|\.\./papers/index\.md)\)", text)
+    ]
     known = {"CITATION.cff", *(f"“{title}”" for title in TITLES)}
     for reference in REFERENCES:
         names = families(reference)

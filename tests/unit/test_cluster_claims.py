@@ -1,4 +1,4 @@
-"""What the README says of clusters is what the commands beside it print."""
+"""What the how-to says of clusters is what the commands beside it print."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,7 @@ from cgrsp_simpy.cluster.mix import Mix, least_gpu_hours, least_of_any_law
 from cgrsp_simpy.cluster.table import PUBLISHED, gpu_hours, implied
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = " ".join(
-    README[
-        README.index("## Who waits on a cluster") : README.index("## Which node of a graph")
-    ].split()
-)
+SECTION = " ".join((ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8").split())
 
 
 def printed(name):

@@ -300,7 +300,7 @@ def test_table_two_is_published_beside_reproduced_at_every_load(folder):
 def test_published_values_are_hollow_and_stand_beyond_the_loads(folder):
     canvas = drawn("table2", plotted(folder, "table2"))
     for ax, figure in zip(canvas.axes, UNITS):
-        hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+        hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
         assert [line.get_ydata()[0] for line in hollow] == pytest.approx(
             [PUBLISHED[name].get(figure, np.nan) for name in PUBLISHED], nan_ok=True
         )

@@ -22,7 +22,7 @@ from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
-README = Path(__file__).parents[2] / "README.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "dag.md"
 TOML = """
 [[gpu]]
 name = "a"
@@ -160,10 +160,10 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
     )
 
 
-def test_the_file_in_the_readme_is_one(tmp_path):
+def test_the_file_in_the_howto_is_one(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text(
-        README.read_text(encoding="utf-8")
+        HOWTO.read_text(encoding="utf-8")
         .split("```toml\n[[gpu]]", 1)[1]
         .split("```")[0]
         .join(["[[gpu]]", ""])

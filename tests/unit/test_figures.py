@@ -15,10 +15,11 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.gallery import write_figure
+from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.thesis import figure_data as data
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
 from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
-from cgrsp_simpy.thesis.panels import architecture
+from cgrsp_simpy.thesis.panels import ARROWS, PLACES, architecture
 from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.report import IDS, make_report, run_tables
 from cgrsp_simpy.thesis.runs import known_directory
@@ -190,14 +191,51 @@ def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
         assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
 
 
-def test_the_architecture_is_that_of_the_source():
+def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
+    """Thesis Section 4.1: four components, an event queue and who collects the metrics."""
+    names = {row["name"]: row["names"].split() for row in data.architecture() if row["names"]}
+    seen = []
+    scenario = cg.day("quiet", jobs=5)
+
+    def watched(view):
+        seen.append(view)
+        return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
+
+    run = Simulation(scenario, watched, 0, None, True, None)
+    own = (run.engine, run.engine.dispatcher)
+    assert [type(each).__name__ for each in own] == names["DES Core"]
+    assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
+    assert type(scenario.workload).__name__ == names["Job Generator"][0]
+    assert [type(run.engine.places[0]).__name__, type(scenario.market).__name__] == names[
+        "Fleet Manager"
+    ]
+    run.env.run()
+    kept = run.close()
+    assert type(seen[0]).__name__ == names["Scheduler"][1]
+    assert [type(run.recorder).__name__, type(kept).__name__] == names["Metrics Collector"]
+    assert len(kept.jobs) == 5
+
+
+def test_the_messages_of_the_architecture_join_its_parts():
     rows = data.architecture()
-    modules = {row["room"]: row["modules"].split() for row in rows if row["what"] == "room"}
-    assert "scenario" in modules["rental"]
-    assert "figures" in modules["thesis"]
-    arrows = {(row["room"], row["to"]) for row in rows if row["what"] == "import"}
-    assert ("engine", "model") in arrows
-    assert not {to for room, to in arrows if room == "model"}
+    parts = {row["name"] for row in rows if row["what"] == "part"}
+    messages = [row for row in rows if row["what"] == "message"]
+    assert len(messages) == len(ARROWS)
+    assert {end for row in messages for end in (row["name"], row["to"])} == parts == set(PLACES)
+    for row, (begin, end, _) in zip(messages, ARROWS):
+        for name, (x, y) in ((row["name"], begin), (row["to"], end)):
+            left, low, width, height = PLACES[name]
+            # it begins and ends at the edges of the right boxes
+            assert left <= x <= left + width, row
+            assert min(abs(y - low), abs(y - low - height)) < 0.01 or low < y < low + height, row
+
+
+def test_the_snapshots_lie_in_the_windows_that_are_printed():
+    rows = [row for row in data.multiplier() if row["what"] == "snapshots"]
+    assert [(row["from_h"], row["to_h"], row["value"]) for row in rows] == [
+        (1, 2, 77),
+        (18, 19, 77),
+    ]
 
 
 def test_queues_begin_and_end_empty():
@@ -247,26 +285,30 @@ def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
 
 
 def test_the_architecture_in_figures_is_that_of_today():
-    """`cgrsp thesis figure 5.2` draws it anew where a module has come or gone."""
+    """`cgrsp thesis figure 5.2` draws it anew where a name has changed."""
     committed = Path(__file__).parents[2] / "figures" / "figure_5_2.csv"
     assert committed.read_text(encoding="utf-8") == csv_text(data.architecture())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("style", ["print", "lecture"])
+@pytest.mark.parametrize("style", ["print", pytest.param("lecture", marks=pytest.mark.slow)])
 def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
     def draw_and_measure(canvas, rows):
         architecture(canvas, rows)
         canvas.draw_without_rendering()
         (ax,) = canvas.axes
         boxes = [box.get_window_extent() for box in ax.patches if isinstance(box, FancyBboxPatch)]
-        texts = [
+        said = {row["text"] for row in rows if row["what"] == "message"}
+        texts = [text for text in ax.texts if text.get_text()]
+        inside = [
             text
-            for text in ax.texts
-            if text.get_text() and not text.get_text().startswith("an arrow")
+            for text in texts
+            if text.get_text() not in said and not text.get_text().startswith("blue")
         ]
-        assert len(texts) == 2 * len(boxes) > 0
-        for text in texts:
+        assert len(inside) == 3 * 6 + 1
+        beside = [text.get_window_extent() for text in texts if text.get_text() in said]
+        assert len(beside) == len(said)
+        assert not any(box.overlaps(at) for box in boxes for at in beside)
+        for text in inside:
             at = text.get_window_extent()
             held = [
                 box

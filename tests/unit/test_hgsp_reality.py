@@ -345,11 +345,11 @@ def test_requests_are_compared_and_swept():
 
 
 @pytest.mark.long
-def test_what_the_readme_says_of_plans_and_reality():
+def test_what_the_howto_says_of_plans_and_reality():
     """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness, differences
     paired by instance.
     """
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    howto = " ".join((ROOT / "docs" / "howto" / "hgsp.md").read_text(encoding="utf-8").split())
     names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
     found = cg.compare(Setting("tasks1", noise=0.2), names, range(10))
     online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
@@ -357,9 +357,9 @@ def test_what_the_readme_says_of_plans_and_reality():
     assert (
         f"ATC's plan ({planned:,.0f} s of weighted tardiness) comes to {frozen:,.0f} s if its"
         " order is kept"
-    ) in readme
-    assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in readme
-    assert f"a plan made anew every minute comes to {anew:,.0f} s" in readme
+    ) in howto
+    assert f"{online:,.0f} s if ATC is asked online as tasks arrive" in howto
+    assert f"a plan made anew every minute comes to {anew:,.0f} s" in howto
     for name in ("greedy", "atc", "atc:replan_s=60"):
         assert found.differences()[name]["weighted_tardiness"].low > 0
 

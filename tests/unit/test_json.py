@@ -56,6 +56,7 @@ LINES = [
     "month --days 1 --replications 1 --policies fifo,spt",
     "advise --day quiet --jobs-per-day 1 --seeds 1 --bound-seeds 1 --try-slots 1",
     "bound --day quiet --jobs-per-day 1 --seeds 1",
+    "bound --day quiet --jobs-per-day 1 --seeds 1 --clairvoyant",
     "cluster run --jobs 1",
     "cluster sweep load=0.5 --schedulers fifo --jobs 1 --seeds 1",
     "dag solve --graph er:n=1,degree=0 --gpus 1 --evaluations 2",

@@ -1,5 +1,5 @@
-"""The README is true: its commands run, its scripts run, and what it shows of their output is
-what they print.
+"""The README and the how-tos are true: their commands run, their scripts run, and what they show of
+the output is what is printed.
 """
 
 import os
@@ -13,15 +13,33 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
-COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
-SCRIPTS = [text for kind, text in BLOCKS if kind == "python"]
+README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (README, *HOWTOS)}
+BLOCKS = {
+    name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S) for name, text in PAGES.items()
+}
+COMMANDS = list(
+    dict.fromkeys(
+        line
+        for blocks in BLOCKS.values()
+        for kind, text in blocks
+        if kind == "sh"
+        for line in text.splitlines()
+    )
+)
+SCRIPTS = [
+    pytest.param(text, id=f"{name}-{number}")
+    for name, blocks in BLOCKS.items()
+    for number, text in enumerate(text for kind, text in blocks if kind == "python")
+]
 SHOWN = {
-    text.strip(): after.strip() for (_, text), (kind, after) in pairwise(BLOCKS) if kind == "text"
+    text.strip(): after.strip()
+    for blocks in BLOCKS.values()
+    for (_, text), (kind, after) in pairwise(blocks)
+    if kind == "text"
 }
 QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
-    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|run .*--step)"
+    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run .*--(step|by))"
 )
 LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
@@ -46,8 +64,20 @@ def calls(command):
         ".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"],
         ".venv/bin/python": [sys.executable],
     }
-    lines = [shlex.split(part) for part in command.split("&&")]
+    lines = [shlex.split(part, comments=True) for part in command.split("&&")]
     return [[*programs[words[0]], *words[1:]] for words in lines if words[0] in programs]
+
+
+def folder_of(command, place):
+    """Where a command finds what it reads; the files that a page makes before are made here."""
+    if "lora_request_trace.csv" in command:
+        return LOGS
+    if "studio.csv" in command and " sample " not in command:
+        run([sys.executable, "-m", "cgrsp_simpy", "sample", "studio.csv"], place)
+    if "own.toml" in command:
+        [script] = (text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text)
+        run([sys.executable, "-c", script], place)
+    return place if re.search(r"--copy|studio\.csv|own\.toml", command) else ROOT
 
 
 @pytest.mark.parametrize(
@@ -59,9 +89,9 @@ def calls(command):
     ],
 )
 def test_command(command, tmp_path):
-    if "--trace" in command and not LOGS.is_dir():
+    if "lora_request_trace.csv" in command and not LOGS.is_dir():
         pytest.skip("the log is not here")
-    folder = LOGS if "--trace" in command else tmp_path if "--copy" in command else ROOT
+    folder = folder_of(command, tmp_path)
     printed = [run(arguments, folder) for arguments in calls(command)]
     assert all(printed) and printed
     if command in SHOWN:
@@ -79,16 +109,29 @@ def test_set_up_commands_install_and_run_in_one_line():
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
+    if "distributed" in script:
+        pytest.importorskip("distributed")
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
     run([sys.executable, "script.py"], tmp_path)
 
 
 def test_scripts_are_those_of_the_scenarios():
-    study, _, _, policy = SCRIPTS  # between them: one run, and an open scenario
+    study, policy = (
+        next(text for kind, text in BLOCKS[page] if kind == "python")
+        for page in ("studies", "policy")
+    )
     assert study == (ROOT / "scenarios" / "hectic_day.py").read_text(encoding="utf-8")
     assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
 
 
-def test_four_commands_four_outputs():
+def test_outputs_are_shown_beside_their_commands():
     assert len(SHOWN) == 4
     assert all(SHOWN.values())
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = PAGES["README"]
+    assert len(text.splitlines()) <= 150
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("http")]
+    assert len(links) > 15
+    assert [link for link in links if not (ROOT / link).exists()] == []

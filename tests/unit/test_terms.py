@@ -306,7 +306,7 @@ def test_terms_on_the_command_line(capsys):
         ("compare --budget-usd-per-day 0", "budget_usd_per_day(=0.0) must be a number > 0"),
         ("run day.toml --warm-s 5", "--warm-s goes with --day or --trace"),
         ("sweep warm_s=1,2 --warm-s 5", "--warm-s(=5.0) must be left out where the grid has"),
-        ("compare --gap --warm-s 5 --seeds 1", "must be the thesis's, for a bound"),
+        ("compare --gap --warm-s 5 --seeds 1", "warm_s of the terms(=5.0) must be 0.0 for a bound"),
     ],
 )
 def test_wrong_terms_are_one_line(capsys, line, words):

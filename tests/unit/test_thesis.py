@@ -6,10 +6,14 @@ import csv
 import html.parser
 import io
 import math
+import re
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import cohens_d
@@ -27,8 +31,18 @@ from cgrsp_simpy.thesis.experiments import (
     paired_t,
     pooled_d,
 )
-from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, OPEN, Finding, Part, _told
+from cgrsp_simpy.thesis.findings import (
+    FAILS,
+    FINDINGS,
+    HOLDS,
+    OPEN,
+    Finding,
+    Part,
+    Told,
+    _told,
+)
 from cgrsp_simpy.thesis.notes import KNOWN
+from cgrsp_simpy.thesis.page import SECTIONS
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.report import IDS, Report, make_report
 from cgrsp_simpy.thesis.runs import reproduce
@@ -41,6 +55,8 @@ from cgrsp_simpy.thesis.verdict import (
     tally,
     z_score,
 )
+
+THESIS = Path(__file__).parents[3] / "shared" / "papers" / "thesis.txt"
 
 
 @pytest.fixture(scope="module")
@@ -348,27 +364,143 @@ def test_markdown_has_a_line_a_figure_with_published_reproduced_and_verdict(smal
     assert verdict.strip("*") in ("agrees", "differs")
 
 
+class Page(html.parser.HTMLParser):
+    """Counts cells, keeps ids and links, and checks that tags close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.cells, self.ids, self.links = [], 0, [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        assert "src" not in given
+        assert tag not in ("script", "link", "img", "iframe")
+        self.cells += tag == "td"
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        if tag not in ("br", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
 def test_html_is_one_page_that_needs_nothing_else(small):
-    class Page(html.parser.HTMLParser):
-        def __init__(self):
-            super().__init__()
-            self.open, self.cells = [], 0
-
-        def handle_starttag(self, tag, attributes):
-            assert not {"src", "href"} & {name for name, _ in attributes}
-            assert tag not in ("script", "link", "img", "iframe")
-            self.cells += tag == "td"
-            if tag not in ("br", "meta"):
-                self.open.append(tag)
-
-        def handle_endtag(self, tag):
-            assert self.open.pop() == tag
-
-    page = Page()
-    page.feed(small.html())
+    page = Page(small.html())
     assert page.open == []
-    assert page.cells == len(small.cells)
+    assert page.cells == 2 * len(small.cells)  # of the thesis, and here
     assert "url(" not in small.html()
+
+
+def test_every_link_of_the_page_leads_to_a_place_on_it(small):
+    said = [Told(each.where, each.sentence, "holds", ("why",)) for each in FINDINGS]
+    said.append(Told("Eq. 3.10", "adds seconds", "does not hold", ("why not",)))
+    page = Page(Report(None, small.tables, said).html())
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert all(link.startswith("#") for link in page.links)
+    assert len(page.ids) == len(set(page.ids))
+    # each table stands under its section, each finding leads to its test and back
+    assert page.ids.index("s5.5.5") < page.ids.index("t5.9")
+    assert {f"#test{number}" for number in range(1, len(said) + 1)} <= set(page.links)
+    assert {"#s5.7", "#s6.1.1", "#s5.5.6", "#s3.6"} <= set(page.links)
+
+
+def test_a_cell_says_which_figure_is_published(small):
+    text = small.html()
+    rows = re.findall(r'<tr class="(printed|here)">(.*?)</tr>', text)
+    assert len(rows) % 2 == 0
+    for (kind, theirs), (other, ours) in zip(rows[::2], rows[1::2]):
+        assert (kind, other) == ("printed", "here")
+        assert ">thesis<" in theirs
+        assert "<b>here</b>" in ours
+    first = small.tables["5.9"][0]
+    theirs, ours = next(pair for pair in zip(rows[::2], rows[1::2]) if first.row in pair[0][1])
+    assert f">{first.printed}<" in theirs[1]
+    assert f">{first.ours} ±" in ours[1]
+
+
+def test_the_page_says_what_each_colour_means(small):
+    key = small.html().split('class="key"')[1].split("</p>")[0]
+    assert [f'class="{verdict}"' in key for verdict in ("agrees", "differs", "inferred")] == [
+        True
+    ] * 3
+
+
+def test_each_chapter_begins_with_what_agrees(small):
+    judged = [each for each in small.tables["5.9"] if each.verdict]
+    agreeing = sum(each.verdict == "agrees" for each in judged)
+    chapters = small.html().split('<h2 id="c')[1:]
+    assert [text[0] for text in chapters] == ["4", "5"]
+    assert f"Of all {len(judged)} judged figures {agreeing} agree" in chapters[1].split("<h3")[0]
+
+
+def test_every_table_has_its_section():
+    """Thesis: the section in whose text each table stands."""
+    of_tables = {id: number for number, (_, ids) in SECTIONS.items() for id in ids}
+    assert set(of_tables) == set(IDS)
+    if not THESIS.is_file():
+        pytest.skip("the thesis is not at hand")
+    lines, section = THESIS.read_text(encoding="utf-8").splitlines(), ""
+    found = {}
+    for line in lines[540:]:  # behind the table of contents
+        heading = re.match(r"([3-6](?:\.\d+)+) [A-Z]", line)
+        section = heading[1] if heading else section
+        table = re.match(r"Table (\d\.\d+):", line)
+        if table and table[1] in of_tables:
+            found.setdefault(table[1], section)
+    assert found == {id: of_tables[id] for id in found}
+    assert len(found) >= 10
+
+
+@pytest.fixture
+def widest():
+    """A report with every printed table, each cell as wide as they come: one that differs."""
+    tables = {}
+    for id, printed in PRINTED.items():
+        if id in IDS:
+            tables[id] = [
+                Judged(
+                    id, row, column, part, text.strip(), "130.11", 21.90, 30, 9.9, "differs", True
+                )
+                for row, cells in printed.rows.items()
+                for column, cell in zip(printed.columns, cells)
+                for part, text in zip(("wait, min", "miss, %"), cell.split("/"))
+                if text.strip()
+            ]
+    return Report(None, tables, [Told(each.where, each.sentence, HOLDS, ()) for each in FINDINGS])
+
+
+def browser(folder, *words):
+    """What Chromium prints of report.html in a folder."""
+    given = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", "--no-first-run"]
+    given += ["--disable-background-networking", "--disable-component-update", "--disable-quic"]
+    given += [f"--user-data-dir={folder / 'browser'}", *words]
+    return process([shutil.which("chromium"), *given, f"file://{folder}/report.html"], folder)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
+    measure = (
+        "<script>document.title = [document.documentElement, "
+        "...document.querySelectorAll('.wide')]"
+        ".filter(each => each.scrollWidth > each.clientWidth).length</script></body>"
+    )
+    text = widest.html().replace("</body>", measure)
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    found = browser(tmp_path, "--dump-dom", "--window-size=1280,800").stdout
+    assert "<title>0</title>" in found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_the_page_prints_on_a4(widest, tmp_path):
+    (tmp_path / "report.html").write_text(widest.html(), encoding="utf-8")
+    browser(tmp_path, "--print-to-pdf=report.pdf")
+    pdf = (tmp_path / "report.pdf").read_bytes()
+    sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf))
+    assert {(round(float(width)), round(float(height))) for width, height in sizes} == {(595, 842)}
 
 
 def test_a_cell_that_does_not_agree_carries_a_note():

@@ -1,22 +1,40 @@
-"""What the law of the stock says beforehand: when a type is scarce, how long a job will
-hold a slot, and how late it may be.
+"""What the law of the stock says: when a type is scarce, how long a job will hold a
+slot, and how late it may be.
 
-A market that shows its stock would be read here: all that `triage` knows of the stock
-is a `Law` a type, made for a band of the day.
+All that `triage` knows of the stock is a `Law` a type, made for a band of the day; or
+where stock persists and is seen, for the moment, given what was seen (`seen_law`).
 """
 
 from __future__ import annotations
 
-from math import inf
+from itertools import accumulate
+from math import exp, inf
 from typing import NamedTuple
 
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.market import LOW, Market
+from cgrsp_simpy.rental.market import LOW, Market, Status
 from cgrsp_simpy.rental.view import Known
 
-__all__ = ["Law", "Laws", "all_scarce_h", "late", "law_of", "next_band_s", "overrun_s"]
+__all__ = [
+    "Law",
+    "Laws",
+    "Sight",
+    "all_scarce_h",
+    "late",
+    "law_of",
+    "next_band_s",
+    "next_look_s",
+    "overrun_s",
+    "seen_law",
+    "sight_of",
+]
 
 ROUNDING = 1e-9  # in sums of chances
+UNITS = (
+    (1.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0),
+    (0.0, 0.0, 1.0),
+)  # chances of what is certain
 
 
 class Law(NamedTuple):
@@ -40,6 +58,10 @@ class Law(NamedTuple):
         is no such band.
     later_s : float
         Mean time for which a job sent from then on holds a slot.
+    recovery_s : float or None
+        Of a type that is seen: expected time until it is not Low, where it is now.
+    held : bool
+        Of a type that is seen: whether it pays to wait for the next look, or that.
     """
 
     scarce: bool
@@ -50,11 +72,20 @@ class Law(NamedTuple):
     enough: float
     end_h: float | None
     later_s: float
+    recovery_s: float | None = None
+    held: bool = False
 
     @property
     def held_s(self) -> float:
         """Mean time for which a job holds a slot."""
         return self.delay_s + self.work_s
+
+    @property
+    def warm(self) -> Law:
+        """That of a slot with a warm instance of the type: a job starts at once."""
+        return self._replace(
+            scarce=False, chances=UNITS[0], delay_s=0.0, longest_s=0.0, held=False
+        )
 
     def left_s(self, hour: float) -> float:
         """For how long the type stays scarce: 0, up to the end, or for ever.
@@ -71,6 +102,10 @@ class Law(NamedTuple):
         """
         if not self.scarce:
             return 0.0
+        return self.law_left_s(hour) if self.recovery_s is None else self.recovery_s
+
+    def law_left_s(self, hour: float) -> float:
+        """The same without a look at the stock."""
         return inf if self.end_h is None else (self.end_h - hour) % 24 * 3600
 
 
@@ -100,9 +135,7 @@ def law_of(known: Known, gpu: GpuType, time_s: float, harmless_s: float = 0.0) -
     market, work_s = known.market, mean_work_s(known, gpu)
     held_s = {each: occupation_s(known, each, time_s) for each in known.types}
     own_s = occupation_s(known, gpu, time_s)
-    better = [(s, known.types[each]) for each, s in held_s.items() if s < own_s]
-    rate_per_s = sum(slots / each_s for each_s, slots in better)
-    enough = (own_s - min(better)[0]) * rate_per_s if better else 0.0
+    enough = enough_of(known, own_s, held_s)
     chances, end_h, later_s = market.probabilities(gpu, time_s), None, own_s
     for start_h, after_s in bands_to_come(market, time_s):
         if not is_scarce(market, gpu, after_s, harmless_s):
@@ -115,6 +148,13 @@ def law_of(known: Known, gpu: GpuType, time_s: float, harmless_s: float = 0.0) -
     return Law(
         scarce, chances, own_s - work_s, longest_s, work_s, enough, end_h, later_s
     )
+
+
+def enough_of(known: Known, own_s: float, held_s: dict[GpuType, float]) -> float:
+    """`Law.enough` of a type, by the occupations of all."""
+    better = [(s, known.types[each]) for each, s in held_s.items() if s < own_s]
+    rate_per_s = sum(slots / each_s for each_s, slots in better)
+    return (own_s - min(better)[0]) * rate_per_s if better else 0.0
 
 
 def is_scarce(market: Market, gpu: GpuType, time_s: float, harmless_s: float) -> bool:
@@ -259,3 +299,201 @@ def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float
         P(Low) E[(D + W - h)+], D uniform as in thesis Eq. 3.2.
     """
     return low * excess_s(*market.delay_s[LOW], left_s - work_s)
+
+
+# ---- stock that persists, and is seen ----
+
+
+def next_look_s(market: Market, now_s: float) -> float:
+    """Seconds until the stock is looked at again; 0 if it is seen at any time.
+
+    Parameters
+    ----------
+    market : Market
+        Of which the stock is.
+    now_s : float
+        Seconds from the start of the run.
+
+    Returns
+    -------
+    float
+        Above 0, where there is some time between two looks.
+    """
+    poll_s = market.poll_s or 0.0
+    return poll_s - now_s % poll_s if poll_s else 0.0
+
+
+def seen_chances(
+    market: Market,
+    gpu: GpuType,
+    now_s: float,
+    seen_s: float,
+    status: Status,
+) -> tuple[float, float, float]:
+    """Chances of High, Medium and Low stock of a type, given what was seen of it.
+
+    q_k = f |I_s(then) and I_k(now)| / |I_s(then)| + (1 - f) p_k, f = exp(-age / tau)
+
+    I_k: the variates of [0, 1) that mean status k (thesis Eq. 3.1), p_k its length now.
+    The variate of the status is held, and drawn anew at the epochs of a Poisson process
+    of rate 1 / tau.
+    """
+    if seen_s == now_s:
+        return UNITS[status]
+    chances = market.probabilities(gpu, now_s)
+    kept = exp(-(now_s - seen_s) / market.persistence_of(gpu.name))
+    least, most = bounds_of(market.probabilities(gpu, seen_s))[status]
+    overlap = UNITS[status]
+    if most - least > ROUNDING:  # else it is replayed, against the law
+        high, medium, low = [
+            max(0.0, min(most, upper) - max(least, lower)) / (most - least)
+            for lower, upper in bounds_of(chances)
+        ]
+        overlap = high, medium, low
+    high, medium, low = [
+        kept * own + (1 - kept) * chance for own, chance in zip(overlap, chances)
+    ]
+    return high, medium, low
+
+
+def bounds_of(chances: tuple[float, ...]) -> list[tuple[float, float]]:
+    """The variates from and up to which each status is meant."""
+    ends = list(accumulate(chances))
+    return list(zip([0.0, *ends], ends))
+
+
+class Sight(NamedTuple):
+    """What a look at a type tells in a band of the day, with what is known beforehand.
+
+    Attributes
+    ----------
+    law : Law
+        Of the band.
+    persistence_s : float
+        tau.
+    recovers_per_s : float
+        r, the rate at which a type that is Low becomes another, (1 - p_Low) / tau; with
+        free types the sum of all, since any of them will do.
+    low_s, good_s : float
+        Mean delay at Low stock, and by the law where stock is not Low.
+    """
+
+    law: Law
+    persistence_s: float
+    recovers_per_s: float
+    low_s: float
+    good_s: float
+
+    @property
+    def busy_s(self) -> float:
+        """Mean time a job of a slot with jobs at hand; if Low stock is waited out, the
+        slot works in 1 - p_Low of the time.
+        """
+        law, per_s = self.law, self.recovers_per_s
+        if per_s <= 0 or self.low_s <= 1 / per_s + self.good_s:
+            return law.held_s
+        return (law.work_s + self.good_s) / (1 - law.chances[LOW])
+
+
+def sight_of(known: Known, gpu: GpuType, time_s: float, law: Law) -> Sight | None:
+    """What a look at a type tells.
+
+    Parameters
+    ----------
+    known : Known
+        What is known of the scenario.
+    gpu : GpuType
+        The type.
+    time_s : float
+        Of the band, seconds from the start of the run.
+    law : Law
+        Of the type in the band.
+
+    Returns
+    -------
+    Sight or None
+        None where its stock does not persist, or is not looked at: what is shown tells
+        nothing of what a dispatch will meet.
+    """
+    market = known.market
+    if market.poll_s is None or not market.persistence_of(gpu.name):
+        return None
+    per_s = 0.0
+    for each in known.types if known.free_types else [gpu]:
+        if market.persistence_of(each.name):
+            recovers = 1 - market.probabilities(each, time_s)[LOW]
+            per_s += recovers / market.persistence_of(each.name)
+    low, low_s = law.chances[LOW], sum(market.delay_s[LOW]) / 2
+    good_s = (law.delay_s - low * low_s) / (1 - low) if low < 1 else 0.0
+    return Sight(law, market.persistence_of(gpu.name), per_s, low_s, good_s)
+
+
+def seen_law(
+    market: Market,
+    gpu: GpuType,
+    sight: Sight,
+    now_s: float,
+    seen_s: float,
+    status: Status,
+) -> Law:
+    """The law of a type, given what was seen of it.
+
+    With q the chances (`seen_chances`), d_Low and G the delays of `Sight`, h what is
+    left of the hours in which Low stock is possible, and b the time to the next look,
+    q'_Low the chance then,
+
+        R = (1 - exp(-r h)) / r                    expected time to recover
+        now = q_Low d_Low                          what Low stock costs a dispatch now
+        later = b + q'_Low (R + G)                 and one after the next look
+
+    The type is held while now > later. Besides, it is scarce while now > W, the mean
+    execution time; then for R, if it was seen Low.
+
+    Parameters
+    ----------
+    market : Market
+        Of which the law is.
+    gpu : GpuType
+        The type.
+    sight : Sight
+        Of the type in the band.
+    now_s, seen_s : float
+        The time, and that of the last look, seconds from the start of the run.
+    status : Status
+        What was seen.
+
+    Returns
+    -------
+    Law
+        Of the moment.
+
+    References
+    ----------
+    As in `watch`, where looks are free (b = 0) and no hours end.
+    """
+    law, per_s = sight.law, sight.recovers_per_s
+    chances = seen_chances(market, gpu, now_s, seen_s, status)
+    low, delay_s, longest_s = chances[LOW], 0.0, 0.0
+    for chance, (least, most) in zip(chances, market.delay_s):
+        if chance > ROUNDING:
+            delay_s += chance * (least + most) / 2
+            longest_s = max(longest_s, most)
+    scarce = held = False
+    back_s = None
+    if law.scarce and low > ROUNDING:
+        back_s = law.law_left_s(market.clock.hour(now_s))
+        if per_s > 0:
+            back_s = (1 - exp(-per_s * back_s)) / per_s
+        look_s, low_law = next_look_s(market, now_s), law.chances[LOW]
+        then = low_law + (low - low_law) * exp(-look_s / sight.persistence_s)
+        held = low * sight.low_s > look_s + then * (back_s + sight.good_s)
+        scarce = held or low * sight.low_s > law.work_s
+    recovery_s = back_s if status == LOW else None
+    return law._replace(
+        scarce=scarce,
+        chances=chances,
+        delay_s=delay_s,
+        longest_s=longest_s,
+        recovery_s=recovery_s,
+        held=held,
+    )

@@ -31,7 +31,8 @@ minute costs price of lateness and of waiting, not of waiting alone:
                          rank 3, shortest:    doomed
     type scarce, tight   rank 0, by deadline: not doomed
                                               held if served after the scarcity
-                         rank 1, by deadline: doomed; held where the slot is closed
+                         rank 1, by deadline: doomed; held where the slot is closed;
+                                              rank 3 if a loose line is infeasible
     type scarce, loose   all held where the slot is closed; else
                          rank 1, by deadline: safe
                          rank 2, by deadline: neither safe nor doomed
@@ -53,13 +54,17 @@ Slots. A slot of a scarce type is closed if a dispatch would delay the jobs behi
 more than it spares the job (both are waiting: its price cancels), or if fewer wait than
 so slow a type is worth; the second holds for tight jobs by their own number. Where idle
 slots of fixed type of both kinds are open to tight jobs, these go first, by deadline. A
-slot of a type that is not scarce is not left idle.
+slot of a type that is not scarce is not left idle; one with a warm instance never is.
+
+Sight. Where stock persists and is seen, the law of a type is that of the moment, given
+what was seen of it; it is scarce, and its slots are held, as `scarcity.seen_law` says.
+No hours to come are scarce then: what is seen Low is waited for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -67,17 +72,22 @@ from typing import NamedTuple
 
 from cgrsp_simpy.model.checks import check_bool, check_number
 from cgrsp_simpy.model.policy import Wake
+from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM
 from cgrsp_simpy.rental.policies.rules import Tier
 from cgrsp_simpy.rental.policies.scarcity import (
     Law,
     Laws,
+    Sight,
     all_scarce_h,
     late,
     law_of,
     next_band_s,
+    next_look_s,
     overrun_s,
+    seen_law,
+    sight_of,
 )
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -101,7 +111,11 @@ def triage(
     line: bool = True,
     foresight: bool = True,
     late_first: bool = True,
+    yielding: bool = True,
     score: bool = True,
+    sight: bool = True,
+    warm: bool = True,
+    look_s: float = 30.0,
 ) -> Triage:
     """While Low stock is possible, earliest deadline first and slots held that would do
     harm; else shortest first, just in time; all weighed in USD.
@@ -136,8 +150,16 @@ def triage(
         Deadlines in the scarce hours to come count as their start.
     late_first : bool
         Where all is calm, doomed jobs go by what their minutes cost; else last.
+    yielding : bool
+        In scarce hours doomed tight jobs go last where a loose line leaves no time.
     score : bool
         A slot is chosen by expected cost; else by expected occupation.
+    sight : bool
+        Where stock persists and is seen, its law is that given what was seen.
+    warm : bool
+        On a slot with a warm instance no delay is expected, and none is scarce.
+    look_s : float
+        Seconds between two looks at a slot that is held for what was seen, > 0.
 
     Returns
     -------
@@ -152,8 +174,9 @@ def triage(
     Notes
     -----
     What each rule is worth: cost a job in US cents at the default prices, rent
-    included, on the training scenarios of `studies.suite`, four seeds each; and in how
-    many of the 100 more than a point more is missed than under the best of the others:
+    included, on the training scenarios of `studies.suite` before these had persistence,
+    warm instances and logs, four seeds each; and in how many of the 100 more than a
+    point more is missed than under the best of the others:
 
     ================ ===== ==     ================ ===== ==
     all rules        41.66 11     closing=false    42.31 11
@@ -196,7 +219,11 @@ class Rules:
     line: bool
     foresight: bool
     late_first: bool
+    yielding: bool
     score: bool
+    sight: bool
+    warm: bool
+    look_s: float
     late_usd_per_s: float = field(init=False)
     wait_usd_per_s: float = field(init=False)
     late_weight: float = field(init=False)
@@ -207,6 +234,7 @@ class Rules:
                 check_bool(name, getattr(self, name))
             elif not name.endswith(("_per_s", "_weight")):
                 check_number(name, getattr(self, name), least=0)
+        check_number("look_s", self.look_s, above=0)
         late_usd, wait_usd = self.price_late_usd_per_min, self.price_wait_usd_per_min
         weight = wait_usd / (wait_usd + late_usd) if late_usd else 1.0
         object.__setattr__(self, "late_usd_per_s", late_usd / 60)
@@ -233,7 +261,7 @@ class Triage:
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """The assignments at a view, and a Wake if jobs are held for better stock."""
         answer: list[Assignment | Wake] = []
-        known, offers, left = view.known, view.offers(), Left(view)
+        offers, left = view.offers(), Left(view)
         if not left.number:
             return answer
         decision = Decision(self.rules, self._band(view), view, left)
@@ -243,8 +271,7 @@ class Triage:
             if job is not None and job.gpus > 1:
                 slots = decision.together(job, slots[0], offers)
             if job is None or len(slots) < job.gpus:  # all held, or no room for it
-                if any(0 < prospect.left_s < inf for prospect in prospects):
-                    answer.append(Wake(next_band_s(known.market, view.now_s)))
+                answer += decision.wake(prospects)
                 break
             answer.append((job, slots))
             left.take(job)
@@ -275,11 +302,14 @@ class Band(NamedTuple):
     pace_s : float
         Mean time between two completions while all slots are busy.
     scarce_h : tuple of (float, float) or None
-        When next all types become scarce, and until when, hours of day.
+        When next all types become scarce, and until when, hours of day; not where types
+        are seen: these can be waited for.
     safe_s : float
         The laxity that makes a job safe.
     urgent_s : float
         That from which on it is not urgent.
+    sights : dict
+        By the name of the type what a look at it tells; None: nothing.
     """
 
     laws: Laws
@@ -287,6 +317,7 @@ class Band(NamedTuple):
     scarce_h: tuple[float, float] | None
     safe_s: float
     urgent_s: float
+    sights: dict[str, Sight | None]
 
 
 def band_of(rules: Rules, known: Known, time_s: float) -> Band:
@@ -300,15 +331,26 @@ def band_of(rules: Rules, known: Known, time_s: float) -> Band:
         urgent_s = max(urgent_s, longest[LOW])
     safe_s = max(longest[HIGH], longest[MEDIUM]) if rules.margin else 0.0
     scarce_h = all_scarce_h(known, time_s, harmless_s)
-    return Band(laws, pace_s(known, laws), scarce_h, safe_s, max(safe_s, urgent_s))
+    sights: dict[str, Sight | None] = {gpu.name: None for gpu in known.types}
+    if rules.sight:
+        sights = {g.name: sight_of(known, g, time_s, laws[g.name]) for g in known.types}
+    if any(sights.values()):
+        scarce_h = None
+    busy_s = {gpu: busy_of(laws[gpu.name], sights[gpu.name]) for gpu in known.types}
+    pace = pace_s(known, busy_s)
+    return Band(laws, pace, scarce_h, safe_s, max(safe_s, urgent_s), sights)
 
 
-def pace_s(known: Known, laws: Laws) -> float:
+def busy_of(law: Law, sight: Sight | None) -> float:
+    """Mean time a job of a slot with jobs at hand."""
+    return law.held_s if sight is None else sight.busy_s
+
+
+def pace_s(known: Known, busy_s: Mapping[GpuType, float]) -> float:
     """Mean time between completions of a busy fleet; free types: of the best one."""
-    held_s = {gpu: laws[gpu.name].held_s for gpu in known.types}
     if known.free_types:
-        return min(held_s.values()) / len(known.fleet)
-    return 1.0 / sum(slots / held_s[gpu] for gpu, slots in known.types.items())
+        return min(busy_s.values()) / len(known.fleet)
+    return 1.0 / sum(slots / busy_s[gpu] for gpu, slots in known.types.items())
 
 
 # ---- a decision ----
@@ -433,6 +475,7 @@ class Decision:
         self.known, self.now_s = view.known, view.now_s
         self._hour = self.known.market.clock.start_h + self.now_s / 3600
         self._second_usd = rules.wait_usd_per_s / len(self.known.fleet)
+        self._laws: dict[str, Law] = {}
         self.pressed: list[JobClass] = []
         self.feasible = rules.line
         if rules.line and left.tight:
@@ -472,6 +515,15 @@ class Decision:
             return False
         each_s = self.band.pace_s * self.left.number
         return all(self._line(own, each_s)[1] for own in self.left.classes)
+
+    @cached_property
+    def room(self) -> bool:
+        """Whether doomed tight jobs may go before loose ones: there is time for the
+        lines of these if they wait for all jobs.
+        """
+        each_s, classes = self.band.pace_s * self.left.number, self.left.classes
+        loose = [own for own in classes if self.rules.yielding and not own.tight]
+        return all(self._line(own, each_s)[1] for own in loose)
 
     def _line(self, own: JobClass, line_s: float) -> tuple[float, bool]:
         """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4,
@@ -519,8 +571,40 @@ class Decision:
         """
         return [self._prospect(offer) for offer in offers]
 
+    def law(self, slot: SlotView) -> Law:
+        """The law of a slot's type: of the band, or where it is seen, of the moment;
+        without delay if the slot has a warm instance.
+        """
+        gpu = slot.gpu
+        if self.rules.warm and self.known.terms.warm_s and self.view.warm(slot):
+            return self.band.laws[gpu.name].warm
+        sight = self.band.sights[gpu.name]
+        if sight is None:
+            return self.band.laws[gpu.name]
+        if gpu.name not in self._laws:
+            market, seen_s = self.known.market, self.view.seen_s(slot)
+            assert seen_s is not None
+            status = self.view.status(slot)
+            law = seen_law(market, gpu, sight, self.now_s, seen_s, status)
+            self._laws[gpu.name] = law
+        return self._laws[gpu.name]
+
+    def wake(self, prospects: Sequence[Prospect]) -> list[Wake]:
+        """When to look again at what is held; none where that has no end."""
+        market, at_s = self.known.market, []
+        for prospect in prospects:
+            if prospect.law.held:
+                look_s = next_look_s(market, self.now_s)
+                at_s.append(self.now_s + max(self.rules.look_s, look_s))
+            elif 0 < prospect.left_s < inf:
+                at_s.append(next_band_s(market, self.now_s))
+        return [Wake(min(at_s))] if at_s else []
+
     def _prospect(self, offer: SlotView) -> Prospect:
-        law, left = self.band.laws[offer.gpu.name], self.left
+        law, left = self.law(offer), self.left
+        if law.held:
+            left_s = law.left_s(self._hour)
+            return Prospect(offer, law, left_s, False, False, False)
         if not law.scarce:
             return Prospect(offer, law, 0.0, False, True, True)
         left_s = law.left_s(self._hour)
@@ -591,12 +675,12 @@ class Decision:
         tuple of SlotView
             As many as the job has GPUs, or all that are idle.
         """
-        slots, laws = [chosen], self.band.laws
+        slots = [chosen]
         while len(slots) < job.gpus:
             offers = self.view.offers_after(offers, slots[-1])
             if not offers:
                 break
-            slots.append(min(offers, key=lambda slot: laws[slot.gpu.name].delay_s))
+            slots.append(min(offers, key=lambda slot: self.law(slot).delay_s))
         return tuple(slots)
 
     # ---- the job ----
@@ -693,7 +777,7 @@ class Decision:
         later_s = inf
         if rules.recovery:
             later_s = ready_s + best.left_s + rules.urgent_s
-        lost = (1 if best.passing else 3) if best.for_all else HELD
+        lost = (1 if best.passing and self.room else 3) if best.for_all else HELD
         served = 0 if best.for_tight else HELD
         return (ready_s, lost, key), (later_s, served, key), (inf, HELD, key)
 

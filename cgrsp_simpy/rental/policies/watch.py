@@ -27,6 +27,7 @@ from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s
+from cgrsp_simpy.rental.policies.scarcity import next_look_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 __all__ = ["watch"]
@@ -109,7 +110,8 @@ class Watch:
                 break
             answer.append((job, tuple(slots)))
         if view.waiting > len(answer) and inf in delay_s.values():
-            answer.append(Wake(view.now_s + max(self.look_s, next_poll_s(view))))
+            look_s = next_look_s(view.known.market, view.now_s)
+            answer.append(Wake(view.now_s + max(self.look_s, look_s)))
         return answer
 
 
@@ -144,9 +146,3 @@ def expected_s(view: View, slot: SlotView) -> float:
         return now_s
     held_s = (persistence_s + law_s - chances[LOW] * delays_s[LOW]) / recovers
     return inf if now_s > held_s else now_s
-
-
-def next_poll_s(view: View) -> float:
-    """Seconds until the stock is looked at again; 0 if it is seen at any time."""
-    poll_s = view.known.market.poll_s or 0.0
-    return poll_s - view.now_s % poll_s if poll_s else 0.0

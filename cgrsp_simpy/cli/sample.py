@@ -1,0 +1,28 @@
+"""Write a small log of jobs into a file, to try what is done with one's own: 600 jobs of
+two days, generated.
+"""
+
+from __future__ import annotations
+
+import argparse
+from importlib.resources import files
+from pathlib import Path
+
+from cgrsp_simpy.cli.options import Answer
+from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.model.files import write_whole
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("file", metavar="FILE.csv", help="to write; it must not be there yet")
+
+
+def carry_out(given: argparse.Namespace) -> Answer:
+    """What was written."""
+    file = Path(given.file)
+    require(not file.exists(), "FILE.csv", given.file, "a file that is not there yet")
+    log = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
+    write_whole(file, log)
+    columns, *jobs = log.decode().splitlines()
+    return Answer(f"{file}: {len(jobs)} generated jobs; columns {columns}")

@@ -1,0 +1,123 @@
+"""Loose jobs later (ours): any policy, from which loose jobs are kept back while the
+market is scarce.
+
+An hour is scarce if the mean provisioning delay then, over the types that can be had,
+is above its mean over the day (thesis Eq. 3.1 and 3.2). While it is, the policy is
+shown the tight jobs, and those loose ones that could not be in time if they started
+when the scarcity ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from cgrsp_simpy.model.parameters import chosen
+from cgrsp_simpy.model.policy import Suspend, Wake
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.policies import POLICIES
+from cgrsp_simpy.rental.view import Assignment, Known, Policy, View
+
+__all__ = ["LooseLater", "scarce_spans"]
+
+AFTER_S = 1e-6  # of the change of an hour, so that no rounding puts it before
+TOLERANCE = 1e-9  # of a mean delay
+
+
+class LooseLater:
+    """A policy from which loose jobs are kept back while the market is scarce.
+
+    Parameters
+    ----------
+    policy : str
+        As `make_policy` takes it, one that suspends no jobs.
+
+    Attributes
+    ----------
+    name : str
+        The policy's with "-later", such as "edf-later".
+    """
+
+    def __init__(self, policy: str) -> None:
+        self.name = f"{policy}-later"
+        self._text = policy
+        self._policy: Policy | None = None
+        self._spans: list[tuple[float, float]] = []
+
+    def __call__(self, view: View) -> Iterator[Assignment | Wake | Suspend]:
+        """Decide.
+
+        Parameters
+        ----------
+        view : View
+            Of this moment.
+
+        Yields
+        ------
+        Assignment, Wake or Suspend
+            The policy's answers, and when the jobs that are kept back may start.
+        """
+        if self._policy is None:
+            self._policy = chosen("policy", self._text, POLICIES)
+            self._spans = scarce_spans(view.known)
+        hour = view.known.market.clock.hour(view.now_s)
+        left_h = [
+            end - at
+            for first, end in self._spans
+            for at in (hour, hour + 24)
+            if first <= at < end
+        ]
+        if not left_h:
+            yield from self._policy(view) or ()
+            return
+        end_s = view.now_s + 3600 * left_h[0] + AFTER_S
+        fastest_s = view.known.fastest_s
+
+        def shown(job: Job) -> bool:
+            done_s = end_s + fastest_s[job.complexity - 1]
+            return job.tight or done_s > job.deadline_s
+
+        seen = view.only(shown)
+        kept = view.waiting - seen.waiting
+        yield from (self._policy(seen) or ()) if seen.waiting else ()
+        if kept:
+            yield Wake(end_s)
+
+
+def scarce_spans(known: Known) -> list[tuple[float, float]]:
+    """When the market is scarce.
+
+    Parameters
+    ----------
+    known : Known
+        Whose market it is.
+
+    Returns
+    -------
+    list of tuple of (float, float)
+        Begin, an hour of day, and end, above 24 where it lasts over midnight; none
+        where no hour is scarcer than another.
+    """
+    market = known.market
+    delays_s = [(least + most) / 2 for least, most in market.delay_s]
+    parts = list(pairwise([*sorted({0.0, *market.change_hours}), 24.0]))
+    means_s = []
+    for first, end in parts:
+        at_s = 3600 * (((first + end) / 2 - market.clock.start_h) % 24)
+        own = [market.probabilities(gpu, at_s) for gpu in known.types]
+        total_s = sum(p * d for each in own for p, d in zip(each, delays_s))
+        means_s.append(total_s / len(own))
+    mean_s = (
+        sum((end - at) * delay_s for (at, end), delay_s in zip(parts, means_s)) / 24
+    )
+    spans: list[tuple[float, float]] = []
+    for (first, end), delay_s in zip(parts, means_s):
+        if delay_s <= mean_s * (1 + TOLERANCE):
+            continue
+        if spans and spans[-1][1] == first:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((first, end))
+    if len(spans) > 1 and spans[0][0] == 0 and spans[-1][1] == 24:
+        spans[-1] = spans[-1][0], 24 + spans.pop(0)[1]
+    return spans

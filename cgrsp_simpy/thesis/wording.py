@@ -1,0 +1,92 @@
+"""What the report of the thesis's tables says of a table and of a cell, in Markdown and in HTML
+alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from cgrsp_simpy.thesis.notes import TABLE_NOTES
+from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
+from cgrsp_simpy.thesis.verdict import LIMIT, Judged, composite_error, decimals
+
+__all__ = [
+    "CANNOT_TITLE",
+    "FINDINGS_READING",
+    "FINDINGS_TITLE",
+    "READING",
+    "TITLE",
+    "column_of",
+    "heading",
+    "notes_of",
+    "ours_of",
+    "printed_table",
+    "z_of",
+]
+
+TITLE = "The thesis's tables, printed and reproduced"
+READING = (
+    "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1 /"
+    " reproduced n)), the rounding of the printed figure discounted; a cell agrees when |z|"
+    f" is at most {LIMIT}, as 95 % of the cells of a perfect model do. ± is the 95 % half width"
+    " of the reproduced figure. Other statistics than means have their errors from drawing"
+    " our seeds again."
+)
+CANNOT_TITLE = "What cannot be reproduced, and why"
+FINDINGS_TITLE = "Tables 5.14 and 6.1, and sentences of the text"
+FINDINGS_READING = (
+    "Each is restated as a test on the reproduced figures: it holds when every part's 95 % interval"
+    " lies within the bounds, does not hold when one lies outside, and is not decidable at these"
+    " seeds otherwise. Policies tie where |d| is below 0.8."
+)
+
+
+def heading(id: str) -> str:
+    """A table's number and caption."""
+    return f"Table {id}. {printed_table(id).caption}"
+
+
+def printed_table(id: str) -> Printed:
+    """A printed table by its number."""
+    return INPUTS if id == INPUTS.id else PRINTED[id]
+
+
+def column_of(each: Judged) -> str:
+    """The column of a figure, with its part where a cell holds two."""
+    return f"{each.column}: {each.part}" if each.part else each.column
+
+
+def ours_of(each: Judged) -> str:
+    """The reproduced figure with the half width of its interval."""
+    return (
+        each.ours
+        if math.isnan(each.half_width)
+        else f"{each.ours} ± {each.half_width:.{decimals(each.ours)}f}"
+    )
+
+
+def z_of(each: Judged) -> str:
+    """The sign and value of z, where there is one."""
+    return "" if math.isnan(each.z) else f"{each.z:+.1f}".replace("-0.0", "+0.0")
+
+
+MOST_NAMED = 6  # cells that a note names; one on more belongs to the table
+
+
+def notes_of(id: str, found: Iterable[Judged]) -> list[str]:
+    """The notes of a table, each once, with the cells that it belongs to."""
+    cells: dict[str, list[str]] = {}
+    for each in found:
+        if each.note:
+            cells.setdefault(each.note, []).append(f"{each.row}, {column_of(each)}")
+    notes = [
+        f"{'; '.join(names)}: {note}" if len(names) <= MOST_NAMED else note
+        for note, names in cells.items()
+    ]
+    if id == "5.11":
+        notes.append(
+            "from the printed cells of Table 5.7 at C_max = 5 all entries follow within"
+            f" {composite_error():.3f}"
+        )
+    return [*notes, *TABLE_NOTES.get(id, ())]

@@ -1,0 +1,120 @@
+"""The site: pages made from the package, its lectures, scenarios and figures, and those beside this
+file. `python -m sphinx -W --keep-going -j auto docs build/site` builds it.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import made  # noqa: E402
+from docutils import nodes  # noqa: E402
+from latex2mathml.converter import convert  # noqa: E402
+
+import cgrsp_simpy  # noqa: E402
+
+project = "cgrsp_simpy"
+author = copyright = "The cgrsp_simpy authors"
+release = version = cgrsp_simpy.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["made/.executed", "made/parts"]
+html_math_renderer = "mathml"
+html_title = "cgrsp_simpy"
+html_static_path, html_css_files = ["static"], ["site.css"]
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+html_show_sphinx = False
+
+default_role = "py:obj"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+toc_object_entries = False
+
+myst_enable_extensions = ["dollarmath", "attrs_inline", "colon_fence"]
+myst_heading_anchors = 3
+# the lectures' and scenarios' code runs while the site is built, anew where it has changed
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "made" / ".executed" / made.code_hash())
+nb_execution_in_temp = True
+nb_execution_timeout = 3600
+nb_execution_raise_on_error = True
+nb_output_stderr = "show"
+nb_merge_streams = True
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# of a child of the kernel, and of one that is not installed
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
+made.pages(HERE / "made")
+
+
+def as_prose(*given):
+    """Docstrings are plain prose, which is read before numpydoc reads their sections."""
+    given[-1][:] = made.plain(given[-1])
+
+
+def back_to_the_reference(app, page, template, context, tree):
+    """From the source to where a name stands in the reference: many stand at a shorter place than
+    where they are defined.
+    """
+    if not page.startswith("_modules/"):
+        return
+    if page == "_modules/index":  # lists what has no source, too
+        context["body"] = re.sub(r'<li><a href="builtins.html">.*?</li>', "", context["body"])
+    known = app.env.domaindata["py"]["objects"]
+    module = page.removeprefix("_modules/").replace("/", ".")
+
+    def link(found):
+        guessed = found.group(2)
+        for package in (module, *(module.rsplit(".", cut)[0] for cut in range(1, 4))):
+            for words in range(1, guessed.count(".") + 1):
+                name = f"{package}.{'.'.join(guessed.split('.')[-words:])}"
+                if name in known:
+                    target = app.builder.get_relative_uri(page, known[name].docname)
+                    return f'{found.group(1)}"{target}#{known[name].node_id}"'
+        return f'{found.group(1)}"#"'
+
+    context["body"] = re.sub(
+        r'(<a class="viewcode-back" href=)"[^"#]*#([^"]*)"', link, context.get("body", "")
+    )
+
+
+def inline(translator, node):
+    """A formula in a line, as MathML: it needs no network."""
+    translator.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed(translator, node):
+    """A formula on a line of its own."""
+    style = "overflow: auto hidden; padding: 0.3em 0; margin: 0 0 1em 2em"
+    formula = convert(node.astext(), display="block")
+    translator.body.append(f'<div style="{style}">{formula}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """What Sphinx is told to call."""
+    app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
+    app.connect("autodoc-process-docstring", as_prose, priority=100)
+    app.connect("html-page-context", back_to_the_reference)

@@ -1,0 +1,410 @@
+"""Pages made from what the project has anyway, each time the site is built: the lectures, the
+scenarios, the figures, and the reference. They stand in docs/made, which Git ignores.
+"""
+
+import ast
+import hashlib
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, NamedTuple
+
+import jupytext
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import cgrsp_simpy
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "cgrsp_simpy"
+LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", ROOT / "figures"
+
+# Pictures that no folder's README.md shows, by folder -> the command that draws them.
+SINGLE = {
+    ".": "python scenarios/readme_figure.py",
+    "frontier": "cgrsp bound --day hectic --frontier --seeds 4 --bin 20 --report figures/frontier",
+    "advice": "cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice",
+}
+
+# Before the first cell of a page: pictures that a cell saves are shown below it.
+SET_UP = """import pathlib
+
+pathlib.Path("figures").mkdir(exist_ok=True)
+_shown = set()
+
+
+def _show_saved(result):
+    from IPython.display import Image, display
+
+    for path in sorted({*pathlib.Path().rglob("*.png")} - _shown):
+        _shown.add(path)
+        display(Image(filename=str(path), width=760))
+
+
+get_ipython().events.register("post_run_cell", _show_saved)"""
+
+
+def code_hash() -> str:
+    """Of the package's files: what ran under other code runs again."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def pages(folder: Path) -> None:
+    """Write all pages that are made; files that stay the same are left alone, so that Sphinx
+    builds anew what has changed.
+    """
+    wanted = {
+        folder / name: text
+        for make in (_lectures, _scenarios, _figures, _reference)
+        for name, text in make()
+    }
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in folder.glob("*/*"):
+        if path not in wanted and ".executed" not in path.parts:
+            path.unlink()
+
+
+def _listed(pages: list[str], *options: str) -> str:
+    """A table of contents with titles alone."""
+    return "\n".join([":::{toctree}", ":maxdepth: 1", *options, "", *pages, ":::"])
+
+
+# ---- Lectures and scenarios ----
+
+
+def _lectures() -> Iterator[tuple[str, str]]:
+    scripts = sorted(LECTURES.glob("*.py"))
+    for script in scripts:
+        yield f"lectures/{script.stem}.ipynb", notebook(script)
+    intro = (
+        "# Lectures\n\nDiscrete-event simulation, from the event list by hand to an honest"
+        " comparison of policies. Each lecture is a script in cells; what you see below a cell is"
+        " what it printed when this site was built. Each ends with exercises that check"
+        " themselves: `cg.exercises.check(3.1, answer)`.\n\n```sh\n"
+        "cgrsp lectures                    # what there is\n"
+        "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n```"
+    )
+    yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n"
+
+
+def _scenarios() -> Iterator[tuple[str, str]]:
+    scripts = sorted(SCENARIOS.glob("*.py"))
+    for script in scripts:
+        make = notebook if _page(script).endswith(".ipynb") else recorded
+        yield f"scenarios/{_page(script)}", make(script)
+    intro = (
+        "# Scenarios\n\nScripts that each ask one question. Their code ran when this site was"
+        " built; those that read a log which does not come with the project show what they printed"
+        " when they were written, which a test repeats where the log is."
+    )
+    yield "scenarios/index.md", f"{intro}\n\n{_contents(scripts)}\n"
+
+
+CAPITALS = {"llm": "LLM", "gpus": "GPUs", "hps": "HPS", "readme": "README", "easy": "EASY"}
+
+
+def _told(script: Path) -> tuple[str, str, str]:
+    """The title of a script, what it finds, and the rest of its docstring."""
+    told = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    finds, _, rest = told.partition("\n\n")
+    lecture = re.search(r"\((Lecture \d+: .*?|Lab: .*?)\)", rest, re.DOTALL)
+    if lecture:
+        return lecture.group(1), " ".join(finds.split()), rest.replace(lecture.group(0), "").strip()
+    words = [CAPITALS.get(word, word) for word in script.stem.split("_")]
+    title = " ".join(words)
+    return title[0].upper() + title[1:], " ".join(finds.split()), rest.strip()
+
+
+def _page(script: Path) -> str:
+    """The file of a script's page: a notebook, unless the script reads a log that is not here."""
+    reads = "sys.argv" in script.read_text(encoding="utf-8")
+    return f"{script.stem}.{'md' if reads else 'ipynb'}"
+
+
+def _contents(scripts: list[Path]) -> str:
+    """The pages of scripts with what each finds, and, for the side bar, their titles."""
+    lines = []
+    for script in scripts:
+        title, finds, _ = _told(script)
+        lines.append(f"- [{title}]({_page(script)}): {finds}")
+    return "\n".join([*lines, "", _listed([each.stem for each in scripts], ":hidden:")])
+
+
+def _without_docstring(text: str) -> str:
+    first = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[first.end_lineno :]).lstrip("\n") + "\n"
+
+
+def notebook(script: Path) -> str:
+    """A script as a notebook that Sphinx runs: in its cells, or as one."""
+    title, finds, rest = _told(script)
+    link = f"*{{download}}`{script.name} <{_up(script)}>`*"
+    text = _without_docstring(script.read_text(encoding="utf-8"))
+    cells = (
+        jupytext.reads(text, fmt="py:percent").cells
+        if re.search("^# %%", text, re.MULTILINE)
+        else [new_code_cell(text.strip())]
+    )
+    head = new_markdown_cell("\n\n".join(filter(None, [f"# {title}", finds, rest, link])))
+    set_up = new_code_cell(SET_UP, metadata={"tags": ["remove-cell"]})
+    page = new_notebook(cells=[head, set_up, *(cell for cell in cells if cell.source.strip())])
+    page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    for number, cell in enumerate(page.cells):
+        cell.id = f"cell-{number}"  # the same each time
+    return nbformat.writes(page)
+
+
+def recorded(script: Path) -> str:
+    """The page of a script that reads a log which is not here."""
+    title, finds, rest = _told(script)
+    code = _without_docstring(script.read_text(encoding="utf-8"))
+    printed = script.with_suffix(".out").read_text(encoding="utf-8")
+    return (
+        f"# {title}\n\n{finds}\n\n{rest}\n\n*{{download}}`{script.name} <{_up(script)}>`*\n\n"
+        f"```python\n{code}```\n\nThis script reads a log that does not come with the project. Its"
+        f" recorded output:\n\n```text\n{printed}```\n"
+    )
+
+
+def _up(path: Path) -> str:
+    """A file of the project, from a page that is made."""
+    return f"../../../{path.relative_to(ROOT).as_posix()}"
+
+
+# ---- Figures ----
+
+
+def _figures() -> Iterator[tuple[str, str]]:
+    readmes = sorted(FIGURES.rglob("README.md"), key=lambda path: len(path.parts))
+    names = {readme: readme.parent.name.replace("figures", "thesis") for readme in readmes}
+    for readme, name in names.items():
+        yield f"figures/{name}.md", gallery(readme)
+        yield f"parts/{name}.md", _seen(readme)
+    shown = {picture for readme in readmes for picture in _pictures(readme)}
+    rest = sorted(set(FIGURES.rglob("*.png")) - shown)
+    yield "figures/more.md", _more(rest)
+    intro = (
+        "# Figures\n\nEvery picture of the project with what it shows, the command that makes it,"
+        " and the CSV of what is plotted. Tests hold each CSV to what the package gives today."
+    )
+    yield "figures/index.md", f"{intro}\n\n{_listed([*names.values(), 'more'])}\n"
+
+
+def _pictures(readme: Path) -> list[Path]:
+    found = re.findall(r"!\[.*?\]\((.*?\.png)\)", readme.read_text(encoding="utf-8"))
+    return [readme.parent / name for name in found]
+
+
+def gallery(readme: Path) -> str:
+    """A folder's index of figures, with paths as seen from the page."""
+    folder = _up(readme.parent)
+    text = readme.read_text(encoding="utf-8")
+    text = re.sub(r"(!\[.*?\])\(([^)]+\.png)\)", rf"\1({folder}/\2)", text)
+    text = re.sub(r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text)
+    lone = re.findall(r"(?<!!)\[[^]]*\]\((?!http)([^)]+)\)", text)
+    for link in lone:
+        text = text.replace(f"({link})", f"(https://example.invalid/{link})")
+    return text
+
+
+def _seen(readme: Path) -> str:
+    """What is seen in each figure of a folder, one item a figure, for the page of its paper."""
+    lines = []
+    for section in readme.read_text(encoding="utf-8").split("\n## ")[1:]:
+        title, *parts = section.split("\n\n")
+        seen = " ".join(part for part in parts if not part.startswith(("![", "|")))
+        seen = re.sub(r"`cgrsp [^`]*`; \[CSV\]\(.*?\)", "", seen).strip()
+        lines.append(f"- **{title}.** {seen}".strip())
+    return "\n".join(lines) + "\n"
+
+
+def _more(pictures: list[Path]) -> str:
+    """Pictures that stand alone."""
+    parts = ["# More pictures"]
+    for picture in pictures:
+        place = picture.relative_to(FIGURES)
+        command, caption = (
+            SINGLE[place.parent.as_posix()],
+            place.stem.replace("_", " ").capitalize(),
+        )
+        parts += [f"## {caption}", f"![{caption}]({_up(picture)})", f"`{command}`"]
+    return "\n\n".join(parts) + "\n"
+
+
+# ---- Reference ----
+
+
+class Name(NamedTuple):
+    """A public name: where it is found, and what it is."""
+
+    module: str
+    name: str
+    value: Any
+
+    @property
+    def full(self) -> str:
+        """With the module."""
+        return f"{self.module}.{self.name}"
+
+
+def modules() -> dict[str, types.ModuleType]:
+    """Every module that says what is public in it, packages first."""
+    names = ["cgrsp_simpy"]
+    names += [
+        found.name
+        for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
+        if not re.search(r"\.(cli|app|__main__)\b", found.name)  # commands, and what they serve
+    ]
+    loaded = {name: import_module(name) for name in names}
+    ranked = sorted(names, key=lambda name: (not hasattr(loaded[name], "__path__"), name))
+    return {name: loaded[name] for name in ranked if hasattr(loaded[name], "__all__")}
+
+
+def public() -> dict[str, list[Name]]:
+    """The public names by module, each at the shortest place where it is public."""
+    seen: set[Any] = set()
+    found: dict[str, list[Name]] = {}
+    for module, loaded in modules().items():
+        for name in loaded.__all__:
+            value = getattr(loaded, name)
+            if isinstance(value, types.ModuleType):
+                continue
+            place = _home(loaded, name)
+            if place in seen:
+                continue
+            seen.add(place)
+            found.setdefault(module, []).append(Name(module, name, value))
+    return found
+
+
+def _home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
+    """The module and the name with which a name that may be imported is defined."""
+    value = getattr(loaded, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return value.__module__, value.__qualname__
+    for node in _tree(loaded.__name__).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _home(import_module(node.module), alias.name)
+    return loaded.__name__, name
+
+
+def _tree(module: str) -> ast.Module:
+    return ast.parse(Path(import_module(module).__file__).read_text(encoding="utf-8"))
+
+
+def plain(lines: list[str], literal: bool = False) -> list[str]:
+    """A docstring's lines as reStructuredText: bars and final underscores mean themselves.
+
+    literal: what is indented is shown as it stands.
+    """
+    shown, before = [], ""
+    for line in lines:
+        if literal and line[:1] == " ":
+            if before[:1] != " ":
+                shown += ["", "::", ""]
+        else:
+            if before[:1] == " ":
+                shown.append("")
+            parts = re.split("(`[^`]*`)", line)
+            parts[::2] = [re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]]
+            line = "".join(parts)
+        shown.append(line)
+        before = line or before
+    return shown
+
+
+def _reference() -> Iterator[tuple[str, str]]:
+    grouped: dict[str, list[str]] = {}
+    found = public()
+    for module in found:
+        grouped.setdefault(".".join(module.split(".")[:2]), []).append(module)
+    for page, names in grouped.items():
+        text = [_heading(page, "=")]
+        for module in names:
+            text += [_heading(module, "-")] if module != page else []
+            text += [_module(module, found[module])]
+        yield f"reference/{page}.rst", "\n\n".join(text) + "\n"
+    text = (
+        "# Reference\n\nWhat `import cgrsp_simpy as cg` gives stands first; then the modules, and"
+        " what they rest on. The search above finds every public name.\n\n"
+    )
+    yield "reference/index.md", text + _listed([f"{page}" for page in grouped]) + "\n"
+
+
+def _heading(text: str, line: str) -> str:
+    return f"{text}\n{line * len(text)}"
+
+
+def _module(module: str, names: list[Name]) -> str:
+    # a function may bear the name of its module
+    told = inspect.getdoc(import_module(module)) or ""
+    named = not inspect.isroutine(getattr(*_split(module), None))
+    parts = [f".. py:module:: {module}"] * named + ["\n".join(plain(told.splitlines(), True))]
+    for each in names:
+        own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
+        if inspect.isclass(each.value) and own:
+            foreign = [
+                base.__name__
+                for base in each.value.__mro__
+                if not base.__module__.startswith("cgrsp_simpy")
+            ]
+            parts.append(
+                f".. autoclass:: {each.full}\n   :members:\n"
+                f"   :inherited-members: {', '.join(foreign)}"
+                # Matplotlib writes a method of its own into its subclasses
+                + "\n   :exclude-members: set"
+                * ("Artist" in foreign)
+            )
+        elif inspect.isroutine(each.value) and own:
+            parts.append(f".. autofunction:: {each.full}")
+        else:
+            parts.append(_datum(each))
+    return "\n\n".join(parts)
+
+
+def _split(module: str) -> tuple[types.ModuleType, str]:
+    """The package of a module, and its name there."""
+    package, _, name = module.rpartition(".")
+    return import_module(package or module), name
+
+
+def _datum(each: Name) -> str:
+    """A constant, with the comment that stands at its definition."""
+    module, name = _home(import_module(each.module), each.name)
+    value = repr(each.value)
+    if len(value) > 160 or " at 0x" in value:
+        value = ", ".join(map(str, each.value)) if isinstance(each.value, dict) else ""
+    kind = type(each.value).__name__
+    body = [comment(module, name), f"``{value}``" if value and len(value) <= 600 else f"A {kind}."]
+    lines = textwrap.indent("\n\n".join(filter(None, body)), "   ")
+    return f".. py:data:: {each.name}\n   :module: {each.module}\n\n{lines}"
+
+
+def comment(module: str, name: str) -> str:
+    """The comment above a definition, or behind it."""
+    lines = Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
+    for node in _tree(module).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        flat = [part for each in targets for part in getattr(each, "elts", [each])]
+        if name in [getattr(each, "id", None) for each in flat]:
+            above, place = [], node.lineno - 2
+            while place >= 0 and lines[place].startswith("#"):
+                above.insert(0, lines[place].lstrip("# "))
+                place -= 1
+            behind = re.search(r"[^\"']#\s*(.*)$", lines[node.lineno - 1])
+            told = " ".join(above) or (behind.group(1) if behind else "")
+            return "".join(plain([told]))
+    return ""

@@ -1,0 +1,366 @@
+"""The grammar of figures: each committed figure of each module is drawn from its CSV, and its
+panels, legends, ticks, intervals and colours are looked at.
+
+- Panels have letters, (a), (b), ..., in their order.
+- What a legend shows is drawn, in the same shape and colour; nothing else is in it.
+- An axis of numbers has three ticks or more.
+- Nothing is drawn on a halo, and no mark hides an interval.
+- A name has one colour, that of the registry, in every figure.
+"""
+
+import argparse
+import csv
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_hex, to_rgba
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
+
+from cgrsp_simpy.cli.options import add_style
+from cgrsp_simpy.cluster import figures as cluster
+from cgrsp_simpy.dag import figures as dag
+from cgrsp_simpy.hgsp import figures as hgsp
+from cgrsp_simpy.plots import marks, styled
+from cgrsp_simpy.plots.gallery import drawn, write_figure
+from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
+from cgrsp_simpy.spot import figures as spot
+from cgrsp_simpy.thesis import figures as thesis
+from cgrsp_simpy.thesis import persistence as market
+from cgrsp_simpy.waiting import figures as waiting
+
+FOLDER = Path(__file__).parents[2] / "figures"
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="the figures are in the repository alone"
+)
+GALLERIES = {
+    "cluster": cluster.FIGURES,
+    "dag": dag.FIGURES,
+    "hgsp": hgsp.FIGURES,
+    "market": market.FIGURES,
+    "spot": spot.FIGURES,
+    "thesis": thesis.FIGURES,
+    "waiting": waiting.FIGURES,
+}
+QUICK = {
+    ("cluster", "claims"),
+    ("dag", "order"),
+    ("hgsp", "table2"),
+    ("spot", "course"),
+    ("thesis", "5.3"),
+    ("thesis", "5.8"),
+    ("waiting", "3"),
+}
+# as in the captions of the thesis, where a letter stands for a row of panels
+LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
+
+
+def number(text):
+    try:
+        return float(text) if "." in text or "e" in text or text in ("nan", "inf") else int(text)
+    except ValueError:
+        return text == "True" if text in ("True", "False") else text
+
+
+def number_or_none(text):
+    return float(text) if text else None
+
+
+def number_or_empty(text):
+    return number(text) if text else ""
+
+
+# columns whose cells are no plain numbers, or are kept where they are empty
+TEXTS = dict.fromkeys(("row", "column", "part", "table"), str)
+OWN = {
+    "cluster_waits": {"gpus": str},
+    "dag_ablation": dict.fromkeys(("published_low_pct", "published_high_pct"), number_or_empty),
+    "dag_gantt": {"name": str},
+    "dag_placement": {"name": str, "to": str},
+    "dag_sensitivity": {"value": str},
+    "hgsp_table2": {"step_s": number_or_none},
+    "spot_course": {"cost_pct": number_or_empty},
+}
+
+
+def rows_of(path):
+    """The rows of a figure as they were before they were written."""
+    kinds = TEXTS | OWN.get(path.stem, {})
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {
+                name: kinds[name](text) if name in kinds else number(text)
+                for name, text in row.items()
+                if text or name in kinds
+            }
+            for row in csv.DictReader(file)
+        ]
+
+
+@cache
+def canvas_of(module, id, style="print"):
+    """A figure as its command draws it, from the committed rows."""
+    figure = GALLERIES[module][id]
+    rows = rows_of(FOLDER / ("" if module == "thesis" else module) / f"{figure.stem}.csv")
+
+    def draw(canvas, rows):
+        figure.draw(canvas, rows, *(() if module == "thesis" else (figure.note,)))
+
+    with styled(style):
+        canvas = drawn(rows, figure.size, draw, style)
+        canvas.canvas.draw()
+    return canvas
+
+
+every_figure = pytest.mark.parametrize(
+    ("module", "id"),
+    [
+        pytest.param(
+            module,
+            id,
+            id=f"{module} {id}",
+            marks=() if (module, id) in QUICK else pytest.mark.slow,
+        )
+        for module, figures in GALLERIES.items()
+        for id in figures
+    ],
+)
+
+
+def panels_of(canvas):
+    return [ax for ax in canvas.axes if ax.axison]
+
+
+@every_figure
+def test_panels_have_letters_in_their_order(module, id):
+    panels = panels_of(canvas_of(module, id))
+    titles = [ax.get_title(loc="left") for ax in panels]
+    found = [title[1] for title in titles if title.startswith("(") and title[2:3] == ")"]
+    every = "abcdefghijklmnop"[: len(panels)] if len(panels) > 1 else ""
+    assert "".join(found) == LETTERS.get((module, id), every) or len(panels) == 1
+
+
+# ---- Legends ----
+
+
+def lines_of(canvas):
+    return [line for ax in canvas.axes for line in ax.lines]
+
+
+def mark_of(line):
+    """Shape, colour and filling of a mark."""
+    filling = line.get_markerfacecolor()
+    return (
+        str(line.get_marker()),
+        to_hex(line.get_markeredgecolor()),
+        "hollow" if isinstance(filling, str) and filling == "none" else to_hex(filling),
+    )
+
+
+def has_mark(line):
+    return str(line.get_marker()) not in ("None", "none", "", " ")
+
+
+def has_line(line):
+    return line.get_linestyle() not in ("None", "none", "", " ")
+
+
+def strokes_of(canvas):
+    """Colour and dashes of all lines, those of collections too."""
+    found = {
+        (to_hex(line.get_color()), line.get_linestyle())
+        for line in lines_of(canvas)
+        if has_line(line)
+    }
+    found |= {
+        (to_hex(patch.get_edgecolor()), patch.get_linestyle())
+        for ax in canvas.axes
+        for patch in ax.patches
+    }
+    return found | {
+        (to_hex(colour), "-")
+        for ax in canvas.axes
+        for each in ax.collections
+        for colour in each.get_edgecolor()
+    }
+
+
+def fillings_of(canvas):
+    """Colours of bars and areas."""
+    found = [patch.get_facecolor() for ax in canvas.axes for patch in ax.patches]
+    found += [
+        colour for ax in canvas.axes for each in ax.collections for colour in each.get_facecolor()
+    ]
+    return {to_hex(colour, keep_alpha=True) for colour in found}
+
+
+def legends_of(canvas):
+    return [*canvas.legends, *(ax.legend_ for ax in canvas.axes if ax.legend_)]
+
+
+@every_figure
+def test_what_a_legend_shows_is_drawn(module, id):
+    canvas = canvas_of(module, id)
+    shown = [line for legend in legends_of(canvas) for line in legend.get_lines()]
+    marks_there = {mark_of(line) for line in lines_of(canvas) if has_mark(line)}
+    strokes = strokes_of(canvas)
+    for line in shown:
+        assert has_mark(line) or has_line(line)
+        if has_mark(line):
+            assert mark_of(line) in marks_there, line
+        if has_line(line):
+            assert (to_hex(line.get_color()), line.get_linestyle()) in strokes, line
+    fillings = fillings_of(canvas)
+    for legend in legends_of(canvas):
+        for patch in legend.get_patches():
+            assert to_hex(patch.get_facecolor(), keep_alpha=True) in fillings, patch
+
+
+@every_figure
+def test_no_two_entries_of_a_legend_have_one_name(module, id):
+    for legend in legends_of(canvas_of(module, id)):
+        names = [text.get_text() for text in legend.get_texts()]
+        assert len(set(names)) == len(names)
+
+
+# ---- Axes ----
+
+
+@every_figure
+def test_an_axis_of_numbers_has_three_ticks_or_more(module, id):
+    for ax in panels_of(canvas_of(module, id)):
+        for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            if isinstance(axis.get_major_formatter(), FixedFormatter):
+                continue  # names
+            low, high = sorted(limits)
+            rim = 1e-9 * (high - low)
+            ticks = [tick for tick in axis.get_majorticklocs() if low - rim <= tick <= high + rim]
+            assert len(ticks) >= 3, (axis, ticks)
+
+
+# ---- Halos ----
+
+
+@every_figure
+def test_nothing_hides_an_interval(module, id):
+    canvas = canvas_of(module, id)
+    assert not [each for each in canvas.findobj() if each.get_path_effects()]
+    white = to_rgba("white")
+    for ax in canvas.axes:
+        for each in ax.collections:  # intervals
+            wide = [to_rgba(colour) == white for colour in each.get_edgecolor()]
+            assert not (any(wide) and not len(each.get_facecolor())), each
+    for line in lines_of(canvas):
+        if has_mark(line):
+            filling = line.get_markerfacecolor()
+            assert str(filling) == "none" or to_rgba(filling) != white or on_a_bar(line), line
+
+
+def on_a_bar(line):
+    """Whether a white line lies on a bar that is dark, as a part of its interval."""
+    x, y = line.get_xydata().mean(axis=0)
+    dark = [
+        patch
+        for patch in line.axes.patches
+        if sum(patch.get_facecolor()[:3]) < 2.2
+        and patch.get_path().contains_point((x, y), patch.get_patch_transform(), radius=1e-9)
+    ]
+    return bool(dark)
+
+
+# ---- Colours ----
+
+
+def named_colours(canvas):
+    """Name and colour of what bears a name of the registry."""
+    for ax in canvas.axes:
+        for line in ax.lines:
+            yield line.get_label(), to_hex(line.get_color())
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        if len(names) == len(ax.patches):
+            yield from zip(names, (to_hex(patch.get_facecolor()) for patch in ax.patches))
+    for legend in legends_of(canvas):
+        for handle, text in zip(legend.legend_handles, legend.get_texts()):
+            if isinstance(handle, Line2D):
+                yield text.get_text(), to_hex(handle.get_color())
+
+
+@every_figure
+def test_a_name_has_the_colour_of_the_registry(module, id):
+    canvas = canvas_of(module, id)
+    found = [(name, colour) for name, colour in named_colours(canvas) if name in LOOKS]
+    assert [(n, colour) for n, colour in found if colour != LOOKS[n].colour.lower()] == []
+    for text in [text for ax in canvas.axes for text in ax.texts]:
+        if text.get_text() in LOOKS and text.get_transform() is not None:
+            expected = to_hex(ink(LOOKS[text.get_text()].colour))
+            assert to_hex(text.get_color()) in (expected, "#000000"), text
+
+
+# ---- Styles ----
+
+
+def texts_of(canvas):
+    return [text for text in canvas.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+@pytest.mark.parametrize(
+    ("module", "id", "style", "width_mm"),
+    [
+        ("waiting", "6", "single", 88),
+        ("waiting", "6", "double", 180),
+        ("hgsp", "utilisation", "single", 180),  # names would lie on one another
+        pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
+        pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),
+        pytest.param("thesis", "5.2", "single", 180, marks=pytest.mark.slow),  # a diagram
+        pytest.param("thesis", "5.5", "single", 180, marks=pytest.mark.slow),  # four in a row
+        pytest.param("waiting", "15", "single", 180, marks=pytest.mark.slow),
+    ],
+)
+def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(module, id, style, width_mm):
+    canvas = canvas_of(module, id, style)
+    assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(width_mm)
+    assert 25.4 * canvas.get_size_inches()[1] < 247  # a page of A4 with margins
+    sizes = [text.get_fontsize() for text in texts_of(canvas)]
+    assert min(sizes) >= 5.5
+    assert max(sizes) <= 9.6
+    frame = canvas.bbox
+    for text in (text for legend in canvas.legends for text in legend.get_texts()):
+        box = text.get_window_extent()
+        assert frame.x0 <= box.x0
+        assert box.x1 <= frame.x1
+
+
+def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
+    figure = GALLERIES["waiting"]["6"]
+    rows = rows_of(FOLDER / "waiting" / f"{figure.stem}.csv")
+
+    def draw(canvas, rows):
+        figure.draw(canvas, rows, figure.note)
+
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        paths = write_figure(tmp_path / folder / "figure", rows, figure.size, draw, "single")
+        assert [path.suffix for path in paths] == [".csv", ".png", ".svg", ".pdf"]
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+    pdf = (tmp_path / "one" / "figure.pdf").read_bytes()
+    assert b"/Type3" not in pdf  # letters are letters
+    width_pt = float(re.search(rb"/MediaBox \[ ?0 0 ([\d.]+)", pdf)[1])
+    assert width_pt / 72 * 25.4 == pytest.approx(88, abs=0.1)
+
+
+def test_the_styles_of_the_command_are_those_that_there_are():
+    parser = argparse.ArgumentParser()
+    add_style(parser)
+    (style,) = (action for action in parser._actions if action.dest == "style")
+    assert tuple(style.choices) == tuple(STYLE)
+    assert [STYLE[name]["font.size"] for name in COLUMNS_MM] == [8, 8]
+
+
+def test_a_ring_of_a_published_value_is_seen_around_our_mark():
+    hollow, own = marks.hollow(LOOKS["spt"]), marks.dots(LOOKS["spt"])
+    assert hollow["markerfacecolor"] == "none"
+    assert hollow["markersize"] > 1.4 * own["markersize"]

@@ -1,0 +1,80 @@
+"""The site: equations name places that exist, the gallery shows every figure, every page is in
+a table of contents, and every public name has its page.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support import process
+
+ROOT = Path(__file__).parents[2]
+DOCS, FIGURES = ROOT / "docs", ROOT / "figures"
+EQUATIONS = (DOCS / "equations.md").read_text(encoding="utf-8")
+PLACES = re.findall(r"```{literalinclude} \.\./(\S+)\n:pyobject: (\S+)\n", EQUATIONS)
+
+
+def places_in(body, before=""):
+    """The names of the classes and functions of a module, methods with their class."""
+    for node in body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield before + node.name
+        if isinstance(node, ast.ClassDef):
+            yield from places_in(node.body, f"{before}{node.name}.")
+
+
+def test_the_equations_are_many():
+    assert len(PLACES) > 30
+    for number in ("3.1", "3.12", "4.5"):
+        assert f"### Equation {number}\n" in EQUATIONS
+
+
+@pytest.mark.parametrize(("file", "place"), PLACES)
+def test_an_equation_names_a_place_in_the_code(file, place):
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert place in set(places_in(tree.body))
+
+
+def test_every_figure_is_in_the_gallery_with_its_command():
+    single = (DOCS / "made.py").read_text(encoding="utf-8")
+    for picture in FIGURES.rglob("*.png"):
+        readme = picture.parent / "README.md"
+        told = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+        if f"({picture.name})" in told:
+            _, after = told.split(f"({picture.name})", 1)
+            assert "`cgrsp " in after.split("\n## ")[0], picture.name
+        else:
+            assert f'"{picture.relative_to(FIGURES).parent.as_posix()}": "' in single, picture.name
+
+
+@pytest.mark.parametrize("folder", ["howto", "papers"])
+def test_every_page_is_in_the_contents(folder):
+    listed = (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()
+    pages = {path.stem for path in (DOCS / folder).glob("*.md")} - {"index"}
+    assert pages <= set(listed)
+
+
+@pytest.mark.long
+def test_the_site_is_built_without_a_warning_and_whole(tmp_path):
+    """Its text alone: its code runs in .ci/docs."""
+    for package in (
+        "sphinx",
+        "myst_nb",
+        "jupytext",
+        "numpydoc",
+        "pydata_sphinx_theme",
+        "latex2mathml",
+    ):
+        pytest.importorskip(package)
+    site = tmp_path / "site"
+    options = ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
+    built = process(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", *options, "docs", str(site)],
+        ROOT,
+        timeout=900,
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    checked = process([sys.executable, "docs/check.py", str(site)], ROOT, timeout=300)
+    assert checked.returncode == 0, checked.stdout

@@ -1,0 +1,324 @@
+"""Bounds against means over many draws of the same arrivals: odd small scenarios, logs, and the
+frontier of wait against misses.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from math import inf
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import DATA
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.plots.frontier import policies_and_frontier
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Weights, check_proved, lower_bound
+from cgrsp_simpy.rental.clairvoyant import optimum
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.market import Clock, HourlyStock, Market
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.service import Service
+from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.studies.frontier import Frontier, frontier
+from cgrsp_simpy.studies.gaps import over_lucks
+
+POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
+FIGURES = ("wait_min", "miss_pct", "tardiness_min")
+LUCKS = 80
+LOG = DATA / "alibaba_genai_2026" / "lora_request_trace.csv"
+
+
+def odd(number):
+    """A small scenario like no other: fleet, market, deadlines and service drawn."""
+    rng = Random(f"bound {number}")
+    gpus = tuple(
+        GpuType(
+            f"type {k}",
+            rng.uniform(0.1, 2.0),
+            tuple(sorted(rng.uniform(20, 400) for _ in range(3))),
+            rng.uniform(0.05, 1.0),
+        )
+        for k in range(rng.randint(1, 3))
+    )
+    hours = sorted(rng.sample(range(1, 24), rng.randint(0, 3)))
+    clock = Clock(
+        tuple((hour, rng.uniform(0.2, 1.4)) for hour in (0, *hours)), start_h=rng.randrange(24)
+    )
+    low_s = rng.uniform(100, 1500)
+    delay_s = ((0.0, rng.uniform(0, 30)), (30.0, 120.0), (low_s, low_s * rng.uniform(1, 5)))
+    deadlines = DeadlineClasses(rng.random(), rng.uniform(60, 600), rng.uniform(600, 7200))
+    load = PoissonWorkload(rng.randint(5, 25), rng.uniform(0.003, 0.1), deadlines=deadlines)
+    service = rng.choice([Service(), Service("exponential"), Service(sigma=(0.0, 0.5, 1.0))])
+    slots = tuple(rng.choice(gpus) for _ in range(rng.randint(1, 4)))
+    market = Market(clock, delay_s)
+    return Scenario(
+        f"odd {number}", load, slots, gpus, rng.random() < 0.3, market=market, service=service
+    )
+
+
+def reached(scenario, policy, seed, lucks=LUCKS):
+    """Of each objective the mean over draws, and its standard error."""
+    runs = over_lucks(scenario, policy, seed, lucks)
+    found = {}
+    for name, weights in OBJECTIVES.items():
+        values = [sum(w * run[figure] for w, figure in zip(weights, FIGURES)) for run in runs]
+        found[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(lucks)
+    return found
+
+
+def assert_none_is_below(scenario, seed, policies, bin_s):
+    bounds = {name: lower_bound(scenario, name, seed, bin_s).value for name in OBJECTIVES}
+    for policy in policies:
+        for name, (value, error) in reached(scenario, policy, seed).items():
+            assert value >= bounds[name] - 4 * error - 1e-9, (scenario.name, policy, name)
+
+
+@pytest.mark.parametrize(
+    "number", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 2))]
+)
+def test_no_policy_has_less_than_the_bound_on_a_few_odd_scenarios(number):
+    assert_none_is_below(odd(number), 0, ("spt", "edf"), 300.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(100))
+def test_no_policy_has_less_than_the_bound_on_a_hundred_odd_scenarios(number):
+    assert_none_is_below(odd(number), number, POLICIES, 120.0)
+
+
+def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
+    scenario = replace(odd(1), workload=JobList((Job(0, 0, 90), Job(1, 5, 900))))
+    runs = over_lucks(scenario, "fifo", 0, 5)
+    assert len({run["wait_min"] for run in runs}) > 1
+    assert runs == over_lucks(scenario, "fifo", 0, 5)
+    log = LoggedWorkload((0.0, 9.0), (60.0, 70.0), (90.0, 900.0), (1, 1), (1.0, 1.0))
+    certain = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    logged = cg.Scenario("log", log, market=certain)
+    seen = over_lucks(logged, "fifo", 0, 5)
+    assert all(run["wait_min"] == pytest.approx(20 / 60) for run in seen)
+
+
+def test_lucks_are_checked():
+    with pytest.raises(InputError, match=r"lucks\(=0\)"):
+        over_lucks(odd(0), "fifo", 0, 0)
+
+
+# ---- measured times ----
+
+
+def test_the_bound_of_measured_times_is_that_of_certain_ones():
+    """One slot, certain delays: of two jobs that cannot both be in time one is missed."""
+    certain = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    one = GpuType("one", 0.1, (1.0,), 0.5)
+    log = LoggedWorkload((0.0, 0.0), (60.0, 60.0), (80.0, 80.0), (1, 1), (1.0, 1.0))
+    scenario = Scenario("log", log, (one,), (one,), market=certain)
+    assert lower_bound(scenario, "miss", bin_s=10).value == pytest.approx(50, abs=1)
+    due = replace(log, deadline_s=(70.0, 500.0))
+    scenario = Scenario("log", due, (one,), (one,), market=certain)
+    assert lower_bound(scenario, "miss", bin_s=10).value == pytest.approx(50, abs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
+    """Times of four orders of size on the market of an odd scenario."""
+    rng = Random(f"log {seed}")
+    submit = sorted(rng.uniform(0, 900) for _ in range(20))
+    times = [min(3000.0, 20 * rng.paretovariate(0.7)) for _ in submit]
+    due = [at + rng.uniform(1, 6) * time for at, time in zip(submit, times)]
+    ones = (1,) * len(submit)
+    log = LoggedWorkload(tuple(submit), tuple(times), tuple(due), ones, tuple(map(float, ones)))
+    assert_none_is_below(
+        replace(cg.Scenario("log", log), market=odd(seed).market), 0, ("edf",), 300
+    )
+
+
+@pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
+@pytest.mark.long
+def test_no_policy_has_less_than_the_bound_of_a_real_log():
+    scenario = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-21")
+    bound = lower_bound(scenario, "wait", 0).value
+    for policy in ("spt", "cadr"):
+        value, error = reached(scenario, policy, 0, 10)["wait"]
+        assert 0 < bound < value + 4 * error
+
+
+def test_logs_of_weeks_and_of_wide_jobs_are_refused():
+    def log(submit, time, gpus):
+        return LoggedWorkload((0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0))
+
+    for load, message in [
+        (log(1e6, 60.0, 1), "last submission"),
+        (log(9.0, 1e6, 1), "longest execution"),
+        (log(9.0, 60.0, 2), "gpus of job 1"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            lower_bound(Scenario("log", load))
+
+
+# ---- what is not proved ----
+
+
+def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
+    @dataclass(frozen=True)
+    class Lasting(Market):
+        lasts_s: float = 0.0
+
+    check_proved(replace(odd(0), market=Lasting()), "a bound")
+    lasting = replace(cg.day("quiet"), market=Lasting(lasts_s=600.0))
+    for asked in (lower_bound, optimum):
+        with pytest.raises(InputError, match=r"lasts_s of the market\(=600.0\) must be 0.0"):
+            asked(lasting)
+    hourly = HourlyStock("RTX 3090", ((0.5, 0.3, 0.2),) * 24)
+    check_proved(replace(cg.day("quiet"), market=Market(stock=(hourly,))), "a bound")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [(Weights(), "weights"), (Weights(miss=-1), "weight of miss"), (Weights(inf), "wait")],
+)
+def test_weights_are_checked(weights, message):
+    with pytest.raises(InputError, match=message):
+        lower_bound(odd(0), weights)
+
+
+def test_own_weights_are_those_of_the_names():
+    assert lower_bound(odd(2), Weights(1, 1, 1)).value == lower_bound(odd(2), "mix").value
+
+
+# ---- the frontier ----
+
+
+def made(least):
+    return Frontier(odd(0), (0,), 600.0, {price: [value] for price, value in least.items()})
+
+
+def test_corners_by_hand():
+    """Wait >= 10, miss >= 1, wait + 2 miss >= 20."""
+    found = made({0.0: 10, 2.0: 20, inf: 1})
+    assert found.corners["bound"] == [(10, 5), (18, 1)]
+    assert found.miss_pct(9) == inf
+    assert [found.miss_pct(wait) for wait in (10, 14, 18, 30)] == [5, 3, 1, 1]
+
+
+def test_a_price_that_binds_nowhere_is_no_corner():
+    assert made({0.0: 10, 2.0: 12, inf: 1}).corners["bound"] == [(10, 1)]
+
+
+@given(st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1))
+def test_corners_lie_on_the_frontier(least):
+    found = made({0.0: 1.0, **least})
+    for wait, miss in found.corners["bound"]:
+        assert found.miss_pct(wait * (1 + 1e-9) + 1e-9) == pytest.approx(miss, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_no_policy_is_below_the_frontier():
+    scenario = odd(2)
+    found = frontier(scenario, [0, 1], prices=(0.0, 1.0, inf), bin_s=300)
+    for policy in ("spt", "edf"):
+        runs = [run for seed in (0, 1) for run in over_lucks(scenario, policy, seed, LUCKS)]
+        for price, least in found.least.items():
+            weights = (0.0, 1.0) if price == inf else (1.0, price)
+            values = [weights[0] * run["wait_min"] + weights[1] * run["miss_pct"] for run in runs]
+            error = np.std(values) / np.sqrt(len(values))
+            assert np.mean(values) >= np.mean(least) - 4 * error
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prices": ()}, "prices"),
+        ({"prices": (1.0, 1.0)}, "prices"),
+        ({"prices": (-1.0,)}, "price"),
+    ],
+)
+def test_prices_are_checked(given, message):
+    with pytest.raises(InputError, match=message):
+        frontier(odd(0), [0], **given)
+
+
+# ---- the command ----
+
+
+@pytest.mark.parametrize(
+    ("line", "jobs"),
+    [
+        ("bound --objective miss --seeds 60", 60 * 950),
+        ("bound --frontier --seeds 30 --policies fifo,edf", 30 * (7 + 2 * 20) * 950),
+        ("compare --gap --seeds 100 --policies fifo", 100 * (2 + 20) * 950),
+        ("advise --seeds 60 --bound-seeds 60 --policies own.py:rule --try-slots 5", 0),
+    ],
+)
+def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
+    assert main([*line.split(), "--day", "hectic"]) == 2
+    error = capsys.readouterr().err
+    assert f"{jobs:,} jobs" in error or not jobs
+    assert "bounded" in error and "--yes starts it all the same" in error
+
+
+def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
+    options = ("--gap", "--seeds", "2", "--warm-s", "5", "--out", str(tmp_path / "out"))
+    assert main(["compare", "--day", "hectic", "--policies", "fifo", *options]) == 2
+    assert "for a bound" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+SMALL = ("bound", "--day", "quiet", "--jobs-per-day", "3", "--seeds", "2")
+
+
+def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
+    corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
+    rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
+    rows += [{**corners, "kind": "policy", "name": "edf", "wait_min": 12.0, "miss_pct": 9.0}]
+    rows[1] |= {"wait_min_half": np.nan, "miss_pct_half": np.nan}
+    texts = policies_and_frontier(rows).get_legend().texts
+    labels = [text.get_text() for text in texts]
+    assert labels == ["edf", "lower bound", "no policy"]
+
+
+@pytest.mark.slow
+def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
+    options = ("--frontier", "--bin", "30", "--policies", "fifo,edf", "--report", str(tmp_path))
+    assert main([*SMALL, *options, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    kinds = {point["kind"] for point in told["points"]}
+    assert kinds == {"policy", "bound", "low", "high"}
+    assert (tmp_path / "frontier.png").stat().st_size > 10_000
+    assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2
+    assert main([*SMALL, "--frontier", "--bin", "30", "--policies", "fifo"]) == 0
+    assert "no policy is below the line" in capsys.readouterr().out
+
+
+def test_the_clairvoyant_is_told(capsys):
+    assert main([*SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    own = [optimum(cg.day("quiet", jobs=3), seed, "wait").value for seed in (0, 1)]
+    assert [row["value"] for row in told["seeds"]] == own
+    assert told["optimum"]["mean"] == pytest.approx(np.mean(own))
+    assert main([*SMALL, "--clairvoyant"]) == 0
+    assert "who knows every draw has" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--clairvoyant", "--frontier"), "two questions"),
+        (("--policies", "fifo"), "--policies goes with --frontier"),
+        (("--report", "x"), "--report goes with --frontier"),
+        (("--frontier", "--objective", "miss"), "--objective"),
+        (("--clairvoyant", "--bin", "5"), "--bin"),
+        (("--clairvoyant", "--jobs-per-day", "13"), "at most 12 for an exact optimum"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(capsys, options, message):
+    assert main([*SMALL, *options]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

@@ -77,6 +77,15 @@ def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message)
         correlate(problem, pairs, 0, concentration)
 
 
+def test_a_concentration_at_either_end_of_its_range_is_allowed():
+    problem = Setting("er:n=8", Servers(2)).draw()
+    for concentration in (1e-6, 1e6):
+        assert -1 <= correlate(problem, 20, 0, concentration).pearson <= 1
+    for concentration in (0.9e-6, 1.1e6):
+        with pytest.raises(InputError, match="from 1e-6 to 1e6"):
+            correlate(problem, 20, 0, concentration)
+
+
 def test_plans_of_a_seed_are_the_same():
     problem = Setting("er:n=40").draw()
     one, again, other = (

@@ -386,3 +386,14 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct):
         assert formula.wait_s[place] == pytest.approx(expected, abs=4 * error + 0.02 * expected), (
             servers[place]
         )
+
+
+def test_where_all_jobs_wait_the_last_machine_takes_what_the_others_cannot():
+    """Of a load of 2.5: a whole machine's work, again, the half, nothing."""
+    found = closed_form(waiting_policy("ajw"), 2.5, 1.0, [1, 2, 3, 4])
+    assert found.last_utilisation.tolist() == [1.0, 1.0, 0.5, 0.0]
+
+
+def test_the_best_number_depends_on_the_load_alone_where_no_job_waits():
+    short, long = optimum("njw", 1000 * RATE, SERVICE / 1000), optimum("njw", RATE, SERVICE)
+    assert short == pytest.approx(long)

@@ -274,6 +274,12 @@ def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, ex
     assert started(scheduler, view_of(PAIRS, TWO_NODES, free=free)) == expected
 
 
+def test_pbs_prefers_the_pair_that_does_most_a_gpu_second_to_the_one_that_does_most():
+    """Iterations a GPU second: 700/800, 600/500, 500/500."""
+    three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
+    assert started("pbs:pairs=true", view_of(three, TWO_NODES, free=[8, 0])) == [0, 2]
+
+
 # ---- SBS ----
 
 FAMILIES = jobs_of(  # three alike of family 1 among others

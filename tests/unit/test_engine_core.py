@@ -124,6 +124,27 @@ def test_who_gets_a_place_in_the_instant_in_which_patience_ends_does_not_leave()
     assert bench.run()[-1] == (11, "ends", 2)
 
 
+def test_who_stood_behind_a_job_that_leaves_is_sent_in_that_instant():
+    """In turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two."""
+    asked = {1: 2, 2: 4, 3: 2}
+
+    def in_turn(bench):
+        first = next(iter(bench.waiting))
+        return [(first, ((0, asked[first]),))] if bench.engine.free[0] >= asked[first] else []
+
+    bench = Bench(in_turn, 4)
+    bench.job(1, 0, 10)
+    bench.job(2, 1, 5, patience_s=5)
+    bench.job(3, 2, 3)
+    assert bench.run() == [
+        (0, "starts", 1),
+        (6, "leaves", 2),
+        (6, "starts", 3),
+        (9, "ends", 3),
+        (10, "ends", 1),
+    ]
+
+
 def test_without_patience_a_job_takes_an_idle_place_or_leaves_at_once():
     bench = Bench(one_each, 1)
     bench.job(1, 0, 10, patience_s=0)
@@ -301,6 +322,21 @@ def test_a_suspended_job_makes_room_in_the_same_instant():
         (9, "ends", 2),
     ]
     assert bench.running == {}
+
+
+def test_a_job_is_suspended_once():
+    """It does not run any more, though its process has not given its place back yet."""
+
+    def twice(bench):
+        if 1 in bench.waiting:
+            return [(1, ((0, 1),))]
+        return [Suspend(1), Suspend(1)] if 1 in bench.running else []
+
+    bench = suspensible(twice)
+    bench.job(1, 0, 10)
+    bench.job(2, 4, 5)
+    with pytest.raises(PolicyError, match="at t = 4 s suspended job 1, which does not run"):
+        bench.run()
 
 
 SUSPENDED = {

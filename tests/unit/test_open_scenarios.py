@@ -341,6 +341,13 @@ def test_what_a_file_may_not_hold_is_told_in_one_line(tmp_path, capsys, old, new
 JOB = cg.Job(0, 0.0, 9.0)
 
 
+def test_names_of_classes_may_be_a_list():
+    one, other = cg.JobList([JOB], ["a", "b"]), cg.JobList([JOB], ("a", "b"))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one.class_names == ("a", "b")
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

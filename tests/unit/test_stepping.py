@@ -13,11 +13,11 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 
 
-def three_jobs():
-    """Two jobs at the start and one later, on one slot of known delays."""
+def three_jobs(slots=1):
+    """Two jobs at the start and one later, on slots of known delays."""
     market = cg.Market(delay_s=((10, 10), (10, 10), (10, 10)))
     listed = [cg.Job(0, 0.0, 1000.0), cg.Job(1, 0.0, 1000.0), cg.Job(2, 30.0, 1000.0)]
-    return cg.Scenario("three", cg.JobList(listed), cg.round_robin(1), market=market)
+    return cg.Scenario("three", cg.JobList(listed), cg.round_robin(slots), market=market)
 
 
 def test_the_steps_of_three_jobs():
@@ -47,6 +47,12 @@ def test_a_step_prints_event_queue_slots_and_future():
     first, *rest = str(sent).splitlines()
     assert first == str(sent.event)
     assert [line.split(": ")[1] for line in rest] == ["1", "0…", "10.00 start 0, 30.00 submit 2"]
+
+
+def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
+    few, many = (str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13))
+    assert f"slots: 0…{' -' * 11}\n" in few
+    assert "slots: 0:0…\n" in many
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rh", "cadr"])

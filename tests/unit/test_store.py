@@ -19,6 +19,7 @@ from functools import partial
 from importlib.metadata import version
 from math import isnan
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from support import CGRSP, process
@@ -605,6 +606,13 @@ class Rule:
         return self(view)
 
 
+class Numbered(NamedTuple):
+    number: int
+
+    def __call__(self, view):
+        return list(zip(view.queue, view.idle))[: self.number]
+
+
 def executed(number):
     """A function of which no file holds the source."""
     names = {"__name__": "nowhere"}
@@ -617,6 +625,7 @@ TOLD = {
     "within a function": only,
     "nameless": lambda number: lambda view: list(zip(view.queue, view.idle))[:number],
     "an object": Rule,
+    "a named tuple": Numbered,
     "a method": lambda number: Rule(number).rule,
     "filled in": lambda number: named(
         partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)

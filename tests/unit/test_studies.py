@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import FrozenInstanceError
 from functools import partial
 from pathlib import Path
 
@@ -945,6 +946,18 @@ def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
 
 def test_some_job_of_the_months_misses(months):
     assert any(row["miss_pct"] > 0 for row in months.rows)  # or the test above would compare zeros
+
+
+def test_what_a_study_has_found_stands_for_nothing_else_later(months):
+    day = cg.day("quiet", jobs=2)
+    found = [
+        (months, "mix"),
+        (cg.compare(day, ["fifo"], range(1)), "scenario"),
+        (cg.sweep({"name": "quiet", "jobs": [2]}, ["fifo"], range(1)), "points"),
+    ]
+    for study, name in found:
+        with pytest.raises(FrozenInstanceError):
+            setattr(study, name, None)
 
 
 def test_months_are_compared_as_days_are(months):

@@ -160,6 +160,8 @@ def test_a_job_that_a_medium_delay_would_make_late_comes_after_the_safe_ones_and
     queue = [loose(0, 40), loose(1, 60 + 119), loose(2, 60 + 121), loose(3, 9000, complexity=3)]
     assert order(queue, parameters="late_first=false") == [2, 3, 1, 0]
     assert order(queue, parameters="margin=false,late_first=false") == [1, 2, 3, 0]
+    barely = [loose(0, 60.5), loose(1, 9000)]
+    assert order(barely, parameters="margin=false") == [0, 1]
 
 
 def rushes(left_s, now_s=0.0):
@@ -194,6 +196,9 @@ def test_a_deadline_in_the_scarce_hours_to_come_counts_as_their_start():
     assert first(queue, now_s - 200, [FAST]) == 0
     after = [queue[0], tight(1, 450 + 6 * HOUR + 400, now_s, 3)]  # the recovery will serve it
     assert first(after, now_s, [FAST]) == 0
+    # it takes 98.2 s, and is urgent 300 s before its latest start
+    rescued = [queue[0], tight(1, 450 + 6 * HOUR + 397, now_s, 3)]
+    assert first(rescued, now_s, [FAST]) == 1
 
 
 def test_a_late_job_goes_by_what_its_minutes_cost_while_all_is_calm():

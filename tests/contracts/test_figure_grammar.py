@@ -333,6 +333,7 @@ def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(module, id, sty
         assert box.x1 <= frame.x1
 
 
+@pytest.mark.slow
 def test_a_journal_s_files_are_vectors_too_and_the_same_each_time(tmp_path):
     figure = GALLERIES["waiting"]["6"]
     rows = rows_of(FOLDER / "waiting" / f"{figure.stem}.csv")

@@ -60,13 +60,8 @@ def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_toge
 
 
 @every_policy
-@pytest.mark.parametrize(
-    "errors",
-    [
-        pytest.param(Mispredictions(), id="exact", marks=pytest.mark.slow),
-        pytest.param(MISTAKEN, id="mistaken"),
-    ],
-)
+@pytest.mark.parametrize("errors", [Mispredictions(), MISTAKEN], ids=["exact", "mistaken"])
+@pytest.mark.slow
 def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name, errors):
     case = Case(ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors)
     assert_same(simulate(case, seed=3, keep=True), follow(case, seed=3, keep=True))

@@ -214,9 +214,10 @@ def test_bounds_are_below_the_known_optima(index):
     assert lower_bound(orlib(index)) <= optimum_of(index) + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "most_gap"),
-    [("tasks3", 0.08), pytest.param("tasks4", 0.12, marks=pytest.mark.slow)],
+    [("tasks3", 0.08), ("tasks4", 0.12)],
 )
 def test_bounds_are_tight_under_overload(level, most_gap):
     instance = generate(level, 0)
@@ -261,6 +262,7 @@ def test_the_same_seed_and_moves_give_the_same_answer():
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
 
 
+@pytest.mark.slow
 def test_annealing_improves_at_low_load_where_hardly_a_task_is_late():
     """Its first temperature is of what is late, not of what a random move does: those make a
     thousand times more late.

@@ -99,7 +99,13 @@ def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
 
 
 @pytest.mark.parametrize(
-    ("servers", "load", "wrong"), [(1, 0.5, 2), (3, 0.7, 4), (8, 0.85, 7), (8, 0.85, 9)]
+    ("servers", "load", "wrong"),
+    [
+        pytest.param(1, 0.5, 2, marks=pytest.mark.slow),
+        pytest.param(3, 0.7, 4, marks=pytest.mark.slow),
+        (8, 0.85, 7),
+        (8, 0.85, 9),
+    ],
 )
 def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wrong):
     found = measured(servers, load, EXPONENTIAL)
@@ -113,7 +119,7 @@ def test_erlang_c_with_a_wrong_number_of_servers_is_rejected(servers, load, wron
 @pytest.mark.parametrize(
     ("load", "sigma", "wrong_scv"),
     [
-        (0.7, 0.0, 1.0),  # M/D/1, rejected as M/M/1
+        pytest.param(0.7, 0.0, 1.0, marks=pytest.mark.slow),  # M/D/1, rejected as M/M/1
         pytest.param(0.5, 0.8, 0.0, marks=pytest.mark.slow),  # M/G/1, rejected as M/D/1
         (0.5, 0.8, 0.8**2),  # and with the variance of the logarithm for that of the time
     ],

@@ -103,9 +103,8 @@ def test_row_of_table_5_5(day, seeds=30):
     assert far_cells(study, day, TABLE_5_5_POLICIES, TABLE_5_5[day], published=30) == {}
 
 
-@pytest.mark.parametrize(
-    "slots", [3, pytest.param(7, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("slots", [3, 7, 10])
+@pytest.mark.slow
 def test_row_of_table_5_7(slots, seeds=10):
     study = cg.compare(cg.day("hectic", slots=slots), TABLE_5_7_POLICIES, range(seeds))
     assert far_cells(study, slots, TABLE_5_7_POLICIES, TABLE_5_7[slots], published=10) == {}

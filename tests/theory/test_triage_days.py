@@ -41,12 +41,13 @@ def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(oth
     assert less < -2 * error < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameter",
     [
         "closing=false",
-        pytest.param("scarce_edf=false", marks=pytest.mark.slow),
-        pytest.param("margin=false", marks=pytest.mark.slow),
+        "scarce_edf=false",
+        "margin=false",
     ],
 )
 def test_on_the_hectic_day_each_of_these_rules_saves_jobs(parameter):

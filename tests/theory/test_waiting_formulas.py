@@ -341,11 +341,12 @@ def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
     assert min(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "errors",
     [
-        pytest.param(Mispredictions(wait_over=0.05), marks=pytest.mark.slow),
-        pytest.param(Mispredictions(wait_under=0.5), marks=pytest.mark.slow),
+        Mispredictions(wait_over=0.05),
+        Mispredictions(wait_under=0.5),
         Mispredictions(0.1, 0.2),
     ],
 )

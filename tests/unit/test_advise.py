@@ -219,6 +219,7 @@ def test_what_is_advised_is_the_cheapest_that_is_shown_to_cost_less(others, expe
     assert (cheapest(shown).policy if shown else None) == expected
 
 
+@pytest.mark.slow
 def test_where_nothing_is_cheaper_something_is_advised_in_one_table_of_twenty_at_most():
     """200 tables of 20 options that differ by chance alone."""
     draw, named = Random(1), 0
@@ -346,7 +347,7 @@ def says(text, pattern, spreads):
 @pytest.mark.parametrize(
     ("name", "jobs", "seeds", "policies", "spot"),
     [
-        ("hectic", 200, 4, ("fifo", "cadr", "triage"), None),
+        pytest.param("hectic", 200, 4, ("fifo", "cadr", "triage"), None, marks=pytest.mark.slow),
         ("normal", 60, 3, ("cadr", "edf"), Spot(0.4, 0.5)),
         pytest.param("surge", 200, 5, ("edf", "fifo", "spt"), None, marks=pytest.mark.slow),
     ],
@@ -425,6 +426,7 @@ def test_each_sentence_is_what_the_rows_say(name, jobs, seeds, policies, spot):
     assert (f"and {len(alike) - 4} more" in listed) == (len(alike) > 4)
 
 
+@pytest.mark.slow
 def test_a_day_of_a_long_run_is_a_share_of_it():
     """4 000 jobs at 0.02/s come in 2.3 days."""
     long = cg.day("surge", jobs=4000)
@@ -503,6 +505,7 @@ def test_bad_input_is_one_line(capsys, given, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
 def test_a_log_has_advice_without_bounds(capsys):
     """A bound of measured times takes minutes: the command for it is named; all else is told."""

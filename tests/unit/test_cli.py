@@ -433,7 +433,7 @@ def test_an_interrupt_ends_command_and_workers_with_one_line(tmp_path, send):
 def test_an_interrupt_while_the_workers_start_is_one_line_too(tmp_path, after_s):
     def ready(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return len(children) == 3  # two workers and multiprocessing's tracker
+        return len(children) >= 3  # the two trackers of resources, and a worker
 
     assert_one_line(interrupted(tmp_path, LONG, os.killpg, ready, after_s), "compare")
 

@@ -435,6 +435,7 @@ def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
     assert main(["market", "report", str(path), "--format", "csv"]) == 0
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys):
     stem = tmp_path / "figures" / "market"
     assert main(["market", "report", str(snapshots), "--figure", str(stem)]) == 0

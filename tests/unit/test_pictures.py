@@ -306,6 +306,7 @@ def test_the_front_is_seen_where_an_interval_lies_on_it():
     assert coloured(around, plots.style.POLICY["rh"]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", [*WITH_BARS, *WITH_POLICIES])
 def test_the_published_mark_of_a_legend_is_one_that_is_drawn(id):
     canvas = thesis(id)

@@ -312,6 +312,7 @@ def test_a_log_without_work_is_refused_and_nothing_is_written(capsys, tmp_path, 
     assert not kept.exists()
 
 
+@pytest.mark.slow
 def test_the_formula_stands_beside_what_it_is_of_alone(capsys):
     """Not beside the shortest first, nor where idle machines are lent; with mispredicted
     waits, beside sww.
@@ -338,8 +339,9 @@ def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
     assert whole["on_demand_fraction"]["mean"] > shared["on_demand_fraction"]["mean"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
-@pytest.mark.parametrize("order", ["fcfs", pytest.param("sjf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
     """One machine of 128 processors is owned, as it was; what does not wait rents
     sizes up to that.

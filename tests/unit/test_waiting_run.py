@@ -269,9 +269,13 @@ SIX = list(POLICIES)
 
 
 @pytest.mark.parametrize(
-    "machines", [101, (Size("sixty", 60, 240.0, 0.0),) * 2], ids=["whole", "shared"]
+    "machines",
+    [
+        pytest.param(101, id="whole"),
+        pytest.param((Size("sixty", 60, 240.0, 0.0),) * 2, id="shared", marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("order", ["fcfs", pytest.param("sjf", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("order", ["fcfs", "sjf"])
 def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
     """By recursion where it can, and simulated again with records."""
     sizes = (*M5, Size("sixty", 60, 240.0, 3.0))

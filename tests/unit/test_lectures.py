@@ -60,9 +60,15 @@ def output(script, folder):
     return done.stdout
 
 
-def slow_but_the_first(scripts):
+def tiers(scripts, slow):
+    """The first is quick, the others up to a number slow, and long from there on."""
     return [
-        pytest.param(each, id=each.stem, marks=[pytest.mark.slow] * (lecture(each) != 1))
+        pytest.param(
+            each,
+            id=each.stem,
+            marks=[pytest.mark.slow if lecture(each) <= slow else pytest.mark.long]
+            * (lecture(each) != 1),
+        )
         for each in scripts
     ]
 
@@ -72,7 +78,7 @@ def test_there_are_fourteen_each_with_answers():
     assert [script.name for script in ANSWERS] == [script.name for script in LECTURES]
 
 
-@pytest.mark.parametrize("script", slow_but_the_first(LECTURES))
+@pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == [picture(script)]
@@ -132,7 +138,7 @@ def test_a_lecture_is_short_and_has_its_parts(script):
         assert f"{lecture(script)}.{exercise}" in text.split("ey points")[1]
 
 
-@pytest.mark.parametrize("script", slow_but_the_first(ANSWERS))
+@pytest.mark.parametrize("script", tiers(ANSWERS, slow=4))
 def test_answers_are_right(script, tmp_path):
     printed = output(script, tmp_path)
     assert printed == script.with_suffix(".out").read_text(encoding="utf-8")

@@ -40,6 +40,7 @@ LONG = (
     "real_log",
     "replay_month",
     "waiting_on_a_log",
+    "workflow_on_gpus",
 )
 
 

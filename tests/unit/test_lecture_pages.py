@@ -40,13 +40,8 @@ def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat.validate(lecture_pages.notebook(text))
 
 
-@pytest.mark.slow
-def test_the_first_notebook_is_as_the_others(tmp_path):
-    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(SCRIPTS[0], tmp_path)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("script", SCRIPTS[1:], ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(script, tmp_path):
     for package in ("jupytext", "ipykernel"):
         pytest.importorskip(package)
@@ -61,7 +56,7 @@ def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(script
     assert len(list(tmp_path.glob("*.png"))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_slides_by_command(tmp_path, capsys):
     for package in ("jupytext", "nbconvert", "nbclient", "ipykernel"):
         pytest.importorskip(package)

@@ -11,6 +11,7 @@ panels, legends, ticks, intervals and colours are looked at.
 import argparse
 import csv
 import re
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -128,6 +129,23 @@ every_figure = pytest.mark.parametrize(
         for id in figures
     ],
 )
+
+
+@pytest.mark.parametrize(
+    ("module", "id"), [(module, id) for module, own in GALLERIES.items() for id in own]
+)
+def test_the_index_says_what_the_rows_say(module, id):
+    """The sentence below a figure, and its table, are those of its CSV."""
+    folder = FOLDER / ("" if module == "thesis" else module)
+    figure, told = GALLERIES[module][id], (folder / "README.md").read_text(encoding="utf-8")
+    path = folder / f"{figure.stem}.csv"
+    if module == "thesis":
+        with path.open(encoding="utf-8", newline="") as file:
+            assert figure.seen(list(csv.DictReader(file))) in told
+        return
+    rows = [defaultdict(lambda: None, row) for row in rows_of(path)]
+    assert figure.seen(rows) in told
+    assert figure.table is None or figure.table(rows) in told
 
 
 def panels_of(canvas):

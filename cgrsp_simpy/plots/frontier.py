@@ -59,8 +59,8 @@ def policies_and_frontier(
         ylim=(0, (1 + ROOM) * max(*misses, 0.1)),
     )
     paths = {kind: _to_the_edges(ax, *corners) for kind, corners in lines.items()}
-    ax.fill_between(*paths["bound"], **NONE_HERE)
-    ax.axvspan(ax.get_xlim()[0], paths["bound"][0][0], **NONE_HERE)
+    wait, miss = paths["bound"]
+    ax.fill_between([ax.get_xlim()[0], *wait], [miss[0], *miss], **NONE_HERE)
     if "low" in paths:
         pairs = zip(paths["low"], paths["high"])
         ax.fill(*[np.concatenate([low, high[::-1]]) for low, high in pairs], **BAND)

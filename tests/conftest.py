@@ -7,6 +7,7 @@ their examples, the same in every run; `-m slow` all of them, again the same; wi
 `-m "long and hypothesis"` for nothing else, they are fresh, and tell how to repeat one that fails.
 """
 
+import gc
 import json
 import os
 
@@ -62,6 +63,17 @@ def tier(config):
 
 def pytest_configure(config):
     settings.load_profile("fresh" if tier(config) == "long" else "repeatable")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Nothing of some ten thousand tests is garbage: looking for it took a third of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scipy.optimize import OptimizeResult
+import scipy
 
 __all__ = ["LIMIT", "SOLVED", "SolverError", "tried_twice"]
 
@@ -18,7 +18,9 @@ class SolverError(RuntimeError):
     """The solver gave no answer to a program that has one."""
 
 
-def tried_twice(solve: Callable[[bool], OptimizeResult]) -> OptimizeResult:
+def tried_twice(
+    solve: Callable[[bool], scipy.optimize.OptimizeResult],
+) -> scipy.optimize.OptimizeResult:
     """The answer of a solver that is told whether to presolve; its status tells whether it is one.
 
     With its presolve HiGHS fails on some programs (status 4, "Solve error") that it solves without.

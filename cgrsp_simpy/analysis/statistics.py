@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
@@ -156,7 +156,7 @@ def _moments(x: np.ndarray) -> tuple[float, float]:
 
 
 def _half_width(sd: float, n: int, confidence: float) -> float:
-    return float(stdtrit(n - 1, 0.5 + confidence / 2)) * sd / math.sqrt(n)
+    return float(scipy.special.stdtrit(n - 1, 0.5 + confidence / 2)) * sd / math.sqrt(n)
 
 
 def _t(centre: float, error: float) -> float:
@@ -169,7 +169,7 @@ def _t(centre: float, error: float) -> float:
 def _p_value(centre: float, error: float, n: int) -> float:
     if error == centre == 0:
         return 1.0
-    return float(2 * stdtr(n - 1, -abs(_t(centre, error))))
+    return float(2 * scipy.special.stdtr(n - 1, -abs(_t(centre, error))))
 
 
 # ---- pairs ----

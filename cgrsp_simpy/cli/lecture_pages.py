@@ -7,15 +7,17 @@ sign of slides. Of a cell that draws, the slide shows the picture without the co
 from __future__ import annotations
 
 import ast
+import os
 import re
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["notebook", "notebook_text", "slides"]
+__all__ = ["notebook", "notebook_text", "run", "slides"]
 
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
@@ -41,16 +43,23 @@ def notebook_text(script: str) -> str:
     return text
 
 
+def run(written: Any, folder: str | Path) -> None:
+    """Run a notebook in a kernel that works in the folder; it holds its outputs afterwards."""
+    client = _needed("nbclient").NotebookClient
+    own = {"metadata": {"path": str(folder)}}
+    # with MPLBACKEND set, a kernel would not show pictures inline
+    env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute(env=env)
+
+
 def slides(script: str) -> str:
     """The page of slides, with all that the script prints and draws; reveal.js is not in it."""
     written = notebook(script)
-    client = _needed("nbclient").NotebookClient
     hidden = {"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}}
     config = _needed("traitlets.config").Config(hidden)
     exporter = _needed("nbconvert").SlidesExporter(config=config, reveal_scroll=True)
     with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
-        own = {"metadata": {"path": folder}}
-        client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute()
+        run(written, folder)
     page: str = exporter.from_notebook_node(written)[0]
     return page
 

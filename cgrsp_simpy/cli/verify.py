@@ -30,11 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """How many tasks came out as they are kept; status 1 where one did not."""
     words, out = _command(Path(given.directory)), str(given.directory)
-    again: argparse.Namespace = given.parse(words)
+    again: argparse.Namespace = given.parsed(words)
     if again.verb == given.verb or getattr(again, "out", None) is None:
         raise InputError(f"{out} was made by another command than its manifest.json tells")
     again.out = out
-    command: Callable[[argparse.Namespace], Answer] = given.verbs[again.verb].carry_out
+    command: Callable[[argparse.Namespace], Answer] = again.carry_out
     with verifying(given.sample, given.seed) as found:
         command(again)
     if not found.tasks:

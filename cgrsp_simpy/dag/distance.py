@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.random import Generator
-from scipy.special import ndtri
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Problem
@@ -169,7 +169,7 @@ def _coefficient(way: object, one: Floats, other: Floats) -> float:
 
 
 def _interval(coefficient: float, pairs: int, wider: float) -> tuple[float, float]:
-    half = float(ndtri(0.975)) * wider / np.sqrt(pairs - 3)
+    half = float(scipy.special.ndtri(0.975)) * wider / np.sqrt(pairs - 3)
     with np.errstate(divide="ignore"):  # a coefficient of 1
         low, high = np.tanh(np.arctanh(coefficient) + half * np.array([-1, 1]))
     return float(low), float(high)

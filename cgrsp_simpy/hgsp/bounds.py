@@ -6,8 +6,7 @@ import logging
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array, vstack
+import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.instance import Floats, Instance
@@ -69,12 +68,15 @@ def by_capacity(instance: Instance) -> float:
     most[edges_s[None, 1:] <= instance.arrival_s[:, None]] = 0.0
     n, intervals = cost.shape
     place = np.arange(n * intervals)
-    once = csr_array((np.ones(n * intervals), (place // intervals, place)))
+    once = scipy.sparse.csr_array((np.ones(n * intervals), (place // intervals, place)))
     capacity, room = _capacity(instance, length_s)
-    rows = [LinearConstraint(once, 1.0, 1.0), LinearConstraint(capacity, -np.inf, room)]
-    limits = Bounds(0.0, most.ravel())
+    rows = [
+        scipy.optimize.LinearConstraint(once, 1.0, 1.0),
+        scipy.optimize.LinearConstraint(capacity, -np.inf, room),
+    ]
+    limits = scipy.optimize.Bounds(0.0, most.ravel())
     found = tried_twice(
-        lambda presolve: milp(
+        lambda presolve: scipy.optimize.milp(
             cost.ravel(), constraints=rows, bounds=limits, options={"presolve": presolve}
         )
     )
@@ -96,7 +98,7 @@ def _edges(instance: Instance) -> Floats:
     return np.append(np.linspace(float(instance.arrival_s.min()), end_s, intervals), np.inf)
 
 
-def _capacity(instance: Instance, length_s: Floats) -> tuple[csr_array, Floats]:
+def _capacity(instance: Instance, length_s: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
     """What all GPUs, and those of more memory than each smaller size, can work on in each
     interval with an end.
     """
@@ -108,7 +110,9 @@ def _capacity(instance: Instance, length_s: Floats) -> tuple[csr_array, Floats]:
     blocks, rooms = [], []
     for least_gb in (-1.0, *np.unique(memory_gb)[:-1]):
         work = np.repeat(np.where(instance.memory_gb > least_gb, instance.workload, 0.0), intervals)
-        block = csr_array((work, (place % intervals, place)), shape=(intervals, len(place)))
+        block = scipy.sparse.csr_array(
+            (work, (place % intervals, place)), shape=(intervals, len(place))
+        )
         blocks.append(block[:-1])
         rooms.append(speed[memory_gb > least_gb].sum() * length_s[:-1])
-    return csr_array(vstack(blocks)), np.concatenate(rooms)
+    return scipy.sparse.csr_array(scipy.sparse.vstack(blocks)), np.concatenate(rooms)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
-from scipy.sparse import csr_array
+import scipy
 
 from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
 from cgrsp_simpy.hgsp.annealing import anneal
@@ -74,12 +73,12 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Exact:
     return Exact(best, min(bound, best.weighted_tardiness), found.status == SOLVED)
 
 
-def _solved(model: _Model, time_limit_s: float) -> OptimizeResult:
+def _solved(model: _Model, time_limit_s: float) -> scipy.optimize.OptimizeResult:
     end_s = time.perf_counter() + time_limit_s
 
-    def solve(presolve: bool) -> OptimizeResult:
+    def solve(presolve: bool) -> scipy.optimize.OptimizeResult:
         left_s = max(0.0, end_s - time.perf_counter())
-        return milp(
+        return scipy.optimize.milp(
             model.cost,
             constraints=model.constraints,
             bounds=model.bounds,
@@ -210,7 +209,7 @@ class _Model:
                     }
                     self._rows.append((row, -np.inf, 0.0))
 
-    def _limits(self) -> Bounds:
+    def _limits(self) -> scipy.optimize.Bounds:
         least, most = np.zeros(self._size), np.ones(self._size)
         jobs, n = self.instance, self.instance.tasks
         most[: jobs.times_s.size] = self._fits.ravel()  # Eq. 3
@@ -219,17 +218,19 @@ class _Model:
         most[starts] = np.maximum(jobs.arrival_s, self._latest_s - jobs.least_time_s)
         least[late] = np.maximum(0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s)
         most[late] = np.maximum(least[late], self._latest_s - jobs.deadline_s)
-        return Bounds(least, most)
+        return scipy.optimize.Bounds(least, most)
 
-    def _matrix(self) -> LinearConstraint:
+    def _matrix(self) -> scipy.optimize.LinearConstraint:
         rows, columns, values = [], [], []
         for number, (row, _, _) in enumerate(self._rows):
             rows += [number] * len(row)
             columns += list(row)
             values += list(row.values())
         at = np.array([rows, columns], dtype=np.int32)  # SciPy 1.13.0 hands HiGHS no wider ones
-        matrix = csr_array((values, (at[0], at[1])), shape=(len(self._rows), self._size))
-        return LinearConstraint(
+        matrix = scipy.sparse.csr_array(
+            (values, (at[0], at[1])), shape=(len(self._rows), self._size)
+        )
+        return scipy.optimize.LinearConstraint(
             matrix, [low for _, low, _ in self._rows], [high for _, _, high in self._rows]
         )
 

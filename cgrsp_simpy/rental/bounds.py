@@ -54,8 +54,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import OptimizeResult, linprog
-from scipy.sparse import csr_array, vstack
+import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
@@ -305,7 +304,7 @@ class _Program:
         self.parts, self.row, self.used = (
             np.empty((3, 0)),
             np.empty(0, int),
-            csr_array((0, len(self.room_s))),
+            scipy.sparse.csr_array((0, len(self.room_s))),
         )
 
     def _horizon(self, law: Callable[[int], int]) -> int:
@@ -375,7 +374,7 @@ class _Program:
 
     # ---- columns ----
 
-    def _used(self, c: int, g: int, v: int, steps: np.ndarray) -> csr_array:
+    def _used(self, c: int, g: int, v: int, steps: np.ndarray) -> scipy.sparse.csr_array:
         """Seconds held, weighted by each shape of each pool's price; shape (steps,
         shapes x pools).
         """
@@ -383,10 +382,10 @@ class _Program:
         held_s = np.diff(laws.held_s[c, g, v])
         held_s = held_s[held_s > NEGLIGIBLE_S]
         padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
-        used = csr_array(
+        used = scipy.sparse.csr_array(
             np.array([held_s @ padded[step : step + len(held_s)] for step in steps.tolist()])
         )
-        return csr_array(
+        return scipy.sparse.csr_array(
             (used.data, used.indices + laws.pool[g] * shapes, used.indptr),
             (len(steps), shapes * len(laws.slots)),
         )
@@ -411,7 +410,7 @@ class _Program:
         self.parts, self.row, self.used = (
             np.concatenate(parts, axis=1),
             np.concatenate(row),
-            csr_array(vstack(used)),
+            scipy.sparse.csr_array(scipy.sparse.vstack(used)),
         )
 
     def _start(self) -> None:
@@ -420,7 +419,7 @@ class _Program:
         """
         tails = [self._tail(group)[:, None] for group in self.groups]
         self.parts, self.row = np.concatenate(tails, axis=1), np.arange(len(self.groups))
-        self.used = csr_array((len(self.groups), len(self.room_s)))
+        self.used = scipy.sparse.csr_array((len(self.groups), len(self.room_s)))
         wanted: Columns = {}
         for r, group in enumerate(self.groups):
             for step in range(0, self.end, self.width):
@@ -434,7 +433,7 @@ class _Program:
         late_s = max(0.0, self.end * self.step_s - group.deadline_s)
         return np.array([max(0.0, self.end * self.step_s - group.submit_s), late_s > 0, late_s])
 
-    def solve(self) -> tuple[np.ndarray, OptimizeResult]:
+    def solve(self) -> tuple[np.ndarray, scipy.optimize.OptimizeResult]:
         """Good prices by pool and step, per slot-second, and the program's solution, of which
         `parts` has the columns.
         """
@@ -442,7 +441,9 @@ class _Program:
         jobs = [group.jobs for group in self.groups]
         best, best_price = -math.inf, np.zeros(len(self.room_s))
         for turn in range(ROUNDS):
-            once = csr_array((np.ones(len(self.row)), (self.row, np.arange(len(self.row)))))
+            once = scipy.sparse.csr_array(
+                (np.ones(len(self.row)), (self.row, np.arange(len(self.row))))
+            )
             found = self._solved(once, jobs)
             price = np.maximum(0.0, -found.ineqlin.marginals)
             # prices of the first rounds swing: half way is better
@@ -456,11 +457,13 @@ class _Program:
             self._add(wanted)
         return self._by_step(best_price), found
 
-    def _solved(self, once: csr_array, jobs: list[int]) -> OptimizeResult:
+    def _solved(
+        self, once: scipy.sparse.csr_array, jobs: list[int]
+    ) -> scipy.optimize.OptimizeResult:
         cost = self.unit @ self.parts
 
-        def solve(presolve: bool) -> OptimizeResult:
-            found: OptimizeResult = linprog(  # type: ignore[call-overload]
+        def solve(presolve: bool) -> scipy.optimize.OptimizeResult:
+            found: scipy.optimize.OptimizeResult = scipy.optimize.linprog(  # type: ignore[call-overload]
                 cost, self.used.T, self.room_s, once, jobs, options={"presolve": presolve}
             )
             return found
@@ -487,7 +490,7 @@ class _Program:
                 )
         return value, wanted
 
-    def _drop(self, found: OptimizeResult, price: np.ndarray) -> None:
+    def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
         """Keep what is used, what needs no slot, and the columns that are nearest to being used."""
         reduced = self.unit @ self.parts + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]

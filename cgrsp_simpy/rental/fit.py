@@ -20,7 +20,7 @@ from math import exp, inf, log, nan
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
+import scipy
 
 from cgrsp_simpy.logs.market import NOT_FETCHED, Snapshots
 from cgrsp_simpy.model.checks import require
@@ -321,5 +321,7 @@ def _persistence_s(step_s: float, kept: Sequence[float], pairs: Sequence[int]) -
     def squares(log_tau: float) -> float:
         return float(np.sum(w * (y - np.exp(-lags_s / np.exp(log_tau))) ** 2))
 
-    best = minimize_scalar(squares, bounds=(log(step_s / 10), log(30 * DAY_S)), method="bounded")
+    best = scipy.optimize.minimize_scalar(
+        squares, bounds=(log(step_s / 10), log(30 * DAY_S)), method="bounded"
+    )
     return round(float(np.exp(best.x)), 1)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
@@ -124,7 +124,7 @@ def _factors(service: Service, c: int) -> np.ndarray:
     drawn: np.ndarray = (
         -np.log1p(-middle)
         if service.distribution == "exponential"
-        else np.exp(service.sigma[c] * ndtri(middle))
+        else np.exp(service.sigma[c] * scipy.special.ndtri(middle))
     )
     factors: np.ndarray = drawn / drawn.mean()
     return factors

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import expm
+import scipy
 
 from cgrsp_simpy.logs.series import Series
 from cgrsp_simpy.spot.market import HOUR_S
@@ -84,7 +84,7 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
             if age + 1 < classes:
                 rates[here, here + 1] = 1 / (ages_h[age + 1] - ages_h[age])
     np.fill_diagonal(rates, -rates.sum(axis=1))
-    return np.asarray(expm(rates * step_h))
+    return np.asarray(scipy.linalg.expm(rates * step_h))
 
 
 def expected_cost(view: SpotView) -> Choice:

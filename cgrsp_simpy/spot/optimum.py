@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import minimum_filter1d
+import scipy
 
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.spot.market import HOUR_S, Stretch, Zone
@@ -167,7 +167,7 @@ class _Program:
         """
         price = self.usd[place] * self.left
         window = min(cell.length, len(self.left) - 1) + 1
-        least = minimum_filter1d(
+        least = scipy.ndimage.minimum_filter1d(
             after[self.idle] - price, window, mode="constant", cval=np.inf, origin=(window - 1) // 2
         )
         return np.asarray(least + price)

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from scipy.special import stdtr
+import scipy
 
 from cgrsp_simpy.analysis.statistics import holm
 from cgrsp_simpy.rental.measured import Measured, on_market
@@ -138,7 +138,7 @@ def _p(own: _Estimate, low: float, high: float) -> float:
     distance = min(abs(own.value - low), abs(own.value - high))
     if own.error == 0:
         return float(distance == 0)
-    return float(2 * stdtr(own.n - 1, -distance / own.error))
+    return float(2 * scipy.special.stdtr(own.n - 1, -distance / own.error))
 
 
 def _p_gone(parts: Sequence[Part], estimates: Sequence[_Estimate]) -> list[float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from cgrsp_simpy.analysis.statistics import holm, paired_test
 from cgrsp_simpy.model.streams import stream
@@ -148,7 +148,7 @@ def half_width(own: float, n: int) -> float:
     """Half the width of the 95 % interval of a statistic over n seeds, from its deviation (thesis
     Section 5.1.3).
     """
-    return float(stdtrit(n - 1, 0.975)) * own
+    return float(scipy.special.stdtrit(n - 1, 0.975)) * own
 
 
 def decimals(printed: str) -> int:
@@ -302,7 +302,7 @@ def _significance(table: Table, results: Results, n: int) -> list[Judged]:
 
 
 def _two_sided(t: float, pairs: int) -> float:
-    return float(2 * stdtr(pairs - 1, -abs(t)))
+    return float(2 * scipy.special.stdtr(pairs - 1, -abs(t)))
 
 
 def _p(p: float) -> str:

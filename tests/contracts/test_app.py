@@ -26,8 +26,9 @@ LOG = "submit_s,service_s\n" + "".join(f"{40 * job},{60 + job % 90}\n" for job i
 
 
 @pytest.fixture
-def page():
+def page(monkeypatch):
     """Shows a page of the app, and fails at anything that it raises."""
+    monkeypatch.setenv("MPLBACKEND", "Agg")  # as Streamlit would at its import, and for good
     from streamlit.testing.v1 import AppTest
 
     def show(name, **values):

@@ -304,9 +304,25 @@ def test_options_without_effect_are_refused(options, message, capsys):
 # ---- triage ----
 
 
-def test_on_five_small_scenarios_triage_costs_at_most_half_a_cent_more_than_the_best_of_three():
-    study = judge([scenario(seed) for seed in SMALL], ["edf", "rh", "cadr", "triage"], range(3))
-    assert study.regret("triage").mean < 0.005
+def on_small(seeds):
+    return judge([scenario(seed) for seed in SMALL], ["edf", "rh", "cadr", "triage"], seeds)
+
+
+def test_on_five_small_scenarios_triage_loses_less_than_a_tenth_of_what_cadr_loses():
+    """Three runs tell no more. Triage costs .4 cents more than the best of three in the mean, of
+    which one run of fifteen, suite 64 on seed 0, is .7.
+    """
+    study = on_small(range(3))
+    assert study.regret("triage").mean < 0.1 * study.regret("cadr").mean
+    assert all(each.difference.low <= 0 for each in study.beside("triage"))
+    assert not study.behind("triage")
+
+
+@pytest.mark.slow
+def test_on_five_small_scenarios_triage_costs_no_more_than_the_best_of_three():
+    study = on_small(range(100, 120))
+    assert study.regret("triage").mean < 0.002
+    assert all(each.difference.low <= 0 for each in study.beside("triage"))
     assert not study.behind("triage")
 
 

@@ -203,7 +203,13 @@ def test_only_what_the_interval_can_tell_is_behind():
     assert [each.scenario for each in study.behind("a")] == ["s0"]
     assert [each.scenario for each in study.behind("a", points=0.5)] == ["s0"]
     row = study.table()[0]
-    assert (row["behind"], row["behind_sure"]) == (2, 1)
+    assert (row["behind"], row["behind_by_interval"]) == (2, 1)
+
+
+def test_one_seed_has_no_interval_that_could_tell():
+    study = rows(a=[(0.5,)], b=[(0.0,)])
+    [row, _] = study.table()
+    assert (row["behind"], row["behind_by_interval"]) == (1, 0)
 
 
 def test_prices_are_the_users():

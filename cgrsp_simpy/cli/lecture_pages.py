@@ -50,7 +50,14 @@ def slides(script: str) -> str:
     exporter = _needed("nbconvert").SlidesExporter(config=config, reveal_scroll=True)
     with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
         own = {"metadata": {"path": folder}}
-        client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute()
+        quiet = ["--log-level=ERROR"]  # not how the kernel is connected
+        client(
+            written,
+            timeout=CELL_S,
+            kernel_name="python3",
+            resources=own,
+            extra_arguments=quiet,
+        ).execute()
     page: str = exporter.from_notebook_node(written)[0]
     return page
 

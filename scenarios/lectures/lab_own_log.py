@@ -25,7 +25,7 @@ import cgrsp_simpy as cg
 
 SAMPLE = files("cgrsp_simpy") / "data" / "studio.csv"
 LOG = SAMPLE  # the path of your own log
-COLUMNS = {}  # e.g. {"submit_s": "Submit", "service_s": "Elapsed"}
+COLUMNS = {}  # e.g. {"submit_s": "Submitted", "service_s": "Seconds"}
 SLOTS = 4  # how many GPUs at once you rent today
 
 # %% [markdown]

@@ -103,7 +103,7 @@ def check_bounds(
     jobs = (bounds + runs) * scenario.work
     per_s = BOUNDED_PER_S * (bin_s / 60 / BIN_MIN) ** 2
     seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
-    done = "bounded or simulated" if runs else "bounded"
+    done = " or ".join(["bounded"] * (bounds > 0) + ["simulated"] * (runs > 0))
     check_work(given, jobs, per_s=jobs / seconds, done=done)
 
 

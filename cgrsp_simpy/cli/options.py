@@ -119,7 +119,8 @@ def check_work(
     """
     seconds = jobs / per_s / (workers_of(given) or 1 if hasattr(given, "workers") else 1)
     held = BYTES_A_JOB * kept
-    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+    minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
     told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
     if (jobs / per_s > MOST_S or held > MOST_BYTES) and not given.yes:

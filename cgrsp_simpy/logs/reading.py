@@ -17,7 +17,7 @@ from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, se
 from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
-from cgrsp_simpy.logs.text import Rows, faults_of, opened
+from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
 
@@ -211,7 +211,10 @@ def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
 
 
 def _hint(format: Format, names: list[str]) -> str:
-    """Which formats these columns are of."""
+    """Which formats these columns are of, or what is between them in place of commas."""
+    if format.rows is comma_rows and len(names) == 1:
+        marks = [word for mark, word in ((";", "semicolons"), ("\t", "tabs")) if mark in names[0]]
+        return f"; it has {marks[0]} between its columns, not commas" if marks else ""
     fit = [
         each.name
         for each in FORMATS.values()
@@ -350,15 +353,21 @@ def _is_none(values: Array) -> Array:
 def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
     bad = tuple(sorted(found.bad))
-    told = listed([f"line {each.line}: {each.what}" for each in bad])
+    faults = [f"line {each.line}: {each.what}" for each in bad]
     report = Report(
         found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()}
     )
     if not found.lines and not (bad and strict):
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
-        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{told}")
+        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}")
     if bad:
-        note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {told}", "left out")
+        note(
+            log,
+            path,
+            strict,
+            f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}",
+            "left out",
+        )
     columns = {
         name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]
     }

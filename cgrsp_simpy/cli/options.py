@@ -370,9 +370,8 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
-            scenario = day(
-                given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
-            )
+            name = "hectic" if given.day is None else given.day
+            scenario = day(name, jobs=given.jobs_per_day, rate_per_s=given.rate, **own)
     scenario = _on_market(given, scenario)
     if (terms := terms_of(given)) is not None:
         scenario = replace(scenario, terms=terms)  # some go with stock that persists
@@ -394,7 +393,8 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
 
     told = "left out beside --market, which tells its own"
     require(given.persistence is None, "--persistence", given.persistence, told)
-    found = on_market(scenario, measured(*given.market), types or None, given.sight or "none")
+    sight = "none" if given.sight is None else given.sight
+    found = on_market(scenario, measured(*given.market), types or None, sight)
     span_s = scenario.jobs / scenario.workload.rate_per_s
     for each in found.market.series:
         if each.length_s < span_s:

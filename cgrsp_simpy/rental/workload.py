@@ -19,6 +19,7 @@ from cgrsp_simpy.model.checks import (
     check_shares,
     check_whole,
     entries_of,
+    python_numbers,
     require,
 )
 from cgrsp_simpy.model.streams import stream
@@ -154,6 +155,7 @@ class _DrawnJobs:
     deadlines: Deadlines
 
     def _check(self) -> None:
+        python_numbers(self)
         mix = entries_of("complexity_mix", self.complexity_mix, "a list of shares")
         object.__setattr__(self, "complexity_mix", mix)
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))

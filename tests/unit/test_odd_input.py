@@ -9,6 +9,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Snapshots
+from cgrsp_simpy.studies.judge import judge
 from cgrsp_simpy.studies.recommend import Prices, Spot
 
 # ---- tables ----
@@ -107,6 +108,42 @@ def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, 
     with pytest.raises(cg.InputError) as error:
         cg.advise(scenario, policies, [5], seeds)
     assert told in str(error.value)
+
+
+# ---- runs that fail ----
+
+
+def small_fleets_only(view):
+    if len(view.known.fleet) > 2:
+        raise ValueError("too many slots")
+    return list(zip(view.queue, view.idle))
+
+
+def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_policies():
+    scenarios = [
+        dataclasses.replace(cg.day("hectic", slots=slots, jobs=30), name=f"{slots} slots")
+        for slots in (2, 3)
+    ]
+    found = [
+        judge(scenarios, policies, range(2))
+        for policies in (
+            [small_fleets_only, "fifo", "spt"],
+            ["fifo", small_fleets_only, "spt"],
+            ["spt", "fifo", small_fleets_only],
+        )
+    ]
+    name = "small_fleets_only"
+    for study in found:
+        table = {row["policy"]: row for row in study.table()}
+        assert np.isnan([table[name]["usd_per_job"], table[name]["regret_usd"]]).all()
+        for policy in ("fifo", "spt"):
+            assert table[policy] == {row["policy"]: row for row in found[0].table()}[policy]
+            assert [each.other for each in study.beside(policy)][1] != name
+            assert np.isfinite([each.difference.mean for each in study.beside(policy)]).all()
+        assert [each.scenario for each in study.worst(name)] == ["2 slots"]
+        assert not study.tables[1].title.startswith(name) and "nan" not in str(study)
+    with pytest.raises(cg.InputError, match="others"):
+        found[0].beside("fifo", others=[])
 
 
 # ---- terms ----

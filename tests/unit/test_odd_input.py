@@ -200,3 +200,25 @@ def test_an_empty_text_is_no_text_that_is_left_out(line, tmp_path, monkeypatch, 
     (tmp_path / "log.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n0,9,9\n")
     assert main(list(line)) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+# ---- logs whose clock does not begin with their jobs ----
+
+
+def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
+    """The time before the first job is of no day that the jobs' cost is divided by."""
+    at_s = [900 * job for job in range(200)]
+    found = []
+    for lead_s in (0, 10_000_000):
+        path = tmp_path / f"{lead_s}.csv"
+        rows = [f"{lead_s + each},{300 + each % 700}" for each in at_s]
+        path.write_text("\n".join(["submit_s,service_s", *rows, ""]))
+        found.append(cg.trace(path))
+    early, late = found
+    assert late.workload.rate_per_s == early.workload.rate_per_s == 200 / (199 * 900)
+    assert late.known().offered_load == early.known().offered_load
+    advice = [cg.advise(each, ["fifo"], [5], range(2), bound_seeds=0) for each in found]
+    assert advice[1].days == advice[0].days == pytest.approx(199 * 900 / 86400)
+    with caplog.at_level("INFO"):
+        assert main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"]) == 0
+    assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text

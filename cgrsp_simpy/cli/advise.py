@@ -78,10 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The advice in the format asked for."""
     scenario, seeds = scenario_of(given), seeds_of(given)
-    slots = _numbers(given.try_slots) if given.try_slots else _around(len(scenario.slots))
+    slots = (
+        _numbers(given.try_slots) if given.try_slots is not None else _around(len(scenario.slots))
+    )
     policies, workers = policies_of(given.policies), workers_of(given)
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
-    spot = _spot(given.spot) if given.spot else None
+    spot = _spot(given.spot) if given.spot is not None else None
     tried, of_log = fleets(scenario, slots, spot), isinstance(scenario.workload, LoggedWorkload)
     bounded = 0 if of_log else len(seeds[: max(0, given.bound_seeds)])
     runs = len(tried) * len(seeds) + LUCKS * len(BOUNDED) * bounded

@@ -17,7 +17,7 @@ from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, se
 from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
-from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened
+from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
 
@@ -191,9 +191,10 @@ def _check_names(where: str, format: Format, fields: Sequence[Field], names: lis
     for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
         if not set(choices) & set(names):
             told = f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
-            raise InputError(
-                f"{where}: no column {' or '.join(choices)}{told}{_hint(format, names)}"
-            )
+            hint = _hint(format, names)
+            if format.rows is comma_rows:
+                hint = hint or parted_by(names, choices)
+            raise InputError(f"{where}: no column {' or '.join(choices)}{told}{hint}")
 
 
 def _are_names(cells: Sequence[str]) -> bool:
@@ -211,10 +212,7 @@ def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
 
 
 def _hint(format: Format, names: list[str]) -> str:
-    """Which formats these columns are of, or what is between them in place of commas."""
-    if format.rows is comma_rows and len(names) == 1:
-        marks = [word for mark, word in ((";", "semicolons"), ("\t", "tabs")) if mark in names[0]]
-        return f"; it has {marks[0]} between its columns, not commas" if marks else ""
+    """Which formats these columns are of."""
     fit = [
         each.name
         for each in FORMATS.values()

@@ -444,8 +444,11 @@ HEAD = "job_id,submit_s,service_s\n"
 REFUSED = [
     # no header
     ("a,0,5\nb,1,6\n", "line 1: no column submit_s or timestamp or time (columns: 'a, 0, 5')"),
-    ("when;took\n1;5\n", "line 1: no column submit_s or timestamp or time; it has semicolons"),
-    ("when\ttook\n1\t5\n", "it has tabs between its columns, not commas"),
+    (
+        "when;took\n1;5\n",
+        "submit_s or timestamp or time; its cells are parted by semicolons, where",
+    ),
+    ("when\ttook\n1\t5\n", "its cells are parted by tabs, where commas are needed"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),
     (b"\x89PNG\r\n\x1a\n\x00\x00", "not a text file"),

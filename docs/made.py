@@ -27,7 +27,7 @@ LECTURES, SCENARIOS, FIGURES = ROOT / "scenarios/lectures", ROOT / "scenarios", 
 # Pictures that no folder's README.md shows, by folder -> the command that draws them.
 SINGLE = {
     ".": "python scenarios/readme_figure.py",
-    "frontier": "cgrsp bound --day hectic --frontier --seeds 4 --bin 20 --report figures/frontier",
+    "frontier": "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier",
     "advice": "cgrsp advise --day hectic --workers 2 --bound-seeds 5 --report figures/advice",
 }
 

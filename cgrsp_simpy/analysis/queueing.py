@@ -387,8 +387,10 @@ def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Array:
     """
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("mean_s", mean_s, above=0)
-    load = np.asarray(arrival_rate * mean_s, np.float64)
-    return _where_stable(load, np.asarray(times_s, np.float64) / _spare(load))
+    load, times = np.asarray(arrival_rate * mean_s, np.float64), np.asarray(times_s, np.float64)
+    good = bool(np.all(np.isfinite(times) & (times >= 0)))
+    require(good, "times_s", times_s, "finite numbers >= 0")
+    return _where_stable(load, times / _spare(load))
 
 
 def _spare(load: Array) -> Array:

@@ -27,6 +27,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
+from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
 from cgrsp_simpy.studies.advise import Advice, advise, fleets, later
 from cgrsp_simpy.studies.gaps import LUCKS
@@ -77,11 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The advice in the format asked for."""
     scenario, seeds = scenario_of(given), seeds_of(given)
-    slots = _numbers(given.try_slots) if given.try_slots else _around(len(scenario.slots))
+    slots = (
+        _numbers(given.try_slots) if given.try_slots is not None else _around(len(scenario.slots))
+    )
     policies, workers = policies_of(given.policies), workers_of(given)
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
-    spot = _spot(given.spot) if given.spot else None
-    tried, bounded = fleets(scenario, slots, spot), len(seeds[: max(0, given.bound_seeds)])
+    spot = _spot(given.spot) if given.spot is not None else None
+    tried, of_log = fleets(scenario, slots, spot), isinstance(scenario.workload, LoggedWorkload)
+    bounded = 0 if of_log else len(seeds[: max(0, given.bound_seeds)])
     runs = len(tried) * len(seeds) + LUCKS * len(BOUNDED) * bounded
     number = len(policies) + len(later(scenario, policies[0]))
     check_bounds(given, scenario, 2 * len(BOUNDED) * bounded, runs * number)

@@ -86,7 +86,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if given.clairvoyant:
         return Answer(_clairvoyant(given, scenario, objective, seeds, workers))
     bin_min = given.bin or (BIN_S / 60 if given.frontier else BIN_MIN)
-    bin_s, named = 60 * bin_min, policies_of(given.policies or POLICIES)
+    bin_s, named = 60 * bin_min, policies_of(POLICIES if given.policies is None else given.policies)
     times, runs = (len(PRICES), LUCKS * len(named)) if given.frontier else (1, 0)
     check_bounds(given, scenario, times * len(seeds), runs * len(seeds), bin_s)
     if given.frontier:
@@ -103,7 +103,7 @@ def check_bounds(
     jobs = (bounds + runs) * scenario.work
     per_s = BOUNDED_PER_S * (bin_s / 60 / BIN_MIN) ** 2
     seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
-    done = "bounded or simulated" if runs else "bounded"
+    done = " or ".join(["bounded"] * (bounds > 0) + ["simulated"] * (runs > 0))
     check_work(given, jobs, per_s=jobs / seconds, done=done)
 
 

@@ -158,7 +158,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _level(given: argparse.Namespace) -> Level | str:
-    name = given.level or USUAL
+    name = USUAL if given.level is None else given.level
     check_one_of("load level", name, LEVELS)
     own = those_given(given, {"tasks": "tasks", "load": "load"})
     if given.cluster is not None:
@@ -216,7 +216,7 @@ def _source(given: argparse.Namespace) -> str | Level | Instance:
         index, machines = (1 if value is None else value for value in (given.index, given.machines))
         return read_orlib(given.orlib, index, machines, given.size)
     if given.instance is not None:
-        gpus = cluster(given.cluster or "small")
+        gpus = cluster("small" if given.cluster is None else given.cluster)
         return read_instance(given.instance, gpus, skip_unfit=given.skip_unfit)
     return _level(given)
 

@@ -46,10 +46,12 @@ def notebook_text(script: str) -> str:
 def run(written: Any, folder: str | Path) -> None:
     """Run a notebook in a kernel that works in the folder; it holds its outputs afterwards."""
     client = _needed("nbclient").NotebookClient
-    own = {"metadata": {"path": str(folder)}}
+    own: dict[str, Any] = {"kernel_name": "python3", "timeout": CELL_S}
+    own["resources"] = {"metadata": {"path": str(folder)}}
+    own["extra_arguments"] = ["--log-level=ERROR"]  # not how the kernel is connected
     # with MPLBACKEND set, a kernel would not show pictures inline
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
-    client(written, timeout=CELL_S, kernel_name="python3", resources=own).execute(env=env)
+    client(written, **own).execute(env=env)
 
 
 def slides(script: str) -> str:

@@ -102,10 +102,10 @@ def _requests(given: argparse.Namespace) -> Requests:
         return Requests(cluster=cluster, waves=given.waves)
     requests = read_requests(
         given.trace,
-        weight=given.weight or "equal",
+        weight="equal" if given.weight is None else given.weight,
         gpus=2 if given.tensor is None else given.tensor,
         model=QWEN3 if given.model_memory is None else LlmModel("the model", given.model_memory),
-        format=given.trace_format or "azure",
+        format="azure" if given.trace_format is None else given.trace_format,
         **reading_of(given),
     )
     return Requests(requests, cluster, given.waves)

@@ -119,7 +119,8 @@ def check_work(
     """
     seconds = jobs / per_s / (workers_of(given) or 1 if hasattr(given, "workers") else 1)
     held = BYTES_A_JOB * kept
-    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:.0f} minutes"
+    minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
     told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
     if (jobs / per_s > MOST_S or held > MOST_BYTES) and not given.yes:
@@ -370,9 +371,8 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         if source == "trace":
             scenario = trace(given.trace, given.trace_format, **reading_of(given), **own)
         else:
-            scenario = day(
-                given.day or "hectic", jobs=given.jobs_per_day, rate_per_s=given.rate, **own
-            )
+            name = "hectic" if given.day is None else given.day
+            scenario = day(name, jobs=given.jobs_per_day, rate_per_s=given.rate, **own)
     scenario = _on_market(given, scenario)
     if (terms := terms_of(given)) is not None:
         scenario = replace(scenario, terms=terms)  # some go with stock that persists
@@ -394,7 +394,8 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
 
     told = "left out beside --market, which tells its own"
     require(given.persistence is None, "--persistence", given.persistence, told)
-    found = on_market(scenario, measured(*given.market), types or None, given.sight or "none")
+    sight = "none" if given.sight is None else given.sight
+    found = on_market(scenario, measured(*given.market), types or None, sight)
     span_s = scenario.jobs / scenario.workload.rate_per_s
     for each in found.market.series:
         if each.length_s < span_s:
@@ -425,8 +426,10 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
+    lead_h = jobs.submit_s[0] / 3600
+    begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
-        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span_h:.1f} h{pace};"
+        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span_h:.1f} h{pace}{begun};"
         f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
         f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import simpy
@@ -15,6 +17,8 @@ from cgrsp_simpy.engine.events import job_id, policy_name
 from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
 __all__ = ["Answers"]
+
+PACKAGE = Path(__file__).parents[1]
 
 
 class Answers:
@@ -35,7 +39,7 @@ class Answers:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
-            raise self._raised(error) from error
+            raise self.raised(error) from error
         if type(answer) is list:  # most are
             return answer
         return () if answer is None else self._one_by_one(answer)
@@ -50,7 +54,7 @@ class Answers:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
-            raise self._raised(error) from error
+            raise self.raised(error) from error
 
     def wake_s(self, wake: Wake) -> float:
         """When the policy asks to be woken; raises PolicyError if it cannot be then."""
@@ -84,8 +88,9 @@ class Answers:
         name = policy_name(self.policy)
         return PolicyError(f"policy {name!r} at t = {self.env.now:g} s {what}")
 
-    def _raised(self, error: BaseException) -> PolicyError:
-        return self.wrong(f"raised {type(error).__name__}: {error}")
+    def raised(self, error: BaseException) -> PolicyError:
+        """The error of a policy that raised one, with the line of its file."""
+        return self.wrong(f"raised {type(error).__name__}: {error}{_line(error)}")
 
     def no_such_job(self, item: Any) -> PolicyError:
         """The error of an item that names no waiting job."""
@@ -114,3 +119,17 @@ class Answers:
             f"left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle} and"
             " nothing else to come: the simulation cannot go on"
         )
+
+
+def _line(error: BaseException) -> str:
+    """Where in the policy's own file an error was raised; nothing if in none.
+
+    That file is the first on the way to the error that is not the package's.
+    """
+    way = [
+        (Path(frame.filename), frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    own = next((file for file, _ in way if not file.is_relative_to(PACKAGE)), None)
+    lines = [line for file, line in way if file == own]
+    return f" ({own.name}, line {lines[-1]})" if own else ""

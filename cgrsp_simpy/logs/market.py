@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.text import comma_rows, faults_of, opened
+from cgrsp_simpy.logs.text import comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.reading import timestamp
 
@@ -242,7 +242,8 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
     _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
     for name in ("time", "status"):
-        require(name in names, "columns", ",".join(names), f"time, status, type, price: no {name}")
+        allowed = f"time, status, type, price: no {name}{parted_by(names, [name])}"
+        require(name in names, "columns", ",".join(names), allowed)
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
             told = cells if isinstance(cells, str) else f"{len(cells)} cells, not {len(names)}"

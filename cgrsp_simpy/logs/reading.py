@@ -17,7 +17,7 @@ from cgrsp_simpy.logs.fields import TEXT, TIME, Array, Clock, Field, of_unix, se
 from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
-from cgrsp_simpy.logs.text import Rows, faults_of, opened
+from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
 
@@ -191,9 +191,10 @@ def _check_names(where: str, format: Format, fields: Sequence[Field], names: lis
     for choices in [*_needed(fields), *([{format.skip[0]: None}] if format.skip else [])]:
         if not set(choices) & set(names):
             told = f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
-            raise InputError(
-                f"{where}: no column {' or '.join(choices)}{told}{_hint(format, names)}"
-            )
+            hint = _hint(format, names)
+            if format.rows is comma_rows:
+                hint = hint or parted_by(names, choices)
+            raise InputError(f"{where}: no column {' or '.join(choices)}{told}{hint}")
 
 
 def _are_names(cells: Sequence[str]) -> bool:
@@ -350,15 +351,21 @@ def _is_none(values: Array) -> Array:
 def _log(path: Path, format: Format, found: _Found, window: str | None, strict: bool) -> Log:
     """Tell what is amiss, and put the jobs in order and on one axis of time."""
     bad = tuple(sorted(found.bad))
-    told = listed([f"line {each.line}: {each.what}" for each in bad])
+    faults = [f"line {each.line}: {each.what}" for each in bad]
     report = Report(
         found.count, bad, {reason: tuple(lines) for reason, lines in found.left_out.items()}
     )
     if not found.lines and not (bad and strict):
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
-        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{told}")
+        raise InputError(f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}")
     if bad:
-        note(log, path, strict, f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {told}", "left out")
+        note(
+            log,
+            path,
+            strict,
+            f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}",
+            "left out",
+        )
     columns = {
         name: np.concatenate([part[name] for part in found.numbers]) for name in found.numbers[0]
     }

@@ -8,7 +8,7 @@ import gzip
 import logging
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -16,7 +16,16 @@ from typing import TextIO
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["Rows", "comma_rows", "faults_of", "opened", "pipe_rows", "swf_rows", "tab_rows"]
+__all__ = [
+    "Rows",
+    "comma_rows",
+    "faults_of",
+    "opened",
+    "parted_by",
+    "pipe_rows",
+    "swf_rows",
+    "tab_rows",
+]
 
 # the numbers of lines, and their cells, or what is wrong with them
 Rows = Iterator[tuple[int, list[str] | str]]
@@ -74,6 +83,17 @@ def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001, a
         else:
             if len(cells) > 1 or "".join(cells).strip():
                 yield line, cells
+
+
+def parted_by(names: list[str], wanted: Collection[str]) -> str:
+    """What is wrong with the header of a table whose cells are parted by another sign than a comma,
+    where that is in the one name that there is, or would give one that is wanted; else "".
+    """
+    for sign, told in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        parts = [part.strip() for part in ",".join(names).split(sign)]
+        if {*parts} & {*wanted} or (len(names) == 1 and len(parts) > 1):
+            return f"; its cells are parted by {told}, where commas are needed"
+    return ""
 
 
 def pipe_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001

@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 __all__ = [
     "InputError",
@@ -18,6 +21,8 @@ __all__ = [
     "check_shares",
     "check_whole",
     "entries_of",
+    "python_number",
+    "python_numbers",
     "require",
 ]
 
@@ -48,7 +53,8 @@ def _shown(value: object) -> str:
 
 
 def _is_number(value: object) -> bool:
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    known = (int, float, np.integer, np.floating)
+    if not isinstance(value, known) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value)
@@ -95,9 +101,21 @@ def check_fields(given: object, check: Callable[..., None], *names: str, **limit
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
-    """The entries of a list, and not of a text, as a tuple."""
+    """The entries of a list, and not of a text, as a tuple; numbers of NumPy as Python's."""
     require(isinstance(value, Iterable) and not isinstance(value, (str, bytes)), name, value, what)
-    return tuple(value)  # type: ignore[arg-type]
+    return tuple(python_number(entry) for entry in value)  # type: ignore[attr-defined]
+
+
+def python_number(value: Any) -> Any:
+    """A number of NumPy as one of Python, anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def python_numbers(made: Any) -> None:
+    """Turn the numbers of NumPy in the fields of a frozen dataclass into those of Python."""
+    for item in fields(made):
+        if item.init and isinstance(value := getattr(made, item.name), np.generic):
+            object.__setattr__(made, item.name, value.item())
 
 
 def check_shares(name: str, shares: Sequence[object]) -> None:

@@ -10,7 +10,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, python_number, require
 
 __all__ = ["check_keys", "entries", "make", "mapping", "read_toml", "table_of", "toml_text"]
 
@@ -47,8 +47,12 @@ def toml_text(tables: dict[str, Any], path: str = "") -> str:
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             below += [f"\n[[{name}]]\n" + toml_text(entry, f"{name}.") for entry in value]
         else:
-            lines.append(f"{key} = {json.dumps(value, ensure_ascii=False, allow_nan=False)}\n")
+            lines.append(f"{key} = {_json(value)}\n")
     return "".join(lines + below)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
 
 
 def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ def policies_and_frontier(
     policies = [row for row in rows if row["kind"] == "policy"]
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
     lines = {kind: _corners(rows, kind) for kind in kinds}
-    waits = [*lines[kinds[0]][0], *(row["wait_min"] for row in policies)]
-    misses = [*lines["bound"][1], *(row["miss_pct"] for row in policies)]
+    waits = [*lines[kinds[0]][0], *_ends(policies, "wait_min")]
+    misses = [*lines["bound"][1], *_ends(policies, "miss_pct")]
     room = ROOM * (max(waits) - min(waits) or 1.0)
     ax.set(
         xlabel="mean wait (min)",
@@ -59,8 +59,8 @@ def policies_and_frontier(
         ylim=(0, (1 + ROOM) * max(*misses, 0.1)),
     )
     paths = {kind: _to_the_edges(ax, *corners) for kind, corners in lines.items()}
-    ax.fill_between(*paths["bound"], **NONE_HERE)
-    ax.axvspan(ax.get_xlim()[0], paths["bound"][0][0], **NONE_HERE)
+    wait, miss = paths["bound"]
+    ax.fill_between([ax.get_xlim()[0], *wait], [miss[0], *miss], **NONE_HERE)
     if "low" in paths:
         pairs = zip(paths["low"], paths["high"])
         ax.fill(*[np.concatenate([low, high[::-1]]) for low, high in pairs], **BAND)
@@ -80,6 +80,13 @@ def policies_and_frontier(
     handles.append(Patch(label="no policy", **NONE_HERE))
     legend_above(ax, handles, title)
     return ax
+
+
+def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
+    """Both ends of the intervals of a figure; the figure itself where there is none."""
+    for row in rows:
+        half = np.nan_to_num(row[f"{name}_half"])
+        yield from (row[name] - half, row[name] + half)
 
 
 def _corners(rows: Sequence[Mapping[str, Any]], kind: str) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from cgrsp_simpy.model.checks import (
     check_number,
     check_one_of,
     entries_of,
+    python_numbers,
     require,
 )
 from cgrsp_simpy.rental.market import CLOCKS
@@ -51,6 +52,7 @@ class ArrivalRates:
     start_day: str = WEEK[0]
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         object.__setattr__(self, "per_h", _days(self.per_h))
         check_number("start_h", self.start_h, least=0)
         require(self.start_h < HOURS, "start_h", self.start_h, "an hour of day, from 0 to below 24")

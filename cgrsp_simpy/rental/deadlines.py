@@ -16,6 +16,7 @@ from cgrsp_simpy.model.checks import (
     check_number,
     check_shares,
     entries_of,
+    python_numbers,
     require,
 )
 
@@ -65,6 +66,7 @@ class DeadlineClass:
     weight: float | None = 1.0
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         word = isinstance(self.name, str) and re.fullmatch(r"[\w-]+", self.name) is not None
         require(word, "name of a deadline class", self.name, "letters, digits, '_' and '-'")
         require(self.name != "weighted", "name of a deadline class", self.name, "another word")
@@ -105,6 +107,7 @@ class DeadlineClasses:
     loose_window_s: float = 28800.0
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         check_fraction("tight_fraction", self.tight_fraction)
         check_fields(self, check_number, "tight_window_s", "loose_window_s", above=0)
 

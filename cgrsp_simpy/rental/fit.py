@@ -34,6 +34,7 @@ FITTED_S = 2 * HOUR_S  # lags up to there tell tau
 LEAST_S = 2 * DAY_S
 LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)
 RESAMPLED = 400
+MOST_STEPS = 10_000_000
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,7 +58,11 @@ class Polls:
         time_s = self.snapshots.time_s
         name, known = f"snapshots of {self.snapshots.gpu}", len(time_s)
         require(known > 1, name, known, "at least two")
-        return float(np.median(np.diff(time_s)))
+        step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
+        name, most_s = f"seconds that the series of {self.snapshots.gpu} spans", MOST_STEPS * step_s
+        allowed = f"at most {most_s:g}, {MOST_STEPS:,} times those between its snapshots"
+        require(span_s <= most_s, name, span_s, allowed)
+        return step_s
 
     @cached_property
     def time_s(self) -> Floats:
@@ -91,7 +96,9 @@ class Polls:
 
     @property
     def shares(self) -> list[float]:
-        """Shares of High, Medium and Low."""
+        """Shares of High, Medium and Low; NaN where nothing was fetched."""
+        if not self.seen.any():
+            return [nan] * 3
         return [float(np.mean(self.status[self.seen] == status)) for status in range(3)]
 
     @property
@@ -134,7 +141,7 @@ class Polls:
             there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
-        if not 0 < lag < len(self.status):
+        if not 0 < lag < len(self.status) or not self.seen.any():
             return nan, nan
         x = np.where(self.seen, self.status, 0) - np.mean(self.status[self.seen])
         both = self.seen[:-lag] & self.seen[lag:]
@@ -285,7 +292,9 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
     """
     polls, name = Polls(snapshots), snapshots.gpu
     hours = float(polls.time_s[-1] / HOUR_S)
-    enough = polls.time_s[-1] + polls.step_s >= LEAST_S and bool(polls.seen.any())
+    known = int(polls.seen.sum())
+    require(known > 0, f"snapshots of {name} that were fetched", known, "at least one")
+    enough = polls.time_s[-1] + polls.step_s >= LEAST_S
     require(enough, f"length of the series of {name}", f"{hours:.1f} h", "at least 48 h for a fit")
     lags = int(FITTED_S / polls.step_s + 1e-9)
     told = "at most 3600 s for a fit"

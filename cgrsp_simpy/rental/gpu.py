@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -12,6 +13,7 @@ from cgrsp_simpy.model.checks import (
     check_one_of,
     check_whole,
     entries_of,
+    python_numbers,
     require,
 )
 
@@ -48,6 +50,7 @@ class GpuType:
     speed: float = 1.0
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         require(
             isinstance(self.name, str) and self.name != "",
             "GPU type name",
@@ -123,7 +126,7 @@ def round_robin(
     ----------
     Thesis Section 4.3 (the round-robin target), read as fixed types.
     """
-    if isinstance(slots, int):
+    if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:

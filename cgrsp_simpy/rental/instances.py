@@ -73,15 +73,16 @@ class Renting:
         """For how long an instance is kept after its job, seconds."""
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
-        now_s, wrong = self.env.now, self.engine.dispatcher.answers.wrong
+        now_s, answers = self.env.now, self.engine.dispatcher.answers
         try:
             kept_s = self._keep_s(self.state.view(now_s), SlotView(slot, gpu))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise wrong(f"raised {type(error).__name__}: {error}") from error
+            raise answers.raised(error) from error
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
-            raise wrong(f"keeps slot {slot} for {kept_s!r} s; that must be a number >= 0")
+            allowed = "that must be a number >= 0"
+            raise answers.wrong(f"keeps slot {slot} for {kept_s!r} s; {allowed}")
         return min(self.terms.warm_s, float(kept_s))
 
     def spend(self, cost_usd: float) -> None:

@@ -16,6 +16,7 @@ from cgrsp_simpy.model.checks import (
     check_shares,
     check_whole,
     entries_of,
+    python_numbers,
     require,
 )
 from cgrsp_simpy.rental.gpu import GpuType
@@ -67,6 +68,7 @@ class Clock:
     _multipliers: list[float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         pairs = "a list of pairs [hour, multiplier]"
         bands = tuple(
             entries_of("bands", band, pairs) for band in entries_of("bands", self.bands, pairs)
@@ -187,6 +189,7 @@ class HourlyStock:
     _below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         require(isinstance(self.gpu, str), "gpu of hourly stock", self.gpu, "a GPU type's name")
         what, name = "24 triples [High, Medium, Low], one an hour", f"chances of {self.gpu}"
         hours = entries_of(name, self.chances, what)
@@ -251,6 +254,7 @@ class StockSeries:
     start_h: float | None = None
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         require(isinstance(self.gpu, str), "gpu of a stock series", self.gpu, "a GPU type's name")
         times = entries_of("times_s", self.times_s, "a list of seconds")
         statuses = entries_of("statuses", self.statuses, "a list of 0, 1 and 2")
@@ -375,6 +379,7 @@ class Market:
     _by_gpu: dict[str, HourlyStock] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         pairs = "three pairs [least, greatest], for High, Medium and Low"
         listed = entries_of("delay_s", self.delay_s, pairs)
         ranges = [entries_of("delay_s", bounds, pairs) for bounds in listed]

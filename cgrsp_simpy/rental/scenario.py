@@ -161,8 +161,11 @@ class Scenario(Model[Run]):
         self.terms.check_against(names, longest_s)
         self.terms.check_stock(self.market, names, longest_s)
         hours = [3600 * (hour - self.market.clock.start_h) for hour in self.market.change_hours]
+        never = {each.gpu for each in self.market.series if not each.longest_s}
         for gpu in rented:
-            some = any(self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours)
+            some = gpu.name not in never and any(
+                self.market.probabilities(gpu, at_s % 86400)[2] < 1 for at_s in hours
+            )
             allowed = f"left out where {gpu.name} is out of stock at every hour"
             require(self.terms.retry_s is None or some, "retry_s", self.terms.retry_s, allowed)
 

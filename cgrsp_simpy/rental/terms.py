@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 
-from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, entries_of, require
+from cgrsp_simpy.model.checks import (
+    check_bool,
+    check_number,
+    check_one_of,
+    entries_of,
+    python_numbers,
+    require,
+)
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.rental.market import Market
 
@@ -44,6 +51,7 @@ class Preemption:
     per_h: float | tuple[float, ...]
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         require(isinstance(self.gpu, str), "gpu of a preemption", self.gpu, "a GPU type's name")
         what, name = "a number, or 24 numbers, one an hour", f"per_h of {self.gpu}"
         if not isinstance(self.per_h, Real):
@@ -130,6 +138,7 @@ class Terms:
     suspension: bool = False
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         if self.retry_s is not None:
             check_number("retry_s", self.retry_s, above=0)
         seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
@@ -298,7 +307,8 @@ class Terms:
             return 0.0
         billed_s = max(used_s, self.minimum_s)
         if self.increment_s:
-            billed_s = self.increment_s * math.ceil(billed_s / self.increment_s - ROUNDING)
+            increments = math.ceil(billed_s / self.increment_s - ROUNDING)
+            billed_s = self.increment_s * max(1, increments)
         return max(0.0, billed_s - used_s)
 
 

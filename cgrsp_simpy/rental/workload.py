@@ -19,6 +19,7 @@ from cgrsp_simpy.model.checks import (
     check_shares,
     check_whole,
     entries_of,
+    python_numbers,
     require,
 )
 from cgrsp_simpy.model.streams import stream
@@ -154,6 +155,7 @@ class _DrawnJobs:
     deadlines: Deadlines
 
     def _check(self) -> None:
+        python_numbers(self)
         mix = entries_of("complexity_mix", self.complexity_mix, "a list of shares")
         object.__setattr__(self, "complexity_mix", mix)
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
@@ -325,8 +327,8 @@ def _shares(complexity: Sequence[int]) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
-def _rate_per_s(jobs: int, last_submit_s: float) -> float:
-    return jobs / last_submit_s if last_submit_s > 0 else float("inf")
+def _rate_per_s(jobs: int, span_s: float) -> float:
+    return jobs / span_s if span_s > 0 else float("inf")
 
 
 @dataclass(frozen=True)
@@ -529,8 +531,8 @@ class LoggedWorkload:
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second up to the last submission."""
-        return _rate_per_s(self.jobs, self.submit_s[-1])
+        """Jobs per second from the first to the last submission; infinite if all come at once."""
+        return _rate_per_s(self.jobs, self.submit_s[-1] - self.submit_s[0])
 
     @property
     def mix(self) -> tuple[float, ...]:

@@ -24,7 +24,7 @@ from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.gaps import bounds_of, expected
 from cgrsp_simpy.studies.recommend import FIGURES, FIXED, FREE, Option, Prices, Spot
-from cgrsp_simpy.studies.replicate import check_policies
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
@@ -348,8 +348,9 @@ def advise(
     for number in numbers:
         check_whole("slots", number, least=1)
     check_whole("bound_seeds", bound_seeds, least=0)
-    require(len(policies) > 0, "policies", policies, "at least one")
-    seeds, own, prices = list(seeds), len(scenario.slots), prices or Prices()
+    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    policies = list(check_policies(policies, scenario).values())
+    seeds, own, prices = check_seeds(seeds), len(scenario.slots), prices or Prices()
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]
     found = sweep(

@@ -136,17 +136,17 @@ class Judgement(Tidy):
     def _each(self, key: str) -> list[Any]:
         return list(dict.fromkeys(row[key] for row in self.rows))
 
-    @property
+    @cached_property
     def scenarios(self) -> list[str]:
         """Their names, as given."""
         return self._each("scenario")
 
-    @property
+    @cached_property
     def policies(self) -> list[str]:
         """Their names, as given."""
         return self._each("policy")
 
-    @property
+    @cached_property
     def seeds(self) -> list[int]:
         """Those of the runs."""
         return self._each("seed")
@@ -190,7 +190,8 @@ class Judgement(Tidy):
         """A policy beside the best of the others, on each scenario.
 
         The best is chosen on the same seeds, which flatters it: where several are equal, the
-        difference is above 0 in expectation.
+        difference is above 0 in expectation. A policy of which a run failed there is not chosen;
+        its own difference does not exist.
 
         Parameters
         ----------
@@ -211,14 +212,16 @@ class Judgement(Tidy):
         InputError
             For an unknown name, or no others.
         """
-        rest = [each for each in others or self.policies if each != policy]
+        named = self.policies if others is None else others
+        rest = [each for each in named if each != policy]
         require(len(rest) > 0, "others", others, "a policy or more")
         found = []
         for scenario in self.scenarios:
-            means = {each: mean(self.values(scenario, each, figure)).mean for each in rest}
-            best = min(means, key=means.__getitem__)
+            means = {each: _whole_mean(self.values(scenario, each, figure)) for each in rest}
+            best = min(means, key=lambda each: (math.isnan(means[each]), means[each]))
             own = self.values(scenario, policy, figure)
-            other = self.values(scenario, best, figure)
+            whole = not math.isnan(_whole_mean(own) + means[best])
+            other = self.values(scenario, best, figure) if whole else [math.nan] * len(own)
             less = paired_difference(own, other, confidence)
             found.append(Beside(scenario, policy, best, less))
         return found
@@ -234,9 +237,12 @@ class Judgement(Tidy):
         Returns
         -------
         Mean
-            Over the scenarios, each a mean over its seeds; with the interval over scenarios.
+            Over the scenarios, each a mean over its seeds; with the interval over scenarios. NaN
+            for a policy of which a run failed; scenarios where one of all others did are left out.
         """
-        return mean([each.difference.mean for each in self.beside(policy)])
+        own = self._mean(policy, "usd_per_job")
+        found = mean([each.difference.mean for each in self.beside(policy)])
+        return mean([]) if math.isnan(own) else found
 
     def worst(self, policy: str, figure: str = "usd_per_job", number: int = 5) -> list[Beside]:
         """The scenarios where it is furthest behind the best of the others.
@@ -251,10 +257,10 @@ class Judgement(Tidy):
         Returns
         -------
         list of Beside
-            The worst first.
+            The worst first; without those where there is no difference, since runs failed.
         """
-        found = sorted(self.beside(policy, figure), key=lambda each: -each.difference.mean)
-        return found[:number]
+        known = [each for each in self.beside(policy, figure) if each.difference.n]
+        return sorted(known, key=lambda each: -each.difference.mean)[:number]
 
     def behind(
         self,
@@ -264,12 +270,17 @@ class Judgement(Tidy):
     ) -> list[Beside]:
         """The scenarios where it misses more deadlines than the best of the others.
 
+        Each interval is taken by itself: where nothing differs, one in forty is above 0 by chance,
+        and more as the best is chosen on the same seeds. Whether a difference is real, other seeds
+        tell.
+
         Parameters
         ----------
         policy : str
             As it is called in the rows.
         points : float
-            By more than so many points of per cent on average, and above 0 by the interval.
+            By more than so many points of per cent on average, and above 0 by the 95 % interval;
+            with one seed there is none.
         others : sequence of str, optional
             As in `beside`.
 
@@ -281,19 +292,21 @@ class Judgement(Tidy):
         found = [
             each
             for each in self.beside(policy, "miss_pct", others)
-            if each.difference.mean > points and not each.difference.low <= 0
+            if each.difference.mean > points and each.difference.low > 0
         ]
         return sorted(found, key=lambda each: -each.difference.mean)
 
     def table(self) -> list[Row]:
         """A dict a policy: expected cost, regret with its interval over scenarios, the greatest
         regret and where; misses, wait, lateness; in how many scenarios its misses are more than
-        one point above the best of the others, and in how many the interval can tell.
+        one point above the best of the others, and in how many of these the 95 % interval, each
+        by itself, is above 0. Costs, regret, misses, wait and lateness of a policy of which a run
+        failed are NaN.
         """
         return [self._row(policy) for policy in self.policies]
 
     def _row(self, policy: str) -> Row:
-        regret, worst = self.regret(policy), self.worst(policy, number=1)[0]
+        regret, worst = self.regret(policy), self.worst(policy, number=1)
         missed = [each.difference for each in self.beside(policy, "miss_pct")]
         own: Row = {"policy": policy}
         for figure in ("usd_per_job", "miss_pct", "tardiness_min", "wait_min"):
@@ -302,15 +315,15 @@ class Judgement(Tidy):
             "regret_usd": regret.mean,
             "regret_low": regret.low,
             "regret_high": regret.high,
-            "worst_regret_usd": worst.difference.mean,
-            "worst": worst.scenario,
+            "worst_regret_usd": worst[0].difference.mean if worst else math.nan,
+            "worst": worst[0].scenario if worst else "",
             "behind": sum(each.mean > 1 for each in missed),
-            "behind_sure": len(self.behind(policy)),
+            "behind_by_interval": len(self.behind(policy)),
         }
 
     def _mean(self, policy: str, figure: str) -> float:
-        each = [mean(self.values(scenario, policy, figure)).mean for scenario in self.scenarios]
-        return mean(each).mean
+        values = [self.values(scenario, policy, figure) for scenario in self.scenarios]
+        return _whole_mean([_whole_mean(own) for own in values])
 
     def as_dict(self) -> dict[str, Any]:
         """Table and regrets as plain values."""
@@ -334,7 +347,8 @@ class Judgement(Tidy):
     def tables(self) -> list[Table]:
         """A line a policy, and where the one that costs least is worst."""
         number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
-        least = min(table, key=lambda row: row["usd_per_job"])["policy"]
+        cost = {row["policy"]: row["usd_per_job"] for row in table}
+        least = min(cost, key=lambda policy: (math.isnan(cost[policy]), cost[policy]))
         title = f"{self.title}: means of {number} scenarios, {seeds} seeds each; regret: USD a job"
         found = [Table(title, [list(HEADINGS), *map(_cells, table)])]
         for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
@@ -347,8 +361,17 @@ class Judgement(Tidy):
 
 HEADINGS = (
     *("policy", "usd_per_job", "regret", "greatest", "where", "miss_pct", "tardiness_min"),
-    *("wait_min", "1 point behind", "surely"),
+    *("wait_min", "1 point behind", "by interval"),
 )
+
+
+def _whole_mean(values: Sequence[float]) -> float:
+    """Their mean, NaN where one does not exist: of fewer seeds or scenarios it would be another."""
+    return math.nan if any(map(math.isnan, values)) else mean(values).mean
+
+
+def _told(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
 
 
 def _beside(each: Beside, scale: float) -> list[str]:
@@ -362,13 +385,11 @@ def _cells(row: Row) -> list[str]:
     half = (row["regret_high"] - row["regret_low"]) / 2
     return [
         row["policy"],
-        f"{row['usd_per_job']:.4f}",
-        f"{row['regret_usd']:+.4f} ± {half:.4f}",
-        f"{row['worst_regret_usd']:+.3f}",
-        row["worst"],
-        f"{row['miss_pct']:.2f}",
-        f"{row['tardiness_min']:.2f}",
-        f"{row['wait_min']:.2f}",
+        _told(row["usd_per_job"], ".4f"),
+        _told(row["regret_usd"], "+.4f") + ("" if math.isnan(half) else f" ± {half:.4f}"),
+        _told(row["worst_regret_usd"], "+.3f"),
+        row["worst"] or "-",
+        *(_told(row[figure], ".2f") for figure in ("miss_pct", "tardiness_min", "wait_min")),
         str(row["behind"]),
-        str(row["behind_sure"]),
+        str(row["behind_by_interval"]),
     ]

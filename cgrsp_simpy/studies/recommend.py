@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from cgrsp_simpy.analysis.statistics import Mean, holm
-from cgrsp_simpy.model.checks import check_number, require
+from cgrsp_simpy.model.checks import check_number, python_numbers, require
 from cgrsp_simpy.studies.study import many
 
 __all__ = [
@@ -64,6 +64,7 @@ class Prices:
     price_slot: float = 0.25
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         for item in fields(self):
             check_number(item.name, getattr(self, item.name), least=0)
 
@@ -116,6 +117,7 @@ class Spot:
     per_h: float
 
     def __post_init__(self) -> None:
+        python_numbers(self)
         check_number("share of a spot price", self.share, least=0)
         require(self.share <= 1, "share of a spot price", self.share, "a number from 0 to 1")
         check_number("per_h of spot instances", self.per_h, above=0)

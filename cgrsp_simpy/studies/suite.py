@@ -3,9 +3,9 @@
 A policy that is tuned on the thesis's four days may be caught out on others. `scenario` draws one
 by its seed: slots, types, prices, stock over the day, delays, deadlines and load, and beyond the
 thesis how long stock lasts and who sees it, warm instances and logs, each as its function here
-says. These come from streams of their own ("suite sight", "suite terms", "suite log"): without
-them a scenario is what it was before they were added. Nothing is read from a file. Seeds of TRAIN
-are for making policies, those of TEST for judging them.
+says. These come from streams of their own ("suite sight", "suite terms", "suite log"), so that the
+rest of a scenario does not depend on them. Nothing is read from a file. Seeds of TRAIN are for
+making policies, those of TEST for judging them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def scenario(seed: int) -> Scenario:
     Scenario
         Two to twelve slots, or fifty in one of ten; half of them on the thesis's types; free
         choice of type in three of ten; 200 to 900 jobs, twice as many on fifty slots; offered load
-        from .5 to 2 by execution time alone. The jobs are those of a log in one of five.
+        from .5 to 2 by execution time alone, from second 0 to the last submission. The jobs are
+        those of a log in one of five.
     """
     check_whole("seed", seed, least=0)
     rng = stream(seed, "suite")

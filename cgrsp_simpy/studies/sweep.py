@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.model.checks import InputError, check_one_of, entries_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_one_of,
+    entries_of,
+    python_number,
+    require,
+)
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import day
@@ -134,7 +138,7 @@ def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
     for name in grid:
         require(isinstance(name, str), "name in the grid", name, "a text")
     columns = [
-        [_python(value) for value in (values if _varies(values) else [values])]
+        [python_number(value) for value in (values if _varies(values) else [values])]
         for values in grid.values()
     ]
     for name, column in zip(grid, columns):
@@ -151,11 +155,6 @@ def _points(grid: Mapping[str, Any]) -> Iterator[Point]:
 
 def _varies(values: Any) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str)
-
-
-def _python(value: Any) -> Any:
-    """A number of NumPy as one of Python."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_policy_parameter(name: str) -> bool:

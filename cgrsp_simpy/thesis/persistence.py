@@ -13,8 +13,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
+from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.plots.style import ink_on, looks
 from cgrsp_simpy.rental.measured import Measured, measured
 from cgrsp_simpy.rental.scenario import Scenario, day
@@ -299,6 +301,7 @@ CELLS = {  # a verdict -> its colour and its sign
     UNDECIDED: ("#E4E4E4", "?"),
     DEPENDS: ("#FFFFFF", "\N{PLUS-MINUS SIGN}"),
 }
+EDGE: dict[str, Any] = {"edgecolor": "#888888", "linewidth": 0.4}  # of a cell
 WHOLE = "over all"
 
 
@@ -322,7 +325,7 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     for y, verdicts in enumerate(found.values()):
         for x, verdict in zip(places, verdicts.values()):
             colour, sign = CELLS[verdict]
-            ax.barh(y, 0.94, 0.9, x - 0.47, color=colour, edgecolor="#888888", linewidth=0.4)
+            ax.barh(y, 0.94, 0.9, x - 0.47, color=colour, **EDGE)
             ax.text(x, y, sign, ha="center", va="center_baseline", color=ink_on(colour))
     texts = [textwrap.fill(f"{where}. {said}", 62) for where, said in found]
     ax.set_yticks(range(len(texts)), texts, fontsize=6.5)
@@ -332,8 +335,11 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     ax.set_ylim(len(texts) - 0.5, -0.5)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    signs = ", ".join(f"{sign} {verdict}" for verdict, (_, sign) in CELLS.items())
-    canvas.suptitle(f"{signs}\n{note}", x=0.01, ha="left", fontsize="medium")
+    handles = [
+        Patch(facecolor=colour, label=f"{sign} {verdict}", **EDGE)
+        for verdict, (colour, sign) in CELLS.items()
+    ]
+    legend_outside(canvas, handles, note, len(handles))
 
 
 def _findings_table(rows: list[Row]) -> str:

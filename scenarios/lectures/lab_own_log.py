@@ -9,13 +9,13 @@ and decide by a rule that was fixed before.
 # A log of jobs: when each was submitted, and how long it computed. A CSV file with
 # the columns `submit_s` (seconds, or a date and time) and `service_s` (seconds) will
 # do; Slurm's sacct, SWF and other formats are known as well (`cgrsp_simpy.logs`), and
-# `COLUMNS` renames columns. Put its path below. Until then the lab writes a sample:
-# a made-up studio, three days, with rates by hour that we know because we chose them.
+# `COLUMNS` renames columns. Put its path below. Until then the lab takes the log that
+# comes with the package (`cgrsp sample` writes it into a file): a made-up studio, two
+# days of 300 jobs, with rates by hour that we know because it was made with them.
 
 # %%
 from dataclasses import replace
-from datetime import datetime, timedelta
-from pathlib import Path
+from importlib.resources import files
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -23,39 +23,10 @@ from scipy.stats import chi2
 
 import cgrsp_simpy as cg
 
-SAMPLE = "sample_log.csv"
+SAMPLE = files("cgrsp_simpy") / "data" / "studio.csv"
 LOG = SAMPLE  # the path of your own log
-COLUMNS = {}  # e.g. {"submit_s": "Submit", "service_s": "Elapsed"}
+COLUMNS = {}  # e.g. {"submit_s": "Submitted", "service_s": "Seconds"}
 SLOTS = 4  # how many GPUs at once you rent today
-
-# %% The sample: jobs drawn at rates by hour, as a file
-PLANTED = (4,) * 8 + (20,) * 4 + (8,) * 2 + (16,) * 4 + (4,) * 6  # jobs an hour
-START = datetime(2026, 3, 2)  # a Monday, midnight
-
-
-def write_sample(path):
-    """Three days of jobs: their submissions, and their times on a GPU."""
-    rates = cg.ArrivalRates(PLANTED, start_h=0)
-    studio = cg.Scenario(
-        "studio",
-        cg.HourlyWorkload(3 * sum(PLANTED), rates),
-        cg.THESIS_GPUS,
-        cg.THESIS_GPUS,
-        market=cg.Market(replace(cg.CLOCKS["calibrated"], start_h=0)),
-        service=cg.Service("exponential"),
-    )
-    jobs = cg.simulate(studio, "fifo", seed=2026).jobs
-    rows = [
-        f"{(START + timedelta(seconds=round(job['submit_s']))).isoformat()},"
-        f"{round(10 * job['service_s'])}"
-        for job in jobs
-    ]
-    text = "\n".join(["submit_s,service_s", *rows]) + "\n"
-    Path(path).write_text(text, encoding="utf-8")
-
-
-if LOG == SAMPLE:
-    write_sample(SAMPLE)
 
 # %% [markdown]
 # ## Read (10 minutes)
@@ -102,9 +73,11 @@ high = chi2.ppf(0.975, 2 * counts + 2) / 2 / seen
 print(" hour  jobs an hour   95 % interval")
 for hour in range(0, 24, 3):
     print(f"{hour:5} {per_h[hour]:13.1f}   {low[hour]:5.1f} to {high[hour]:5.1f}")
+# the sample was drawn so: 300 jobs a day, hour by hour in these proportions
+true_per_h = 300 * np.array([4] * 8 + [20] * 10 + [8] * 6) / 280
 if LOG == SAMPLE:
-    held = np.sum((low <= PLANTED) & (np.array(PLANTED) <= high))
-    print(f"the planted rate lies in {held} of 24 intervals")
+    held = np.sum((low <= true_per_h) & (true_per_h <= high))
+    print(f"the true rate lies in {held} of 24 intervals")
 
 # %% The figure
 with cg.plots.styled("lecture"):
@@ -121,10 +94,10 @@ with cg.plots.styled("lecture"):
     if LOG == SAMPLE:
         left.step(
             np.arange(25) - 0.5,
-            (*PLANTED, PLANTED[-1]),
+            (*true_per_h, true_per_h[-1]),
             where="post",
             color="#C04A00",
-            label="planted",
+            label="true",
         )
     left.set(xlabel="hour of day", ylabel="jobs an hour", xticks=range(0, 24, 4))
     left.legend(frameon=False)

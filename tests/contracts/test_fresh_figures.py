@@ -125,8 +125,8 @@ def test_the_advice_is_what_the_package_gives():
 
 @pytest.mark.long
 def test_the_frontier_is_what_the_package_gives(capsys):
-    """That of `cgrsp bound --day hectic --frontier --seeds 4 --bin 20 --report figures/frontier`."""
-    options = ("--frontier", "--seeds", "4", "--bin", "20", "--workers", "2", "--format", "csv")
+    """That of `cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report figures/frontier`."""
+    options = ("--frontier", "--seeds", "10", "--bin", "10", "--workers", "2", "--format", "csv")
     assert main(["bound", "--day", "hectic", *options]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")

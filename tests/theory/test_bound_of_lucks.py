@@ -290,6 +290,14 @@ def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
     assert labels == ["edf", "lower bound", "no policy"]
 
 
+def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():
+    whole = {"name": "edf", "wait_min": 30.0, "wait_min_half": 9.0}
+    rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0}]
+    rows += [{**whole, "kind": "policy", "miss_pct": 9.0, "miss_pct_half": 4.0}]
+    ax = policies_and_frontier(rows)
+    assert ax.get_xlim()[1] > 39 and ax.get_ylim()[1] > 13
+
+
 @pytest.mark.slow
 def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
     options = ("--frontier", "--bin", "30", "--policies", "fifo,edf", "--report", str(tmp_path))

@@ -524,6 +524,19 @@ def test_a_log_has_advice_without_bounds(capsys):
     assert "Today, fifo on 5 slots, fixed types" in told and "There is no bound:" in told
 
 
+def test_what_is_told_of_the_work_on_a_log_counts_no_bounds(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "mine.csv"
+    path.write_text("submit_s,service_s\n" + "".join(f"{60 * n},90\n" for n in range(1200)))
+    monkeypatch.setattr("cgrsp_simpy.cli.advise.advise", lambda *_, **__: pytest.skip("begun"))
+    for policies, work in (("fifo", []), ("fifo,spt,edf,rh,cadr,triage", ["simulated"])):
+        caplog.clear()
+        with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
+            main(["advise", "--trace", str(path), "--policies", policies])
+        long = [text for text in caplog.messages if "jobs are to be" in text]
+        assert len(long) == len(work)
+        assert all("to be simulated, a minute or so" in text for text in long)
+
+
 def test_no_policy_is_an_error():
     with pytest.raises(InputError, match="policies"):
         advise(DAY, [], [5], range(2))

@@ -79,6 +79,12 @@ def test_work_of_more_than_a_minute_is_told_before_it_starts(ended, caplog, monk
     assert [record.getMessage() for record in caplog.records] == [
         "3,600,000 jobs are to be simulated, 2 minutes or so"
     ]
+    caplog.clear()
+    with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
+        ended("compare --day quiet --policies fifo,spt --seeds 120000 --jobs-per-day 9")
+    assert [record.getMessage() for record in caplog.records] == [
+        "2,160,000 jobs are to be simulated, a minute or so"
+    ]
 
 
 def test_numbers_without_end_are_refused_in_python_with_a_short_message():

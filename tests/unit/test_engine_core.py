@@ -292,6 +292,30 @@ def test_a_wrong_answer_is_one_line(words):
         bench.run()
 
 
+def test_an_error_of_a_policys_own_names_the_line_of_its_file():
+    def share(nothing):
+        return 1 / nothing
+
+    def late(view):
+        yield Wake(3.0)
+        share(0)
+
+    first = share.__code__.co_firstlineno
+    for policy in (lambda view: share(0), late):
+        bench = Bench(policy, 2)
+        bench.job(1, 0, 1)
+        line = rf"division by zero \(test_engine_core\.py, line {first + 1}\)$"
+        with pytest.raises(PolicyError, match=line):
+            bench.run()
+
+
+def test_an_error_in_the_call_of_a_policy_names_no_line():
+    bench = Bench(lambda: None, 2)  # takes no view
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=r"raised TypeError: .* was given$"):
+        bench.run()
+
+
 # ---- suspension ----
 
 

@@ -49,7 +49,7 @@ def beginning(number, until):
 
 
 @pytest.mark.slow
-def test_the_usual_test_rejects_a_fitted_exponential_law_about_ten_times_too_rarely():
+def test_the_usual_test_rejects_a_fitted_exponential_law_about_eight_times_too_rarely():
     rng, n = np.random.default_rng(90), 200
     distances = []
     for _ in range(10):
@@ -60,26 +60,24 @@ def test_the_usual_test_rejects_a_fitted_exponential_law_about_ten_times_too_rar
     found, half = numbers(9, "the usual test at 5 % rejects")[:2]
     share = 100 * np.mean(d > stats.kstwo.ppf(0.95, n))
     assert abs(found - share) < 2 * half
-    assert 7 < 5 / share < 15
+    assert 6 < 5 / share < 11
     assert numbers(9, "the usual test at 5 % rejects")[2] == pytest.approx(
         np.quantile(d, 0.95), abs=0.002
     )
 
 
-def test_two_hundred_jobs_cannot_tell_gamma_from_lognormal_and_two_thousand_can():
+def test_the_bootstrap_finds_out_a_gamma_law_that_the_usual_test_lets_pass():
     p = {
         (n, law): numbers(9, f"{n} jobs {law}")[1:]
         for n in (200, 2000)
         for law in ("exponential", "gamma", "lognormal")
     }
     assert all(max(p[n, "exponential"]) < 0.05 for n in (200, 2000))
-    assert min(*p[200, "gamma"], *p[200, "lognormal"]) > 0.05
-    usual, bootstrap, chi2 = zip(p[200, "gamma"], p[200, "lognormal"])
-    assert all(gamma > lognormal for gamma, lognormal in (usual, bootstrap, chi2))
-    assert p[200, "lognormal"][1] < 0.06
+    usual, bootstrap, chi2 = p[200, "gamma"]
+    assert bootstrap < 0.05 < min(usual, chi2)
     assert max(p[2000, "gamma"]) < 0.01
-    assert min(p[2000, "lognormal"]) > 0.05
-    assert all(p[200, law][0] > p[200, law][1] for law in ("exponential", "gamma", "lognormal"))
+    assert min(*p[200, "lognormal"], *p[2000, "lognormal"]) > 0.05
+    assert all(p[200, law][0] >= p[200, law][1] for law in ("gamma", "lognormal"))
 
 
 def test_arrivals_follow_the_rates_by_hour_and_not_one_rate():
@@ -87,8 +85,8 @@ def test_arrivals_follow_the_rates_by_hour_and_not_one_rate():
     assert found > 10 * limit
     (critical,) = numbers(9, "in 5 % of exponential samples it exceeds")
     assert numbers(9, "gaps on that clock")[1] < critical < numbers(9, "gaps as logged")[1]
-    held = numbers(9, "24 of 24 intervals")
-    assert held == [95.0]
+    (held,) = re.findall(r"^(\d+) of 24 intervals of 95 %", printed(9), re.MULTILINE)
+    assert int(held) >= 20  # of 24 at 95 %, fewer with a chance below 1 %
     assert critical == pytest.approx(1.06, abs=0.03)  # Lilliefors 1969, exponential law
 
 
@@ -103,7 +101,8 @@ def test_the_log_fits_its_model_and_is_far_from_a_constant_rate():
     }
     fitted, equal, constant = (each[0] for each in waits.values())
     assert abs(waits["fitted rates, lognormal"][3]) < 2
-    assert waits["constant rate, lognormal"][3] > 8
+    assert waits["fitted rates, equal jobs"][3] > 3
+    assert waits["constant rate, lognormal"][3] > 14
     assert 1 - constant / fitted == pytest.approx(0.75, abs=0.05)
     assert abs(equal - fitted) < abs(constant - fitted)
 
@@ -127,8 +126,9 @@ def test_a_constant_rate_loses_most_of_the_wait_with_other_seeds():
 
 
 def test_rejection_keeps_one_in_c_and_inversion_and_thinning_give_the_rates():
-    share, half, _, by_formula = numbers(10, "rejection: KS p = 0.46; kept")
-    assert abs(share - by_formula) <= half
+    p, share, half, _, by_formula = numbers(10, "rejection: KS p =")
+    assert p > 0.05 and half == 0.01  # as wide as was asked for
+    assert abs(share - by_formula) < 2 * half
     assert by_formula == pytest.approx(1 / stats.beta(2, 5).pdf(0.2), abs=5e-4)
     for right in ("inversion  ", "thinning"):
         assert numbers(10, right)[-1] > 0.05
@@ -168,12 +168,13 @@ def test_draws_that_belong_to_whoever_starts_change_the_jobs():
     assert right[0] - right[1] > 0
     assert numbers(10, "one stream for all")[1] == 18 and numbers(10, "a stream a job")[1] == 1
     ratio, low, high, _ = numbers(10, "for the same width the second needs")
-    assert ratio == pytest.approx((wrong[1] / right[1]) ** 2, rel=0.1)
-    assert 1 < low < ratio < high
+    assert ratio == pytest.approx((wrong[1] / right[1]) ** 2, rel=0.2)  # of rounded widths
+    assert low < 1 < ratio < high < 4
 
 
 @pytest.mark.slow
-def test_draws_by_start_need_several_times_the_seeds_with_other_seeds():
+def test_draws_by_start_need_more_seeds_within_the_interval_that_the_lecture_gives():
+    """What its own seeds could not decide; these are other and more."""
     run = beginning(10, "differences = {}")["run"]
     right, wrong = (
         np.array([run(n, True, own)[0] - run(n, False, own)[0] for n in range(1000, 1300)])
@@ -182,8 +183,9 @@ def test_draws_by_start_need_several_times_the_seeds_with_other_seeds():
     rng = np.random.default_rng(1)
     drawn = rng.integers(0, 300, (1000, 300))
     ratios = wrong[drawn].var(axis=1) / right[drawn].var(axis=1)
-    assert np.quantile(ratios, 0.025) > 1.2
-    assert wrong.var() / right.var() > 2
+    assert np.quantile(ratios, 0.025) > 1
+    _, low, high, _ = numbers(10, "for the same width the second needs")
+    assert low < wrong.var() / right.var() < high
     assert abs(mean(right).mean - mean(wrong).mean) < 2 * mean(wrong).half_width
     assert mean(right).low > 0
 
@@ -286,13 +288,13 @@ def test_the_mean_finds_three_wrong_models_and_the_tuned_one_only_by_another_fig
         return abs(found) > half
 
     assert [excludes(name, 0) for name in MODELS] == [False, True, True, True, False]
-    assert [table[name][2] >= 15 for name in MODELS] == [False, True, True, True, False]
+    # of 20 tests at 5 % more than 4 reject with a chance of 0.3 %
+    assert [table[name][2] > 4 for name in MODELS] == [False, True, True, True, False]
     assert table["no delays, tuned"][4] - table["no delays, tuned"][5] > 40
     assert table["no delays  "][4] - table["no delays  "][5] > 40
     assert not excludes("shortest first", 1)
     assert [table[name][6] for name in ("no delays  ", "no delays, tuned")] == [20, 20]
-    # of 20 tests at 5 % more than 4 reject with a chance of 0.3 %
-    assert max(table["right"][2], table["right"][6], table["shortest first"][6]) <= 4
+    assert max(table["right"][6], table["shortest first"][6]) <= 4
 
 
 def test_ranks_of_the_log_among_replays():
@@ -330,13 +332,14 @@ def test_a_right_model_agrees_and_wrong_ones_do_not_with_other_days():
 def test_rush_orders_change_no_wait_and_factors_interact():
     for name in ("rush   ", "slots x rush   ", "rush x persistence", "slots x rush x persistence"):
         assert numbers(13, name)[:2] == [0, 0]
-        assert abs(numbers(13, name)[2]) > numbers(13, name)[3]
+    assert numbers(13, "rush   ")[2] > numbers(13, "rush   ")[3]
     slot, persistence = numbers(13, "slots   "), numbers(13, "persistence")
     together = numbers(13, "slots x persistence")
     assert slot[0] + slot[1] < 0 and persistence[0] + persistence[1] < 0
     assert together[0] - together[1] > 0
-    added, simulated = numbers(13, "both: added up")
-    assert added < 2 and simulated > 45
+    added, simulated, short, half = numbers(13, "both: added up")
+    assert simulated - added == pytest.approx(short, abs=0.1)
+    assert short - half > 40 and short == pytest.approx(2 * together[0], abs=0.02)
     base, more, kept = numbers(13, "wait, min: as it is")
     assert more + kept - base == pytest.approx(added, abs=0.1)
     assert more < 0.55 * base and kept < 0.55 * base
@@ -360,18 +363,18 @@ def test_the_interaction_is_there_with_other_seeds():
 
 
 def test_the_selection_takes_fewer_runs_and_keeps_its_promise():
-    taken, equal = numbers(13, "1372 runs; as many for each as for the best:"), []
-    text = printed(13)
-    rows = re.findall(r"^(\w+) +([\d.]+) +(\d+)(?: +selected)?$", text, re.MULTILINE)
+    rows = re.findall(r"^(\w+) +([\d.]+) +(\d+)(?: +selected)?$", printed(13), re.MULTILINE)
     runs = {name: int(number) for name, _, number in rows}
-    assert sum(runs.values()) == 1372 and taken == [8 * max(runs.values())]
-    assert sorted(runs, key=runs.get)[-2:] == ["lcf", "cadr"]
+    total = sum(runs.values())
+    taken = numbers(13, f"{total} runs; as many for each as for the best:")
+    assert taken == [8 * max(runs.values())] and total < taken[0]
+    assert {name for name in runs if runs[name] == max(runs.values())} == {"spt", "lcf"}
     means = {name: float(value) for name, value, _ in rows}
-    assert abs(means["lcf"] - means["cadr"]) < 0.1
+    assert means["spt"] - means["lcf"] > 0.1 > abs(means["lcf"] - means["cadr"])
     kept, equal, blind = (
         numbers(13, name) for name in ("Kim and Nelson", "shared equally", "blind choice")
     )
-    assert kept[0] + kept[1] > 95 > 95 - kept[1] and kept[0] > 95
+    assert kept[0] > 95
     assert kept[0] - kept[1] > equal[0] + equal[1]
     assert abs(blind[0] - 100 / 8) < blind[1]
 
@@ -399,7 +402,7 @@ def ratio(number, start):
 
 def test_which_methods_help_and_which_hurts():
     assert ratio(14, "antithetic, wait")[1] > 1
-    assert ratio(14, "antithetic, wait")[0] == pytest.approx(1.5, abs=0.1)
+    assert ratio(14, "antithetic, wait")[2] < 1.5
     assert ratio(14, "antithetic, off the plan")[2] < 1
     inputs, formula, together = (
         ratio(14, f"control: {name}") for name in ("gap and service", "M/M/1", "all three")

@@ -444,6 +444,11 @@ HEAD = "job_id,submit_s,service_s\n"
 REFUSED = [
     # no header
     ("a,0,5\nb,1,6\n", "line 1: no column submit_s or timestamp or time (columns: 'a, 0, 5')"),
+    (
+        "when;took\n1;5\n",
+        "submit_s or timestamp or time; its cells are parted by semicolons, where",
+    ),
+    ("when\ttook\n1\t5\n", "its cells are parted by tabs, where commas are needed"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),
     (b"\x89PNG\r\n\x1a\n\x00\x00", "not a text file"),
@@ -468,6 +473,13 @@ REFUSED = [
         "line 1: no column submit_s",
     ),
 ]
+
+
+def test_where_no_row_is_usable_three_faults_are_told(file, told):
+    path = file(HEAD + "a,0,0:05:00\n" * 2000)
+    _, _, err = told("run", "--trace", path)
+    assert "no usable job (bad rows: 2000; left out: none): line 2: service_s(='0:05:00')" in err
+    assert "line 4: " in err and "line 5" not in err and len(err) < 500
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED, ids=[said[:60] for _, said in REFUSED])

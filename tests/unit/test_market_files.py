@@ -241,7 +241,7 @@ def test_correlation_by_its_definition():
     ("series", "told"),
     [
         (made([0, 2] * 10), "length of the series of A(='3.2 h') must be at least 48 h for a fit"),
-        (made([-1] * 300), "length of the series of A"),
+        (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
         (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
         (made([0]), "snapshots of A(=1) must be at least two"),
     ],

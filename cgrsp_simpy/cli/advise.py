@@ -175,7 +175,12 @@ def _draw(found: Advice, folder: Path) -> dict[str, bytes]:
     }
     for name, drawn in figures.items():
         write_figure(folder / name, *drawn)
-    write_figure(folder / "advice_hours", hours(found), (6.3, 3.0), draw_hours)
+    if "away_s" in found.scenario.terms.columns:
+        log.info(
+            "there is no figure of where the slots' hours go: jobs are stopped, and go on later"
+        )
+    else:
+        write_figure(folder / "advice_hours", hours(found), (6.3, 3.0), draw_hours)
     return {name: (folder / f"{name}.png").read_bytes() for name in figures}
 
 

@@ -110,6 +110,17 @@ def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, 
     assert told in str(error.value)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("terms", [("--preemption-per-h", "2"), ("--suspension",)])
+def test_advice_has_a_report_where_jobs_are_stopped(terms, tmp_path, capsys, caplog):
+    line = ("advise", "--jobs-per-day", "12", "--seeds", "2", "--bound-seeds", "0", *terms)
+    more = ("--policies", "fifo,spt", "--try-slots", "5", "--report", str(tmp_path))
+    with caplog.at_level("INFO"):
+        assert main([*line, *more]) == 0
+    assert "there is no figure of where the slots' hours go" in caplog.text
+    assert (tmp_path / "advice.html").exists() and not list(tmp_path.glob("advice_hours*"))
+
+
 # ---- runs that fail ----
 
 

@@ -28,7 +28,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
-from cgrsp_simpy.studies.advise import Advice, advise, fleets, later
+from cgrsp_simpy.studies.advise import Advice, advise, fleets, later, numbers_around
 from cgrsp_simpy.studies.gaps import LUCKS
 from cgrsp_simpy.studies.recommend import FIXED, FREE, Option, Prices, Spot
 from cgrsp_simpy.studies.study import many
@@ -77,9 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The advice in the format asked for."""
     scenario, seeds = scenario_of(given), seeds_of(given)
-    slots = (
-        _numbers(given.try_slots) if given.try_slots is not None else _around(len(scenario.slots))
-    )
+    slots = _numbers(given.try_slots) if given.try_slots is not None else numbers_around(scenario)
     policies, workers = policies_of(given.policies), workers_of(given)
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
     spot = _spot(given.spot) if given.spot is not None else None
@@ -200,10 +198,6 @@ def _of_each_fleet(every: Sequence[dict[str, Any]], now: Option) -> list[dict[st
 
 def _key(row: dict[str, Any]) -> tuple[str, int, str]:
     return row["policy"], row["slots"], row["types"]
-
-
-def _around(slots: int) -> list[int]:
-    return [number for number in range(slots - 1, slots + 3) if number > 0]
 
 
 def _spot(text: str) -> Spot:

@@ -51,7 +51,7 @@ from cgrsp_simpy.rental.workload import (
     Workload,
 )
 
-__all__ = ["Scenario", "day", "trace"]
+__all__ = ["Scenario", "day", "trace", "widths"]
 
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
@@ -127,7 +127,7 @@ class Scenario(Model[Run]):
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
         check_bool("free_types", self.free_types)
         allowed = f"at most {len(self.slots)}, the number of slots"
-        for job, gpus in enumerate(_widths(self.workload)):
+        for job, gpus in enumerate(widths(self.workload)):
             require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
@@ -490,8 +490,19 @@ class Scenario(Model[Run]):
             raise InputError(f"{path}: {error}") from None
 
 
-def _widths(workload: Workload) -> Iterable[int]:
-    """The numbers of slots that the jobs need, where they are known."""
+def widths(workload: Workload) -> Iterable[int]:
+    """The numbers of slots that the jobs need, where they are known.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of a scenario.
+
+    Returns
+    -------
+    iterable of int
+        One a job; none where all jobs need one.
+    """
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()

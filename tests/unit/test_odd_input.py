@@ -9,6 +9,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Snapshots
+from cgrsp_simpy.studies.advise import numbers_around
 from cgrsp_simpy.studies.judge import judge
 from cgrsp_simpy.studies.recommend import Prices, Spot
 
@@ -293,3 +294,18 @@ def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
     found = cg.sweep({"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
     assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, cg.GPUS_2025]
+
+
+# ---- a job as wide as the fleet ----
+
+
+def test_advice_tries_no_fleet_on_which_a_job_does_not_fit(tmp_path, capsys):
+    path = tmp_path / "wide.csv"
+    rows = [f"{400 * job},300,{3 if job % 5 == 0 else 1}" for job in range(12)]
+    path.write_text("\n".join(["submit_s,service_s,gpus", *rows, ""]))
+    assert numbers_around(cg.trace(path, slots=3)) == [3, 4, 5]
+    assert numbers_around(cg.trace(path, slots=4)) == [3, 4, 5, 6]
+    assert numbers_around(cg.day("hectic", slots=1)) == [1, 2, 3]
+    line = ("advise", "--trace", str(path), "--slots", "3", "--policies", "fifo", "--seeds", "2")
+    assert main(list(line)) == 0
+    assert "cgrsp bound tells it, or why there is none" in capsys.readouterr().out

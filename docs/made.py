@@ -206,10 +206,15 @@ def _pictures(readme: Path) -> list[Path]:
     return [readme.parent / name for name in found]
 
 
+def _index(readme: Path) -> str:
+    """Its text, in which a dollar is a price and begins no formula."""
+    return readme.read_text(encoding="utf-8").replace("$", r"\$")
+
+
 def gallery(readme: Path) -> str:
     """A folder's index of figures, with paths as seen from the page."""
     folder = _up(readme.parent)
-    text = readme.read_text(encoding="utf-8")
+    text = _index(readme)
     text = re.sub(r"(!\[.*?\])\(([^)]+\.png)\)", rf"\1({folder}/\2)", text)
     text = re.sub(r"\[([^]]*)\]\(([^):]+\.csv)\)", rf"{{download}}`\1 <{folder}/\2>`", text)
     lone = re.findall(r"(?<!!)\[[^]]*\]\((?!http)([^)]+)\)", text)
@@ -221,7 +226,7 @@ def gallery(readme: Path) -> str:
 def _seen(readme: Path) -> str:
     """What is seen in each figure of a folder, one item a figure, for the page of its paper."""
     lines = []
-    for section in readme.read_text(encoding="utf-8").split("\n## ")[1:]:
+    for section in _index(readme).split("\n## ")[1:]:
         title, *parts = section.split("\n\n")
         seen = " ".join(part for part in parts if not part.startswith(("![", "|")))
         seen = re.sub(r"`cgrsp [^`]*`; \[CSV\]\(.*?\)", "", seen).strip()

@@ -3,6 +3,7 @@ a table of contents, and every public name has its page.
 """
 
 import ast
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -47,6 +48,17 @@ def test_every_figure_is_in_the_gallery_with_its_command():
             assert "`cgrsp " in after.split("\n## ")[0], picture.name
         else:
             assert f'"{picture.relative_to(FIGURES).parent.as_posix()}": "' in single, picture.name
+
+
+@pytest.mark.slow
+def test_a_dollar_in_the_gallery_is_a_price_and_begins_no_formula(monkeypatch):
+    for package in ("jupytext", "nbformat"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(DOCS)
+    pages = dict(importlib.import_module("made")._figures())
+    assert r"RTX 3090, \$0.46/h" in pages["figures/thesis.md"]
+    for name, text in pages.items():
+        assert not re.search(r"(?<!\\)\$", text), name
 
 
 @pytest.mark.parametrize("folder", ["howto", "papers"])

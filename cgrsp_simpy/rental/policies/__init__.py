@@ -24,6 +24,7 @@ from cgrsp_simpy.rental.view import Policy
 
 __all__ = ["POLICIES", "PREEMPTIVE", "SECTIONS", "ListPolicy", "make_policy"]
 
+# What makes each policy, by the name that studies and commands take.
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": fifo,
     "spt": spt,

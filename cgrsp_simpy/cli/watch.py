@@ -45,7 +45,11 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
 
 
 def check_watching(given: argparse.Namespace) -> None:
-    """Raise InputError for a file that cannot be drawn, before anything is run."""
+    """Raise InputError for a file that cannot be drawn, and for events that would be listed into
+    JSON or CSV, before anything is run.
+    """
+    allowed = "left out beside --events, whose lines would stand in it"
+    require(not given.events or given.format == "table", "--format", given.format, allowed)
     for option, suffixes in (("gantt", tuple(PICTURES)), ("animate", FILMS)):
         file = getattr(given, option)
         if file is not None:

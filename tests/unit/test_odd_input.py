@@ -309,3 +309,13 @@ def test_advice_tries_no_fleet_on_which_a_job_does_not_fit(tmp_path, capsys):
     line = ("advise", "--trace", str(path), "--slots", "3", "--policies", "fifo", "--seeds", "2")
     assert main(list(line)) == 0
     assert "cgrsp bound tells it, or why there is none" in capsys.readouterr().out
+
+
+# ---- listings ----
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_events_are_not_listed_into_json_or_csv(form, capsys):
+    assert main(["run", "--jobs-per-day", "2", "--events", "--format", form]) == 2
+    told = capsys.readouterr()
+    assert not told.out and "must be left out beside --events" in told.err

@@ -410,8 +410,10 @@ def terms_of(given: argparse.Namespace) -> Terms | None:
     own = {name: value for name, value in own.items() if value is not False}
     varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
     for name, owners in _NEEDS.items():
-        if name in own and not any(own.get(each) or each in varied for each in owners):
-            raise InputError(f"{flag(name)} goes with {' or '.join(map(flag, owners))}")
+        there = name in own or (name in varied and given.scenario is None)  # a file may have one
+        if there and not any(own.get(each) or each in varied for each in owners):
+            told = flag(name) if name in own else f"{name} in the grid"
+            raise InputError(f"{told} goes with {' or '.join(map(flag, owners))}")
     return Terms(**own) if own else None
 
 

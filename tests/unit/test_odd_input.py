@@ -284,6 +284,8 @@ def test_a_number_of_machines_may_be_numpy_s():
         (("name=hectic", "jobs=abc"), "jobs(='abc') must be a whole number >= 1"),
         (("gpus=2025",), "gpus(=2025) must be a list of GpuType"),
         (("market=1",), "market(=1) must be a Market"),
+        (("restart_s=1,2",), "restart_s in the grid goes with --preemption-per-h or"),
+        (("checkpoint_cost_s=1,2",), "checkpoint_cost_s in the grid goes with --checkpoint-s"),
     ],
 )
 def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):

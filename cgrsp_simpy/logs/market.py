@@ -65,6 +65,8 @@ class Snapshots:
         NaN where it is not known; one a snapshot.
     start : datetime, optional
         The moment of second 0 (UTC); None where the file knows no calendar.
+    begins_s : float
+        From the first snapshot of the file, of any type, to second 0; seconds.
     """
 
     gpu: str
@@ -72,12 +74,17 @@ class Snapshots:
     status: npt.NDArray[np.int64]
     price_usd_per_h: npt.NDArray[np.float64]
     start: datetime | None = None
+    begins_s: float = 0.0
 
     @property
-    def start_h(self) -> float | None:
-        """Hour of day at second 0."""
+    def start_h(self) -> float:
+        """Hour of day at second 0; without a calendar, hours count from the file's first
+        snapshot.
+        """
         own = self.start
-        return None if own is None else own.hour + own.minute / 60 + own.second / 3600
+        if own is None:
+            return self.begins_s / 3600 % 24
+        return own.hour + own.minute / 60 + own.second / 3600
 
 
 class Row(NamedTuple):
@@ -121,7 +128,8 @@ def read_market(path: str | Path) -> list[Snapshots]:
         by_type: dict[str, list[Row]] = {}
         for row in rows:
             by_type.setdefault(row.gpu, []).append(row)
-        return [_series(gpu, own) for gpu, own in by_type.items()]
+        first = min(rows, key=lambda row: seconds_between(rows[0], row))
+        return [_series(gpu, own, first) for gpu, own in by_type.items()]
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
@@ -146,8 +154,8 @@ def seconds_between(before: Row, after: Row) -> float:
     raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
 
 
-def _series(gpu: str, rows: Sequence[Row]) -> Snapshots:
-    """The rows of a type."""
+def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
+    """The rows of a type. of_all: the first row of the file, by its time."""
     first = rows[0].moment
     for before, after in pairwise(rows):
         if not seconds_between(before, after) > 0:
@@ -161,6 +169,7 @@ def _series(gpu: str, rows: Sequence[Row]) -> Snapshots:
         np.array([_status(row, most) for row in rows], np.int64),
         np.array([row.price_usd_per_h for row in rows], float),
         first if isinstance(first, datetime) else None,
+        seconds_between(of_all, rows[0]),
     )
 
 

@@ -34,7 +34,7 @@ def market_rows(fits: Sequence[StockFit]) -> list[Row]:
 
 def _runs(fit: StockFit) -> list[Row]:
     polls, gpu = fit.polls, fit.stock.gpu
-    at_h = polls.time_s / 3600 + (polls.snapshots.start_h or 0.0)
+    at_h = polls.time_s / 3600 + polls.snapshots.start_h
     step_h, found = polls.step_s / 3600, []
     keyed = zip(polls.status.tolist(), (at_h // 24).astype(int).tolist(), (at_h % 24).tolist())
     for (status, day), own in groupby(keyed, key=lambda each: each[:2]):

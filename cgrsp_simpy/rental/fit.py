@@ -80,7 +80,7 @@ class Polls:
     @cached_property
     def hour(self) -> npt.NDArray[np.int64]:
         """The hour of day at each step; of a series without dates, hours from its beginning on."""
-        start_s = (self.snapshots.start_h or 0.0) * HOUR_S
+        start_s = self.snapshots.start_h * HOUR_S
         return np.asarray((start_s + self.time_s) // HOUR_S % 24, np.int64)
 
     @cached_property

@@ -7,7 +7,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -117,28 +116,32 @@ def _price(table: Any) -> tuple[str, float]:
 
 
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
-    """What was recorded, to be replayed: second 0 is the first snapshot of all, a status holds
-    until the next that was fetched, and the first also before. Series without dates count the hours
-    of the day from their beginning, as their law does.
+    """What was recorded, to be replayed: second 0 is the first snapshot of all, and all begin again
+    after the last of all. A status holds until the next that was fetched, the first also before,
+    and the last to the end. Series without dates count the hours of the day from the beginning of
+    their file, as their law does.
     """
     listed = list(listed)
     starts = [each.start for each in listed if each.start is not None]
     dated = len(starts) == len(listed)
     require(dated or not starts, "series", len(listed), "all with dates, or all without")
-    first = min(starts) if dated else None
-    return tuple(_replayed(each, first) for each in listed)
+    later_s = [each.begins_s for each in listed]
+    start_h = 0.0
+    if dated:
+        later_s = [(start - min(starts)).total_seconds() for start in starts]
+        start_h = listed[later_s.index(0.0)].start_h
+    ends_s = [own.time_s[-1] + s + Polls(own).step_s for own, s in zip(listed, later_s)]
+    length_s = float(max(ends_s))
+    return tuple(_replayed(own, s, length_s, start_h) for own, s in zip(listed, later_s))
 
 
-def _replayed(own: Snapshots, first: datetime | None) -> StockSeries:
+def _replayed(own: Snapshots, later_s: float, length_s: float, start_h: float) -> StockSeries:
     fetched = own.status != NOT_FETCHED
     require(bool(fetched.any()), f"series of {own.gpu}", "nothing fetched", "a status at least")
-    later_s = (own.start - first).total_seconds() if own.start and first else 0.0
     time_s, status = own.time_s[fetched] + later_s, own.status[fetched]
     changed = np.concatenate([[True], status[1:] != status[:-1]])
-    times = [0.0, *time_s[changed].tolist()[1:]]
-    length_s = float(own.time_s[-1] + later_s + Polls(own).step_s)
-    statuses, start_h = tuple(status[changed].tolist()), replace(own, start=first).start_h or 0.0
-    return StockSeries(own.gpu, tuple(times), statuses, length_s, start_h)
+    times = (0.0, *time_s[changed].tolist()[1:])
+    return StockSeries(own.gpu, times, tuple(status[changed].tolist()), length_s, start_h)
 
 
 # ---- a scenario on it ----

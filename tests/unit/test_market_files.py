@@ -65,7 +65,7 @@ def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(tmp_pat
     [own] = read_market(path)
     assert (own.gpu, own.status.tolist()) == ("us-east-1a_v100_1", [2, 1, 0, 0, 2])
     assert own.time_s.tolist() == [0, 600, 1200, 1800, 2400]
-    assert (own.start, own.start_h) == (None, None)
+    assert (own.start, own.start_h) == (None, 0.0)
 
 
 def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
@@ -282,6 +282,23 @@ def test_series_with_dates_keep_their_distance():
     assert (first.start_h, second.start_h) == (6.0, 6.0)
     with pytest.raises(cg.InputError, match="all with dates, or all without"):
         series_of([one, made([0, 2])])
+
+
+def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_together(tmp_path):
+    """B is recorded from an hour after A on, and an hour longer."""
+    path = tmp_path / "own.csv"
+    rows = [(600 * n, "A", 2 * (n > 2)) for n in range(6)]
+    rows += [(3600 + 600 * n, "B", 2 * (n > 3)) for n in range(6)]
+    words = ("high", "medium", "low")
+    lines = [f"{at_s},{gpu},{words[status]}" for at_s, gpu, status in sorted(rows)]
+    path.write_text("\n".join(["time,type,status", *lines]), encoding="utf-8")
+    both = read_market(path)
+    assert [(each.begins_s, each.start_h) for each in both] == [(0.0, 0.0), (3600.0, 1.0)]
+    first, second = series_of(both)
+    assert (first.times_s, first.statuses) == ((0.0, 1800.0), (0, 2))
+    assert (second.times_s, second.statuses) == ((0.0, 6000.0), (0, 2))
+    assert first.length_s == second.length_s == 7200
+    assert first.start_h == second.start_h == 0
 
 
 @pytest.fixture

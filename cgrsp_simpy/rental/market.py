@@ -163,6 +163,12 @@ CLOCKS: dict[str, Clock] = {
 }
 
 
+def _check_persistence(name: str, given: float) -> None:
+    check_number(name, given, least=0)
+    # a variate that is drawn many times a second takes for ever, and differs from 0 by nothing
+    require(given == 0 or given >= 1, name, given, "0, or at least 1 s")
+
+
 @dataclass(frozen=True)
 class HourlyStock:
     """Chances of the stock statuses of a GPU type by hour of day, in place of thesis Eq. 3.1.
@@ -200,7 +206,7 @@ class HourlyStock:
             check_shares(f"{name} in hour {hour}", each)
         object.__setattr__(self, "chances", chances)
         if self.persistence_s is not None:
-            check_number(f"persistence_s of {self.gpu}", self.persistence_s, least=0)
+            _check_persistence(f"persistence_s of {self.gpu}", self.persistence_s)
         # Up to where a uniform variate means High, and up to where Medium.
         below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
         object.__setattr__(self, "_below", below)
@@ -405,7 +411,7 @@ class Market:
         self._check_stock_that_persists()
 
     def _check_stock_that_persists(self) -> None:
-        check_number("persistence_s", self.persistence_s, least=0)
+        _check_persistence("persistence_s", self.persistence_s)
         series = entries_of("series", self.series, "a list of StockSeries")
         for each in series:
             require(isinstance(each, StockSeries), "series", each, "a StockSeries")

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import inf
 
+import numpy as np
+
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import check_number, entries_of, require
 from cgrsp_simpy.rental.bounds import Weights
@@ -89,7 +91,11 @@ class Frontier:
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
     lines = [_line(price, value) for price, value in least.items()] + [(0.0, 1.0, 0.0)]
     meets = [_meet(one, other) for one, other in combinations(lines, 2)]
-    return sorted({each for each in meets if each is not None and _allowed(each, lines)})
+    found: list[tuple[float, float]] = []
+    for corner in sorted(each for each in meets if each is not None and _allowed(each, lines)):
+        if not found or not np.allclose(corner, found[-1], rtol=1e-9, atol=1e-9):
+            found.append(corner)  # where three lines meet, one corner
+    return found
 
 
 Line = tuple[float, float, float]

@@ -218,6 +218,11 @@ def test_a_price_that_binds_nowhere_is_no_corner():
     assert made({0.0: 10, 2.0: 12, inf: 1}).corners["bound"] == [(10, 1)]
 
 
+def test_where_three_lines_meet_there_is_one_corner():
+    """Wait >= .3, miss >= .1, wait + .7 miss >= .37: rounded, their corners differ."""
+    assert len(made({0.0: 0.3, 0.7: 0.37, inf: 0.1}).corners["bound"]) == 1
+
+
 @given(st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1))
 def test_corners_lie_on_the_frontier(least):
     found = made({0.0: 1.0, **least})

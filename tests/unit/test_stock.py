@@ -251,6 +251,7 @@ def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
     ("made", "told"),
     [
         (lambda: cg.Market(persistence_s=-1), "persistence_s(=-1) must be a number >= 0"),
+        (lambda: cg.Market(persistence_s=1e-6), "persistence_s(=1e-06) must be 0, or at least 1 s"),
         (lambda: cg.Market(persistence_s="1h"), "persistence_s(='1h') must be a number >= 0"),
         (lambda: cg.Market(sight="now"), "'none' where no stock persists"),
         (lambda: cg.Market(persistence_s=9, sight="later"), "'none', 'now' or 'poll:SECONDS'"),

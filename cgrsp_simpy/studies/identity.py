@@ -260,12 +260,12 @@ class Identity:
         return [parents, self._methods(cls, object)]
 
     def _methods(self, cls: type, kind: type) -> dict[str, Any]:
-        """What stands in a class, but for what Python puts there."""
+        """What stands in a class, but for what Python puts there, and annotations."""
         code = (FunctionType, staticmethod, classmethod, property)
         held = {
             name: value
             for name, value in sorted(vars(cls).items())
-            if not isinstance(value, _SLOTS)
+            if not isinstance(value, _SLOTS) and name not in _ANNOTATE
         }
         return {
             name: self.of(value)
@@ -281,6 +281,7 @@ def _is_pythons(name: str) -> bool:
 
 
 _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+_ANNOTATE = ("__annotate__", "__annotate_func__")  # from Python 3.14: make __annotations__
 
 
 def digest(content: bytes) -> str:

@@ -651,6 +651,28 @@ def test_policies_of_every_kind_are_told_from_each_other(made, tmp_path, runs):
     refused(lambda: study(2), "made with", "use another directory")
 
 
+ANNOTATED = """
+class Rule:
+    most: int = 1
+    rest: list
+
+    def __call__(self, view):
+        return zip(list(view.queue)[: self.most], view.idle)
+"""
+
+
+def test_an_annotation_does_not_count(folder, runs):
+    def study(text):
+        rule = fresh_module(folder, rules_of_mine=text).Rule
+        return compared(folder / "results", policies=["fifo", rule()], seeds=range(2))
+
+    study(ANNOTATED)
+    done = len(runs)
+    study(ANNOTATED.replace("most: int", "most: float").replace("rest: list", "rest: dict"))
+    assert len(runs) == done
+    refused(lambda: study(ANNOTATED.replace("= 1", "= 2")), "code.rules_of_mine:Rule")
+
+
 LOCK = threading.Lock()
 
 

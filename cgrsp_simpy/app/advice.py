@@ -13,7 +13,7 @@ from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental.scenario import Scenario, trace
 from cgrsp_simpy.studies.advice import html_page, markdown
-from cgrsp_simpy.studies.advise import advise, fleets, later
+from cgrsp_simpy.studies.advise import advise, fleets, later, numbers_around
 from cgrsp_simpy.studies.recommend import Prices
 
 __all__ = ["page"]
@@ -46,7 +46,7 @@ def page() -> None:
     policies = policies_of("log", scenario, "Policies; the first is the one in use")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()
-    tried = [number for number in range(slots - 1, slots + 3) if number > 0]
+    tried = numbers_around(scenario)
     each = len(policies) + sum(len(later(scenario, policy)) for policy in policies[:1])
     runs = len(fleets(scenario, tried)) * each * len(seeds)
     if not wanted("Advise", estimate(runs, scenario)):

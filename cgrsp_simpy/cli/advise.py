@@ -29,7 +29,7 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
-from cgrsp_simpy.studies.advise import Advice, advise, fleets, later
+from cgrsp_simpy.studies.advise import Advice, advise, fleets, later, numbers_around
 from cgrsp_simpy.studies.gaps import LUCKS
 from cgrsp_simpy.studies.recommend import FIXED, FREE, Option, Prices, Spot
 from cgrsp_simpy.studies.study import many
@@ -78,9 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def carry_out(given: argparse.Namespace) -> Answer:
     """The advice in the format asked for."""
     scenario, seeds = scenario_of(given), seeds_of(given)
-    slots = (
-        _numbers(given.try_slots) if given.try_slots is not None else _around(len(scenario.slots))
-    )
+    slots = _numbers(given.try_slots) if given.try_slots is not None else numbers_around(scenario)
     policies, workers = policies_of(given.policies), workers_of(given)
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
     spot = _spot(given.spot) if given.spot is not None else None
@@ -177,7 +175,12 @@ def _draw(found: Advice, folder: Path) -> dict[str, bytes]:
     }
     for name, drawn in figures.items():
         write_figure(folder / name, *drawn)
-    write_figure(folder / "advice_hours", hours(found), (6.3, 3.0), draw_hours)
+    if "away_s" in found.scenario.terms.columns:
+        log.info(
+            "there is no figure of where the slots' hours go: jobs are stopped, and go on later"
+        )
+    else:
+        write_figure(folder / "advice_hours", hours(found), (6.3, 3.0), draw_hours)
     return {name: (folder / f"{name}.png").read_bytes() for name in figures}
 
 
@@ -197,10 +200,6 @@ def _of_each_fleet(every: Sequence[dict[str, Any]], now: Option) -> list[dict[st
 
 def _key(row: dict[str, Any]) -> tuple[str, int, str]:
     return row["policy"], row["slots"], row["types"]
-
-
-def _around(slots: int) -> list[int]:
-    return [number for number in range(slots - 1, slots + 3) if number > 0]
 
 
 def _spot(text: str) -> Spot:

@@ -61,7 +61,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
         max(jobs for _, jobs in DAYS.values()) if given.jobs_per_day is None else given.jobs_per_day
     )
     points = math.prod(map(len, grid.values()))
-    check_work(given, max([most, *grid.get("jobs", [])]) * len(policies) * len(seeds) * points)
+    numbers = [value for value in grid.get("jobs", []) if isinstance(value, int)]
+    check_work(given, max([most, *numbers]) * len(policies) * len(seeds) * points)
     own = {
         name: getattr(given, option)
         for name, option in OF_DAYS.items()

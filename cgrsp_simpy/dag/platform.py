@@ -118,6 +118,7 @@ class Platform:
 
 
 MOST_GPUS = 10_000  # every pair of them is a link
+MOST_GB = 1e9  # of one of them
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ class Servers:
         check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
         check_whole("per_server", self.per_server, least=1)
         check_number("memory_gb", self.memory_gb, above=0)
+        require(self.memory_gb <= MOST_GB, "memory_gb", self.memory_gb, f"at most {MOST_GB:g}")
         check_number("intra_gb_per_s", self.intra_gb_per_s, least=0)
         check_number("inter_gb_per_s", self.inter_gb_per_s, least=0)
         object.__setattr__(self, "tflops", entries_of("tflops", self.tflops, "a list of speeds"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
-from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
 __all__ = ["LEVELS", "Level", "generate"]
@@ -50,9 +50,14 @@ class Level:
 
     def __post_init__(self) -> None:
         check_whole("tasks", self.tasks, least=1)
-        _ = self.gpus
+        gpus = entries_of("cluster", self.gpus, "a name, or a list of Gpu")
+        made = len(gpus) > 0 and all(isinstance(gpu, Gpu) for gpu in gpus)
+        require(made, "cluster", self.cluster, "a name, or a list of Gpu, not empty")
         check_number("load", self.load, above=0)
-        least, greatest = self.slack
+        pair = "a pair [least, greatest]"
+        slack = entries_of("slack", self.slack, pair)
+        require(len(slack) == 2, "slack", self.slack, pair)
+        least, greatest = slack
         check_number("least slack", least, least=0)
         check_number("greatest slack", greatest, least=least)
 

@@ -11,7 +11,7 @@ from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.hgsp.llm import Served, Simulation, printed_requests
 from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS, RequestPolicy
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster, RequestList
-from cgrsp_simpy.model.checks import check_bool, check_number
+from cgrsp_simpy.model.checks import check_bool, check_number, require
 from cgrsp_simpy.model.model import Metric, Model
 
 __all__ = ["METRICS", "Requests"]
@@ -89,6 +89,8 @@ class Requests(Model[Served]):
     is_random = False
 
     def __post_init__(self) -> None:
+        require(isinstance(self.source, RequestList), "source", self.source, "a RequestList")
+        require(isinstance(self.cluster, LlmCluster), "cluster", self.cluster, "an LlmCluster")
         self.cluster.check(self.source)
         check_bool("waves", self.waves)
         for name in ("step_s", "horizon_s"):

@@ -11,7 +11,13 @@ from random import Random
 from typing import Any
 
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.model.checks import (
+    InputError,
+    check_bool,
+    check_one_of,
+    entries_of,
+    require,
+)
 from cgrsp_simpy.model.model import Model, foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import (
@@ -45,7 +51,7 @@ from cgrsp_simpy.rental.workload import (
     Workload,
 )
 
-__all__ = ["Scenario", "day", "trace"]
+__all__ = ["Scenario", "day", "trace", "widths"]
 
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
@@ -107,13 +113,21 @@ class Scenario(Model[Run]):
     compared = ("fifo", "spt", "edf", "rh", "cadr")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slots", tuple(self.slots))
-        object.__setattr__(self, "gpus", tuple(self.gpus))
+        for name in ("slots", "gpus"):
+            types = entries_of(name, getattr(self, name), "a list of GpuType")
+            for each in types:
+                require(isinstance(each, GpuType), name, each, "a list of GpuType")
+            object.__setattr__(self, name, types)
+        for name, kind in (("market", Market), ("service", Service), ("terms", Terms)):
+            part = getattr(self, name)
+            require(isinstance(part, kind), name, part, f"a {kind.__name__}")
+        made = all(hasattr(self.workload, name) for name in ("jobs", "classes", "generate"))
+        require(made, "workload", self.workload, "a workload, such as a PoissonWorkload")
         require(len(self.slots) > 0, "slots", self.slots, "at least one slot")
         require(len(self.gpus) > 0, "gpus", self.gpus, "at least one GPU type")
         check_bool("free_types", self.free_types)
         allowed = f"at most {len(self.slots)}, the number of slots"
-        for job, gpus in enumerate(_widths(self.workload)):
+        for job, gpus in enumerate(widths(self.workload)):
             require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
         names = [gpu.name for gpu in self.gpus]
         require(len(set(names)) == len(names), "names of gpus", names, "different")
@@ -173,7 +187,6 @@ class Scenario(Model[Run]):
         """Figures of the workload's deadline classes, in place of those of the thesis's two, and
         of other terms of renting.
         """
-        require(isinstance(self.terms, Terms), "terms", self.terms, "a Terms")
         metrics = metrics_of(self.workload.classes) | self.terms.metrics
         if list(metrics) == list(METRICS):
             return
@@ -477,8 +490,19 @@ class Scenario(Model[Run]):
             raise InputError(f"{path}: {error}") from None
 
 
-def _widths(workload: Workload) -> Iterable[int]:
-    """The numbers of slots that the jobs need, where they are known."""
+def widths(workload: Workload) -> Iterable[int]:
+    """The numbers of slots that the jobs need, where they are known.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of a scenario.
+
+    Returns
+    -------
+    iterable of int
+        One a job; none where all jobs need one.
+    """
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()
@@ -616,8 +640,9 @@ def trace(
 
 
 def _catalogue(name: str) -> tuple[GpuType, ...]:
-    check_one_of("catalogue", name, CATALOGUES)
-    return CATALOGUES[name]
+    named = str(name)  # 2025 is a number in a grid
+    check_one_of("catalogue", named, CATALOGUES)
+    return CATALOGUES[named]
 
 
 def _started(clock: Clock, workload: Workload) -> Clock:

@@ -26,6 +26,7 @@ __all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
 BILLED_FROM = ("execution", "provisioning")
 ROUNDING = 1e-9  # of an increment: sums of doubles
 HOURS = 24
+MOST_S = 1e9  # between two attempts, thirty years
 MOST_LIVES = 10.0  # mean lives of an instance for which what cannot be interrupted may take
 LEAST_TIMES = 3.0  # what cannot be interrupted, that a type has to be in stock for at a stretch
 
@@ -141,6 +142,7 @@ class Terms:
         python_numbers(self)
         if self.retry_s is not None:
             check_number("retry_s", self.retry_s, above=0)
+            require(self.retry_s <= MOST_S, "retry_s", self.retry_s, f"at most {MOST_S:g}")
         seconds = ("warm_s", "minimum_s", "increment_s", "checkpoint_cost_s", "restart_s")
         for name in (*seconds, "preemption_per_h"):
             check_number(name, getattr(self, name), least=0)

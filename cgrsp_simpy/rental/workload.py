@@ -487,6 +487,9 @@ class LoggedWorkload:
     complexity: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("submit_s", "service_s", "deadline_s", "gpus", "weight"):
+            column = getattr(self, name)
+            require(isinstance(column, Sequence), name, column, "a list, one entry a job")
         if not self.submit_s:
             raise InputError("the log holds no usable job")
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))

@@ -20,6 +20,7 @@ __all__ = ["Stretch", "Traces", "TwoState", "Zone"]
 
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0
+MOST_HOURS = 87_600  # ten years
 
 
 class Stretch(NamedTuple):
@@ -205,7 +206,9 @@ class TwoState:
     def __post_init__(self) -> None:
         check_whole("step_s", self.step_s, least=1)
         for name in ("up_h", "down_h", "history_h"):
-            check_number(name, getattr(self, name), least=self.step_s / HOUR_S)
+            hours = getattr(self, name)
+            check_number(name, hours, least=self.step_s / HOUR_S)
+            require(hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years")
 
     def __str__(self) -> str:
         return f"made-up market, {self.up_h:g} h up and {self.down_h:g} h down on average"

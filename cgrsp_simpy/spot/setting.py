@@ -13,7 +13,7 @@ from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.logs.series import read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.model import Model
-from cgrsp_simpy.spot.market import HOUR_S, Traces, TwoState
+from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Traces, TwoState
 from cgrsp_simpy.spot.outcome import METRICS, Outcome
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.rules import Oracle
@@ -105,7 +105,9 @@ class Setting(Model[Outcome]):
         check_number("overhead", self.overhead, above=0)
         check_number("deadline", self.deadline, above=0)
         for name in ("hours", "overhead", "deadline"):
-            seconds = getattr(self, name) * HOUR_S
+            hours = getattr(self, name)
+            require(hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years")
+            seconds = hours * HOUR_S
             require(
                 abs(seconds - round(seconds)) < 1e-6,
                 name,

@@ -18,7 +18,7 @@ from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
-from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import LoggedWorkload
@@ -36,6 +36,7 @@ __all__ = [
     "advise",
     "fleets",
     "later",
+    "numbers_around",
     "own_types",
     "variant",
 ]
@@ -211,6 +212,24 @@ def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
     return [LooseLater(str(policy))] if spans else []
 
 
+def numbers_around(scenario: Scenario) -> list[int]:
+    """The numbers of slots that are tried unless told: one less to two more than there are, each
+    enough for the widest job.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is now.
+
+    Returns
+    -------
+    list of int
+        Rising.
+    """
+    own, least = len(scenario.slots), max(widths(scenario.workload), default=1)
+    return [number for number in range(own - 1, own + 3) if number >= least]
+
+
 def own_types(scenario: Scenario) -> str:
     """Whether the scenario's types are fixed or free, as an option has it."""
     return FREE if scenario.free_types else FIXED
@@ -359,7 +378,7 @@ def advise(
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])
     if isinstance(scenario.workload, LoggedWorkload):
-        why = "that of a log takes minutes; cgrsp bound computes it"
+        why = "that of a log takes minutes; cgrsp bound tells it, or why there is none"
         return Advice(scenario, found, prices, {}, spot, why)
     try:
         bounds = {

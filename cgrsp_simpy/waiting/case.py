@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.engine.events import Listener, policy_name
-from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
+from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, JobSource, ListedJobs
@@ -90,6 +90,9 @@ class Case(Model[Outcome]):
     compared = tuple(POLICIES)
 
     def __post_init__(self) -> None:
+        python_numbers(self)
+        made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
+        require(made, "source", self.source, "a source of jobs, such as ExponentialJobs")
         require(isinstance(self.policy, WaitingPolicy), "policy", self.policy, "a WaitingPolicy")
         order_of(self.order)
         least = 0 if self.policy.rents else 1
@@ -97,6 +100,8 @@ class Case(Model[Outcome]):
             check_whole("machines", self.machines, least=least)
             return
         machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
+        for size in machines:
+            require(isinstance(size, Size), "machines", size, "a list of Size")
         require(len(machines) >= least, "machines", machines, "at least one")
         object.__setattr__(self, "machines", machines)
         price = self.prices.on_demand

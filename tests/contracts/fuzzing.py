@@ -9,11 +9,13 @@ import resource
 import signal
 import sys
 import time
+from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli import main, make_parser
 
 WITHIN_S = 120
 MEMORY = 4 * 2**30
@@ -29,8 +31,17 @@ class Ended(NamedTuple):
     err: str
 
 
+@cache
+def load():
+    """Load what commands need, once and not in each process that is forked."""
+    make_parser()
+    for part in ("linalg", "ndimage", "optimize", "special"):
+        import_module(f"scipy.{part}")
+
+
 def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
     """Run a command in a folder, in a process that is forked from this one."""
+    load()
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

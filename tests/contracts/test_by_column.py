@@ -154,7 +154,13 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
     [
         (tasks, "hgsp {} --instance FILE --noise 0.2", "atc:online=true,greedy", "customer"),
         (requests, "llm {} --trace FILE --gpus 4", "wsrpt,fifo", "customer"),
-        (nodes, "dag {} --graph FILE:j_1 --gpus 2", "heft,rtgs", "task_type"),
+        pytest.param(
+            nodes,
+            "dag {} --graph FILE:j_1 --gpus 2",
+            "heft,rtgs",
+            "task_type",
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["hgsp", "llm", "dag"],
 )

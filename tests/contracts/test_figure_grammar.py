@@ -116,6 +116,13 @@ def canvas_of(module, id, style="print"):
     return canvas
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    """Seventy figures are half a gigabyte."""
+    yield
+    canvas_of.cache_clear()
+
+
 every_figure = pytest.mark.parametrize(
     ("module", "id"),
     [

@@ -102,9 +102,18 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
         assert text(study()) == expected[study]
 
 
-@each_study
 @pytest.mark.parametrize(
-    "workers", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(5, marks=pytest.mark.slow)]
+    ("study", "workers"),
+    [
+        pytest.param(
+            study,
+            workers,
+            id=f"{workers}-{name}",
+            marks=[pytest.mark.slow] * ((name, workers) != ("compare", 2)),
+        )
+        for name, study in STUDIES.items()
+        for workers in (1, 2, 5)
+    ],
 )
 def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks):
     assert text(study(executor=workers)) == expected[study]

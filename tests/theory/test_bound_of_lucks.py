@@ -125,8 +125,14 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     assert lower_bound(scenario, "miss", bin_s=10).value == pytest.approx(50, abs=1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(0, marks=pytest.mark.slow),
+        pytest.param(1, marks=pytest.mark.long),
+        pytest.param(2, marks=pytest.mark.long),
+    ],
+)
 def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
     """Times of four orders of size on the market of an odd scenario."""
     rng = Random(f"log {seed}")
@@ -301,6 +307,10 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
     assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2
+
+
+@pytest.mark.long
+def test_the_frontier_is_told_in_words(capsys):
     assert main([*SMALL, "--frontier", "--bin", "30", "--policies", "fifo"]) == 0
     assert "no policy is below the line" in capsys.readouterr().out
 

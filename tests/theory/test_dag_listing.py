@@ -118,15 +118,20 @@ def best_in_order(problem, order):
     return min(carried_out(problem, Plan(gpu, order)).makespan_s for gpu in placements(problem))
 
 
-SEEDS_AND_UNITS = [
-    pytest.param(seed, units, marks=[pytest.mark.slow] * (seed > 0 or units))
-    for seed, units in product(range(3), [False, True])
+SMALL_PROBLEMS = [
+    pytest.param(*case, marks=[pytest.mark.slow] * (number > 0))
+    for number, case in enumerate(product(READINGS, range(3), [False, True]))
 ]
-every_case = pytest.mark.parametrize(("reading", "seed"), list(product(READINGS, range(3))))
+every_case = pytest.mark.parametrize(
+    ("reading", "seed"),
+    [
+        pytest.param(reading, seed, marks=[pytest.mark.slow] * (seed > 0))
+        for reading, seed in product(READINGS, range(3))
+    ],
+)
 
 
-@pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize(("seed", "units"), SEEDS_AND_UNITS)
+@pytest.mark.parametrize(("reading", "seed", "units"), SMALL_PROBLEMS)
 def test_annealing_finds_the_best_of_all_placements_in_its_order(reading, seed, units):
     """Hotter than usual: what seven nodes may lose by a move is large."""
     problem = small_problem(seed, 7, reading, units)

@@ -102,9 +102,8 @@ def test_brute_force_agrees_on_six_tasks():
     )
 
 
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
 def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
     instance = tight(8, seed)
     exact = solve_exact(instance)

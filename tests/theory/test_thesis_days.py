@@ -82,7 +82,7 @@ def cells(row):
     return [tuple(float(number) for number in cell.split("/")) for cell in row.split()]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hectic_day_wait_and_miss_over_30_seeds():
     study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(30))
     far = {
@@ -97,14 +97,14 @@ def test_hectic_day_with_the_printed_clock_is_not_the_thesis():
     assert min(z_scores(study, "rh", FIGURES[:2], LONG_RUN["rh"])) > 4
 
 
-@pytest.mark.parametrize("day", ["quiet", "normal", pytest.param("surge", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("day", ["quiet", "normal", pytest.param("surge", marks=pytest.mark.long)])
 def test_row_of_table_5_5(day, seeds=30):
     study = cg.compare(cg.day(day), TABLE_5_5_POLICIES, range(seeds))
     assert far_cells(study, day, TABLE_5_5_POLICIES, TABLE_5_5[day], published=30) == {}
 
 
 @pytest.mark.parametrize("slots", [3, 7, 10])
-@pytest.mark.slow
+@pytest.mark.long  # the slow tests have all of Table 5.7 in test_thesis_tables.py
 def test_row_of_table_5_7(slots, seeds=10):
     study = cg.compare(cg.day("hectic", slots=slots), TABLE_5_7_POLICIES, range(seeds))
     assert far_cells(study, slots, TABLE_5_7_POLICIES, TABLE_5_7[slots], published=10) == {}

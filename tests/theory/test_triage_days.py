@@ -64,6 +64,7 @@ def test_where_stock_is_never_low_nothing_is_lost_against_cadr():
     assert differences(study, "triage", "cadr", "wait_min")[0] < 0.5
 
 
+@pytest.mark.slow
 def test_where_stock_is_always_low_it_is_not_shown_to_cost_more_than_the_best_of_the_thesis():
     dry = cg.Scenario("dry", cg.day("hectic").workload, market=cg.Market(cg.Clock(((0, 0.5),))))
     study = judge([dry], ["rh", "cadr", "edf", "triage"], range(5000, 5008))

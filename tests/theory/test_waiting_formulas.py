@@ -325,8 +325,8 @@ def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
     [
         ("sww", WIDE[4:6]),
         pytest.param("ajw", LOADS, marks=pytest.mark.slow),
-        pytest.param("njw", WIDE, marks=pytest.mark.slow),
-        pytest.param("ajw-t", WIDE, marks=pytest.mark.slow),
+        pytest.param("njw", WIDE, marks=pytest.mark.long),
+        pytest.param("ajw-t", WIDE, marks=pytest.mark.long),
         pytest.param("sww", WIDE, marks=pytest.mark.slow),
     ],
 )
@@ -359,12 +359,13 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
     assert max(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "servers", "errors_pct"),
     [
-        ("ljw", (98, 102, 106), (0, 0, 0)),
-        ("compound", (80, 86, 92, 98, 104), (-24, -24, -26, -4, 0)),
+        pytest.param("ljw", (98, 102, 106), (0, 0, 0), marks=pytest.mark.slow),
+        pytest.param(
+            "compound", (80, 86, 92, 98, 104), (-24, -24, -26, -4, 0), marks=pytest.mark.long
+        ),
     ],
 )
 def test_how_far_the_approximations_are_off(name, servers, errors_pct):

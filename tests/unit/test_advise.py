@@ -456,6 +456,7 @@ def test_hours_of_slots_sum_to_all_there_are(policy):
     assert (hours["idle_held"] > 0.1) == (policy == "triage")
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report(capsys, tmp_path):
     arguments = [
         "advise",

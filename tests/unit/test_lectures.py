@@ -60,13 +60,20 @@ def output(script, folder):
     return done.stdout
 
 
+LONG = {3, 6}  # more than 8 s each
+
+
 def tiers(scripts, slow):
     """The first is quick, the others up to a number slow, and long from there on."""
     return [
         pytest.param(
             each,
             id=each.stem,
-            marks=[pytest.mark.slow if lecture(each) <= slow else pytest.mark.long]
+            marks=[
+                pytest.mark.slow
+                if lecture(each) <= slow and lecture(each) not in LONG
+                else pytest.mark.long
+            ]
             * (lecture(each) != 1),
         )
         for each in scripts

@@ -9,6 +9,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Snapshots
+from cgrsp_simpy.studies.advise import numbers_around
 from cgrsp_simpy.studies.judge import judge
 from cgrsp_simpy.studies.recommend import Prices, Spot
 
@@ -108,6 +109,17 @@ def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, 
     with pytest.raises(cg.InputError) as error:
         cg.advise(scenario, policies, [5], seeds)
     assert told in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("terms", [("--preemption-per-h", "2"), ("--suspension",)])
+def test_advice_has_a_report_where_jobs_are_stopped(terms, tmp_path, capsys, caplog):
+    line = ("advise", "--jobs-per-day", "12", "--seeds", "2", "--bound-seeds", "0", *terms)
+    more = ("--policies", "fifo,spt", "--try-slots", "5", "--report", str(tmp_path))
+    with caplog.at_level("INFO"):
+        assert main([*line, *more]) == 0
+    assert "there is no figure of where the slots' hours go" in caplog.text
+    assert (tmp_path / "advice.html").exists() and not list(tmp_path.glob("advice_hours*"))
 
 
 # ---- runs that fail ----
@@ -222,3 +234,78 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
     with caplog.at_level("INFO"):
         assert main(["run", "--trace", str(tmp_path / "10000000.csv"), "--policy", "fifo"]) == 0
     assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text
+
+
+# ---- parts of a scenario that are none ----
+
+CASE = cg.waiting.Case(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name", "value"),
+    [
+        *((cg.day("hectic"), name, 1) for name in ("gpus", "market", "service")),
+        *((cg.day("hectic"), name, "abc") for name in ("workload", "gpus", "terms")),
+        (cg.day("hectic"), "retry_s", 1e308),
+        (CASE, "source", 1),
+        (CASE, "machines", [1]),
+        (cg.hgsp.Setting("tasks1"), "cluster", 1),
+        (cg.hgsp.Setting("tasks1"), "cluster", []),
+        (cg.hgsp.Setting("tasks1"), "cluster", [1]),
+        (cg.hgsp.Setting("tasks1"), "slack", 1),
+        (cg.hgsp.Setting("tasks1"), "slack", (1, 2, 3)),
+        (cg.hgsp.Requests(), "source", 1),
+        (cg.hgsp.Requests(), "cluster", 1),
+        (cg.dag.Setting("er:n=10"), "memory_gb", 1e308),
+        *((cg.spot.Setting(), name, 1e308) for name in ("hours", "deadline", "overhead")),
+        (cg.spot.Setting(), "history_h", 1e308),
+    ],
+)
+def test_a_part_that_is_none_is_named(scenario, name, value):
+    with pytest.raises(cg.InputError) as error:
+        scenario.varied(**{name: value})
+    assert name in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["submit_s", "service_s", "weight"])
+def test_a_column_of_a_log_is_a_list(name):
+    columns = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
+    with pytest.raises(cg.InputError, match=name):
+        cg.LoggedWorkload(**{**columns, "gpus": (1,), "weight": (1,), name: 1})
+
+
+def test_a_number_of_machines_may_be_numpy_s():
+    assert dataclasses.replace(CASE, machines=np.int64(20)) == CASE
+
+
+@pytest.mark.parametrize(
+    ("grid", "told"),
+    [
+        (("name=hectic", "jobs=abc"), "jobs(='abc') must be a whole number >= 1"),
+        (("gpus=2025",), "gpus(=2025) must be a list of GpuType"),
+        (("market=1",), "market(=1) must be a Market"),
+    ],
+)
+def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
+    assert main(["sweep", *grid, "--policies", "fifo", "--seeds", "2"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_catalogue_is_named_by_its_year_in_a_grid():
+    found = cg.sweep({"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
+    assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, cg.GPUS_2025]
+
+
+# ---- a job as wide as the fleet ----
+
+
+def test_advice_tries_no_fleet_on_which_a_job_does_not_fit(tmp_path, capsys):
+    path = tmp_path / "wide.csv"
+    rows = [f"{400 * job},300,{3 if job % 5 == 0 else 1}" for job in range(12)]
+    path.write_text("\n".join(["submit_s,service_s,gpus", *rows, ""]))
+    assert numbers_around(cg.trace(path, slots=3)) == [3, 4, 5]
+    assert numbers_around(cg.trace(path, slots=4)) == [3, 4, 5, 6]
+    assert numbers_around(cg.day("hectic", slots=1)) == [1, 2, 3]
+    line = ("advise", "--trace", str(path), "--slots", "3", "--policies", "fifo", "--seeds", "2")
+    assert main(list(line)) == 0
+    assert "cgrsp bound tells it, or why there is none" in capsys.readouterr().out

@@ -340,7 +340,13 @@ def test_a_legend_names_the_complexities_that_are_there():
 
 
 @pytest.mark.parametrize(
-    ("id", "letters"), [("5.1", "ab"), ("5.3", "ab"), ("5.5", "ab"), ("5.7", "abc")]
+    ("id", "letters"),
+    [
+        ("5.1", "ab"),
+        pytest.param("5.3", "ab", marks=pytest.mark.slow),
+        pytest.param("5.5", "ab", marks=pytest.mark.slow),
+        pytest.param("5.7", "abc", marks=pytest.mark.slow),
+    ],
 )
 def test_panels_have_the_letters_of_the_captions(id, letters):
     titles = [ax.get_title(loc="left") for ax in thesis(id).axes]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cgrsp_simpy.cli import make_parser
+
 ROOT = Path(__file__).parents[2]
 README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (README, *HOWTOS)}
@@ -27,10 +29,13 @@ COMMANDS = list(
         for line in text.splitlines()
     )
 )
+OF_SCENARIOS = {path.read_text(encoding="utf-8") for path in (ROOT / "scenarios").glob("*.py")}
+SCENARIOS = [line for line in COMMANDS if line.startswith(".venv/bin/python scenarios/")]
 SCRIPTS = [
     pytest.param(text, id=f"{name}-{number}")
     for name, blocks in BLOCKS.items()
     for number, text in enumerate(text for kind, text in blocks if kind == "python")
+    if text not in OF_SCENARIOS  # test_scenarios.py runs them
 ]
 SHOWN = {
     text.strip(): after.strip()
@@ -41,6 +46,7 @@ SHOWN = {
 QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
     r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run .*--(step|by))"
 )
+LONG = re.compile(r"cgrsp (advise|bound|compare) --day hectic .*--(try|bin|free-types)")  # minutes
 LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
 
@@ -56,6 +62,16 @@ def run(arguments, folder):
     )
     assert done.returncode == 0, done.stderr
     return (done.stderr + done.stdout).strip()
+
+
+def tier(command):
+    return (
+        []
+        if QUICK.search(command)
+        else pytest.mark.long
+        if LONG.search(command)
+        else pytest.mark.slow
+    )
 
 
 def calls(command):
@@ -83,9 +99,9 @@ def folder_of(command, place):
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=[pytest.mark.slow] * (not QUICK.search(command)))
+        pytest.param(command, marks=tier(command))
         for command in COMMANDS
-        if "pytest" not in command
+        if "pytest" not in command and command not in SCENARIOS
     ],
 )
 def test_command(command, tmp_path):
@@ -96,6 +112,17 @@ def test_command(command, tmp_path):
     assert all(printed) and printed
     if command in SHOWN:
         assert printed == [SHOWN[command]]
+
+
+def test_every_command_is_one_that_there_is():
+    checked = 0
+    for command in COMMANDS:
+        for words in calls(command):
+            if words[1:3] == ["-m", "cgrsp_simpy"]:
+                assert make_parser(words[3]).parse_args(words[3:]).verb == words[3]
+                checked += 1
+    assert checked >= 40
+    assert all((ROOT / words[-1]).is_file() for line in SCENARIOS for words in calls(line))
 
 
 def test_set_up_commands_install_and_run_in_one_line():

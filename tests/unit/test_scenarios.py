@@ -30,12 +30,16 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 SCRIPTS = sorted(SCENARIOS.glob("*.py"))
-QUICK = ("buy_or_rent", "own_policy", "readme_figure")  # the others: pytest -m slow
-# about 20 s each: pytest -m long
+QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
+# about 8 s or more: pytest -m long
 LONG = (
     "adaptive_fails",
+    "deadline_week",
+    "fixed_slots",
+    "hectic_day",
     "how_many_slots",
     "how_many_zones",
+    "order_or_place",
     "rates_of_a_log",
     "real_log",
     "replay_month",

@@ -47,9 +47,14 @@ def selections(repetitions, correlation=0.0, better="less", **how):
     return np.array(right), np.array(taken)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("correlation", "better"), [(0.0, "less"), (0.0, "more"), (0.5, "less"), (0.9, "more")]
+    ("correlation", "better"),
+    [
+        pytest.param(0.0, "less", marks=pytest.mark.slow),
+        pytest.param(0.0, "more", marks=pytest.mark.long),
+        pytest.param(0.5, "less", marks=pytest.mark.long),
+        pytest.param(0.9, "more", marks=pytest.mark.slow),
+    ],
 )
 def test_the_best_is_selected_as_often_as_promised(correlation, better):
     right, _ = selections(600, correlation, better)

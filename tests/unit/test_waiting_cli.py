@@ -339,9 +339,14 @@ def test_whole_machines_and_a_price_table(capsys, log_file, tmp_path):
     assert whole["on_demand_fraction"]["mean"] > shared["on_demand_fraction"]["mean"]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not NASA.is_file(), reason="the log is not here")
-@pytest.mark.parametrize("order", ["fcfs", "sjf"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param("fcfs", marks=pytest.mark.slow),
+        pytest.param("sjf", marks=pytest.mark.long),
+    ],
+)
 def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
     """One machine of 128 processors is owned, as it was; what does not wait rents
     sizes up to that.

@@ -12,7 +12,8 @@ import json
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
 
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     # before NumPy is imported, here and by the commands that tests run
@@ -65,6 +66,11 @@ def pytest_configure(config):
     settings.load_profile("fresh" if tier(config) == "long" else "repeatable")
 
 
+@given(none())
+def no_property(_):
+    """Hypothesis makes its generator, which it then looks for among what is not frozen."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Nothing of some ten thousand tests is garbage: looking for it took a third of the time."""
@@ -72,6 +78,7 @@ def pytest_collection():
     try:
         return (yield)
     finally:
+        no_property()
         gc.freeze()
         gc.enable()
 

@@ -1,19 +1,31 @@
 """What the tests of several files share: commands, what a terminal sees of them, refusals, logs."""
 
 import os
+import re
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+from PIL import Image
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"  # beside the project: not carried
+
+
+def drawn_with(path):
+    """The Matplotlib, such as "3.11", that drew a picture, and whether this one is it: the letters
+    of another differ a little.
+    """
+    with Image.open(path) as picture:
+        version = re.search(r"version(\d+\.\d+)", picture.info["Software"])[1]
+    return version, matplotlib.__version__.startswith(f"{version}.")
 
 
 def outcome(capsys, *words):

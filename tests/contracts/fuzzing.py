@@ -60,6 +60,8 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
             sys.argv = ["cgrsp", *words]
+            # it ends without what runs at a normal exit, and leaves semaphores to their tracker
+            os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
             try:
                 status = main(words)
             except SystemExit as left:

@@ -23,7 +23,7 @@ from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
-# no seed from 90,000 on had been run when the text was written; pilots have their own
+# no seed from 90,000 on was run before the lengths were set; pilots have their own
 SEED, PILOT = 90_000, 91_000
 JOBS, MEAN_S, SIGMA, SLOTS = 2000, 600.0, 0.8, 3
 TRUE_PER_H = [2.0] * 8 + [10.0] * 12 + [2.0] * 4

@@ -27,7 +27,7 @@ from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
-SEED = 100_000  # no seed from here on had been run when the text was written
+SEED = 100_000  # no seed from here on was run before the lengths were set
 beta, c = stats.beta(2, 5), stats.beta(2, 5).pdf(0.2)
 N = ceil(1 / c * (1 - 1 / c) * (1.96 / 0.01) ** 2)
 inverted = -np.log(1 - stream(SEED, "inversion").random(N))

@@ -23,7 +23,7 @@ from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
-SEED = 120_000  # no seed from here on had been run when the text was written
+SEED = 120_000  # no seed from here on was run before the lengths were set
 DAYS, LOGGED, JOBS, MEAN_S = 200, 10, 120, 600.0
 GPU = cg.GpuType("GPU", 1.0, (MEAN_S,), high_stock_probability=0.8)
 DELAYS = cg.Market(delay_s=((0, 10), (30, 90), (600, 1200)))

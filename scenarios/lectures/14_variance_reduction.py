@@ -24,7 +24,7 @@ from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.plots.style import MISSED
 
-SEED = 140_000  # not run before the text was written
+SEED = 140_000  # no seed from here on was run before the lengths were set
 RUNS = ceil(4 * (1.96 / 0.1) ** 2)
 CUSTOMERS, SERVERS, MEAN_S, LOAD = 200, 2, 10.0, 0.8
 GAP_S = MEAN_S / (SERVERS * LOAD)

@@ -449,3 +449,9 @@ def test_pairs_of_statuses_are_kept_in_a_series():
     series = recorded("A", [0, 0, 2, 2, 1])
     assert (series.times_s, series.statuses) == ((0, 2 * HOUR, 4 * HOUR), (0, 2, 1))
     assert all(a < b for a, b in pairwise(series.changes_s(-1.0, 30 * HOUR)))
+
+
+def test_a_series_that_changes_at_both_ends_of_a_span_changes_between_them_alone():
+    own = cg.StockSeries("A", (0, 600, 900), (0, 2, 0), 1200)
+    assert own.changes_s(600, 1200) == [900]
+    assert own.changes_s(0, 1800.5) == [600, 900, 1200, 1800]

@@ -12,7 +12,7 @@ from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.bursty import BurstyJobs
 from cgrsp_simpy.waiting.case import Case
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
+from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h, size_for
 from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
@@ -24,6 +24,11 @@ HOUR = 3600.0
 def jobs_of(*rows):
     """Jobs from rows of submission, running time, cores and memory."""
     return ListedJobs(*(np.array(column) for column in zip(*rows)))
+
+
+def test_more_jobs_than_are_made_at_a_time_are_as_many_as_asked_for():
+    sizes = [len(chunk.submit_s) for chunk in ExponentialJobs(CHUNK + 5).chunks(0)]
+    assert sizes == [CHUNK, 5]
 
 
 # ---- machines ----

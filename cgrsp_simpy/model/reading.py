@@ -66,11 +66,16 @@ class Zones:
 
 
 def listed(bad: list[str], most: int = 10) -> str:
-    """What is wrong with the first bad rows, and the line numbers of all others."""
-    others = ", ".join(fault.partition(":")[0].removeprefix("line ") for fault in bad[most:])
-    return "; ".join(bad[:most]) + (
-        f"; and {len(bad) - most} more, at lines {others}" if others else ""
-    )
+    """What is wrong with the first bad rows, how many more there are, and the first lines of these.
+
+    most: rows of each kind.
+    """
+    more = len(bad) - most
+    if more <= 0:
+        return "; ".join(bad)
+    lines = [fault.partition(":")[0].removeprefix("line ") for fault in bad[most : 2 * most]]
+    others = f"{', '.join(lines)}{', ...' * (more > most)}"
+    return f"{'; '.join(bad[:most])}; and {more} more, at line{'s' * (more > 1)} {others}"
 
 
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:

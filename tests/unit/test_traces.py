@@ -585,6 +585,18 @@ def test_every_bad_row_is_reported_with_its_line(read, caplog):
     assert named == [second + 2 for second in range(30) if second % 2]
 
 
+def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, caplog):
+    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(10_000))
+    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 5000
+    (note,) = caplog.messages
+    assert "5000 bad rows: line 3: " in note
+    assert "; line 21: " in note
+    assert (
+        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left out)" in note
+    )
+    assert len(note) < 1000
+
+
 def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
     path = tmp_path / "log.csv"
     path.write_text(

@@ -524,8 +524,12 @@ class Run(ShownRun):
             tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end after
             their deadline (NaN where there are none). tardiness_min: mean over all jobs
             (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots,
-            provisioning included, up to the last completion. makespan_h: time of the last
-            completion.
+            provisioning included, from time 0 to the last completion. makespan_h: time of the
+            last completion.
+
+            Both count from the scenario's time 0, as the thesis's day does, not from the first
+            job. A log whose clock has run for long when its first job comes leaves its slots idle
+            until then; `window` moves time 0 (`trace`).
 
             With other deadline classes than tight and loose, instead of those two figures for
             each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
@@ -551,8 +555,8 @@ class Run(ShownRun):
     def by(self, tag: str) -> list[dict[str, Any]]:
         """The figures of the jobs of each value of a log's column.
 
-        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last
-        completion of the run) add up to those of the run.
+        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, from time 0 to the
+        last completion of the run) add up to those of the run.
 
         Parameters
         ----------

@@ -27,12 +27,12 @@ __all__ = [
     "seconds_between",
 ]
 
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]  # an array of any kind
+Floats = npt.NDArray[np.float64]  # an array of floats
 Faults = dict[int, str]  # by row, what is wrong
 MOST = 1e15  # of any quantity: up to here products are finite and whole numbers exact
-TIME: Literal["time"] = "time"
-TEXT: Literal["text"] = "text"
+TIME: Literal["time"] = "time"  # kind of a field: a timestamp, or seconds
+TEXT: Literal["text"] = "text"  # kind of a field: a text
 # seconds in this range are a Unix time (2001 to 5138): no log lasts for thirty years
 EPOCH_S = (1e9, 1e11)
 FORM = "a time of the form YYYY-MM-DD HH:MM:SS"

@@ -251,6 +251,7 @@ SWF_FIELDS = (
     "preceding job",
     "think time",
 )
+"""The fields of a row, in order."""
 
 
 def _swf(raw: Raw) -> Made:
@@ -399,6 +400,7 @@ FORMATS = {
     each.name: each
     for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)
 }
+"""Formats of logs by name."""
 # of a file's name, before .gz; all others are csv
 ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 

@@ -44,7 +44,7 @@ __all__ = [
     "seconds_between",
 ]
 
-NOT_FETCHED = -1
+NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}
 

@@ -95,6 +95,7 @@ _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline
 _WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 BLOCK = 8192  # records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+"""Columns of the records, those of JobRecord."""
 
 
 def _is_count(name: str) -> bool:
@@ -133,6 +134,7 @@ KINDS = {
     "class": Kinds("deadline_class", 0, ()),  # the scenario has the names
     "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
+"""Kinds of jobs by what they are told apart by."""
 
 
 class ClassTotals(NamedTuple):

@@ -23,7 +23,7 @@ from cgrsp_simpy.rental.market import Market
 
 __all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
 
-BILLED_FROM = ("execution", "provisioning")
+BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
 HOURS = 24
 MOST_S = 1e9  # between two attempts, thirty years

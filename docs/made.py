@@ -404,7 +404,7 @@ def _datum(each: Name) -> str:
 
 
 def comment(module: str, name: str) -> str:
-    """The text below a definition, or the comment above it, or behind it."""
+    """The text below a definition, or the comment above it, or behind it; nothing if none is."""
     lines = Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
     body = _tree(module).body
     for node, after in zip(body, [*body[1:], None]):
@@ -420,5 +420,11 @@ def comment(module: str, name: str) -> str:
                 place -= 1
             behind = re.search(r"[^\"']#\s*(.*)$", lines[node.lineno - 1])
             told = " ".join(above) or (behind.group(1) if behind else "")
-            return "".join(plain([told]))
+            return "".join(plain([_sentence(told)]))
     return ""
+
+
+def _sentence(told: str) -> str:
+    """A comment as the sentence of a page."""
+    stop = "." if told and told[-1] not in ".:!?" else ""
+    return f"{told[:1].upper()}{told[1:]}{stop}"

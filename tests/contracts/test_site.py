@@ -74,7 +74,7 @@ def test_of_every_constant_something_is_said(monkeypatch):
     assert len(homes) > 200
     assert [name for name, home in homes.items() if not made.comment(*home)] == []
     assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith("Parts of the cost")
-    assert made.comment("cgrsp_simpy.plots.style", "IDLE") == "colour of a place that is idle"
+    assert made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of a place that is idle."
     assert made.comment("cgrsp_simpy.rental.service", "__all__") == ""
 
 

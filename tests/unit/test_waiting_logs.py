@@ -546,7 +546,7 @@ FILES = [
         "log.swf.gz",
         PACKED[:2000] + b"\xff" * 200 + PACKED[2200:],
         {},
-        r"damaged gzip file \(Error -3",
+        r"damaged gzip file \((Error -3|CRC check failed)",  # by the version of zlib
     ),
     # not what was packed
     ("log.swf.gz", PACKED[:-8] + b"\0" * 8, {}, r"damaged gzip file \(CRC check failed"),

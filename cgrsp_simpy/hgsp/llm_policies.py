@@ -27,7 +27,7 @@ __all__ = [
     "wsrpt",
 ]
 
-STEP_S = 0.01  # Section VI.D
+STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)

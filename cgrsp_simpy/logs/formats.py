@@ -348,7 +348,7 @@ SWF = Format(
 # ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
 
 
-TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # M5_3_4: task 5, after 3 and 4
+TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # a name: M5_3_4 is task 5, after 3 and 4
 
 
 def _alibaba(raw: Raw) -> Made:

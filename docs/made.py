@@ -359,8 +359,9 @@ def _module(module: str, names: list[Name]) -> str:
     named = not inspect.isroutine(getattr(*_split(module), None))
     parts = [f".. py:module:: {module}"] * named + ["\n".join(plain(told.splitlines(), True))]
     for each in names:
-        own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
-        if inspect.isclass(each.value) and own:
+        if is_constant(each):
+            parts.append(_datum(each))
+        elif inspect.isclass(each.value):
             foreign = [
                 base.__name__
                 for base in each.value.__mro__
@@ -373,11 +374,15 @@ def _module(module: str, names: list[Name]) -> str:
                 + "\n   :exclude-members: set"
                 * ("Artist" in foreign)
             )
-        elif inspect.isroutine(each.value) and own:
-            parts.append(f".. autofunction:: {each.full}")
         else:
-            parts.append(_datum(each))
+            parts.append(f".. autofunction:: {each.full}")
     return "\n\n".join(parts)
+
+
+def is_constant(each: Name) -> bool:
+    """Whether a name is neither a class nor a function of the package: it has no docstring."""
+    own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
+    return not own or not (inspect.isclass(each.value) or inspect.isroutine(each.value))
 
 
 def _split(module: str) -> tuple[types.ModuleType, str]:
@@ -387,7 +392,7 @@ def _split(module: str) -> tuple[types.ModuleType, str]:
 
 
 def _datum(each: Name) -> str:
-    """A constant, with the comment that stands at its definition."""
+    """A constant, with what is said of it at its definition."""
     module, name = _home(import_module(each.module), each.name)
     value = repr(each.value)
     if len(value) > 160 or " at 0x" in value:
@@ -399,17 +404,27 @@ def _datum(each: Name) -> str:
 
 
 def comment(module: str, name: str) -> str:
-    """The comment above a definition, or behind it."""
+    """The text below a definition, or the comment above it, or behind it; nothing if none is."""
     lines = Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
-    for node in _tree(module).body:
+    body = _tree(module).body
+    for node, after in zip(body, [*body[1:], None]):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         flat = [part for each in targets for part in getattr(each, "elts", [each])]
         if name in [getattr(each, "id", None) for each in flat]:
+            below = getattr(getattr(after, "value", None), "value", None)
+            if isinstance(after, ast.Expr) and isinstance(below, str):
+                return "\n".join(plain(inspect.cleandoc(below).splitlines()))
             above, place = [], node.lineno - 2
             while place >= 0 and lines[place].startswith("#"):
                 above.insert(0, lines[place].lstrip("# "))
                 place -= 1
             behind = re.search(r"[^\"']#\s*(.*)$", lines[node.lineno - 1])
             told = " ".join(above) or (behind.group(1) if behind else "")
-            return "".join(plain([told]))
+            return "".join(plain([_sentence(told)]))
     return ""
+
+
+def _sentence(told: str) -> str:
+    """A comment as the sentence of a page."""
+    stop = "." if told and told[-1] not in ".:!?" else ""
+    return f"{told[:1].upper()}{told[1:]}{stop}"

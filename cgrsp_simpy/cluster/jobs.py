@@ -16,9 +16,9 @@ from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, requir
 
 __all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-KINDS = ("inference", "training", "research")
+Floats = npt.NDArray[np.float64]  # an array of floats
+Ints = npt.NDArray[np.int64]  # an array of whole numbers
+KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
 MAY_LACK = ("iterations", "family", "user")  # columns of jobs
 Number = TypeVar("Number", np.float64, np.int64)
 

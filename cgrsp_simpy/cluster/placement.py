@@ -107,6 +107,7 @@ PLACEMENTS: dict[str, Placement] = {
     "pack": pack,
     "spread": spread,
 }
+"""By name, the rules of where a job goes."""
 
 
 class Held(NamedTuple):

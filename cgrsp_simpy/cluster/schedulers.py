@@ -34,6 +34,7 @@ SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
 }
 
 COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
+"""Names of the schedulers that are compared unless told."""
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:

@@ -36,8 +36,8 @@ __all__ = [
     "verdict",
 ]
 
-STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")
-DYNAMIC = ("hps", "pbs", "sbs")
+STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
+DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
 LOADS = (0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.4)  # the paper gives no rate of arrivals
 JOBS = 1000
 FIGURES = ("throughput_per_h", "utilisation_pct", "wait_s", "wait_variance_s2", "starved")

@@ -17,7 +17,7 @@ from cgrsp_simpy.model.streams import stream
 
 __all__ = ["STARTS", "anneal"]
 
-STARTS = ("heft", "random")
+STARTS = ("heft", "random")  # plans that annealing starts from; see `anneal`
 SWAP = 0.5  # share of the moves in which two units change places
 
 

@@ -18,8 +18,8 @@ from cgrsp_simpy.model.checks import InputError, require
 
 __all__ = ["Floats", "Graph", "Ints"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]  # an array of floats
+Ints = npt.NDArray[np.int64]  # an array of whole numbers
 
 
 @dataclass(frozen=True, eq=False)

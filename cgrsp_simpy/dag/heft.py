@@ -22,7 +22,7 @@ __all__ = [
     "upward_rank_s",
 ]
 
-ORDERS = ("graph", "rank")
+ORDERS = ("graph", "rank")  # orders of a plan: topological, or by upward rank; see `run_order`
 
 
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers

@@ -48,7 +48,7 @@ class Training:
             check_whole(name, getattr(self, name), least=1)
 
 
-TRAINING = Training()
+TRAINING = Training()  # how the agent learns unless told
 
 
 class Turns:

@@ -21,7 +21,7 @@ from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
 __all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
 
-READINGS = ("exclusive", "shared")
+READINGS = ("exclusive", "shared")  # how a GPU runs nodes; see `Problem`
 METRICS = {
     "makespan_s": Metric("makespan", "s"),
     "bound_s": Metric("what no plan ends before", "s", ""),

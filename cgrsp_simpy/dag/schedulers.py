@@ -37,6 +37,7 @@ CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "cpop": cpop,
     "work": by_work,
 }
+"""By name, the schedulers that make one plan."""
 SEARCHES: dict[str, Callable[..., Found]] = {
     "annealing": anneal,
     "random-search": random_search,
@@ -45,8 +46,11 @@ SEARCHES: dict[str, Callable[..., Found]] = {
     "ddqn": ddqn,
     "worl-rtgs": worl_rtgs,
 }
+"""By name, the schedulers that try many plans within a budget."""
 SCHEDULERS: dict[str, Callable[..., Plan | Found]] = {**CONSTRUCTIVE, **SEARCHES}
+"""All schedulers by name."""
 COMPARED = ("heft", "round-robin", "annealing", "random-search", "rtgs", "worl-rtgs")
+"""Names of those that are compared unless told."""
 GIVEN = ("problem", "budget", "seed")  # what a text does not give
 
 

@@ -26,6 +26,7 @@ from cgrsp_simpy.model.streams import stream
 __all__ = ["GRAPHS", "STATES", "Setting", "read_graph"]
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
+"""By name, the range from which the share of a GPU that others use is drawn."""
 SEARCHED = 1000
 SHORT = Budget(evaluations=SEARCHED)
 
@@ -45,6 +46,7 @@ def _star(n: int = 11) -> Graph:
 
 
 GRAPHS: dict[str, Callable[..., Graph]] = {"er": _er, "training": _training, "star": _star}
+"""By name, what makes a graph."""
 
 
 @dataclass(frozen=True)

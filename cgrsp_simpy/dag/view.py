@@ -155,7 +155,7 @@ class Ready:
         return self._state.data_s(node, gpu)
 
 
-Answer = Iterable["tuple[Node, int] | Wake"]
+Answer = Iterable["tuple[Node, int] | Wake"]  # pairs of a node and the GPU that it gets, and Wakes
 OwnPolicy = Callable[[Ready], Answer | None]
 """Answers with pairs of a node and the GPU that it gets."""
 

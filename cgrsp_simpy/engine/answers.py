@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Real
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import simpy
@@ -18,7 +20,10 @@ from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
 __all__ = ["Answers"]
 
-PACKAGE = Path(__file__).parents[1]
+THIS = Path(__file__)
+PACKAGE = THIS.parents[1]
+PYTHON = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 
 
 class Answers:
@@ -122,14 +127,32 @@ class Answers:
 
 
 def _line(error: BaseException) -> str:
-    """Where in the policy's own file an error was raised; nothing if in none.
+    """Where an error was raised: the last line on the way there in a file of the user's
+    own; without any, in one of the package, but for this file, which asks.
 
-    That file is the first on the way to the error that is not the package's.
+    Nothing if there is none: a line of a library is not the policy's.
     """
     way = [
-        (Path(frame.filename), frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
+        (_whose(frame), Path(frame.f_code.co_filename).name, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
     ]
-    own = next((file for file, _ in way if not file.is_relative_to(PACKAGE)), None)
-    lines = [line for file, line in way if file == own]
-    return f" ({own.name}, line {lines[-1]})" if own else ""
+    for wanted in ("own", "package"):
+        for whose, name, line in reversed(way):
+            if whose == wanted:
+                return f" ({name}, line {line})"
+    return ""
+
+
+def _whose(frame: FrameType) -> str:
+    """Whose code a frame runs: "own", "package", or "" for anything else."""
+    name = frame.f_code.co_filename
+    module = frame.f_globals.get("__file__") or name
+    if name.startswith("<") and name != module:  # made while it runs, as of a dataclass
+        return ""
+    file = Path(module)
+    if file == THIS:
+        return ""
+    if file.is_relative_to(PACKAGE):
+        return "package"
+    library = INSTALLED & set(file.parts) or any(map(file.is_relative_to, PYTHON))
+    return "" if library else "own"

@@ -82,7 +82,7 @@ class Pool(simpy.Container):
         self._level += amount
 
 
-Place = Slot | Pool
+Place = Slot | Pool  # what a job can hold: a slot, or a part of a pool
 
 
 class Claim(simpy.Event):

@@ -45,7 +45,7 @@ class Event(NamedTuple):
         ).rstrip()
 
 
-Listener = Callable[[Event], object]
+Listener = Callable[[Event], object]  # called with each event of a run
 
 
 def job_id(job: Any) -> Any:

@@ -444,3 +444,4 @@ EXERCISES: dict[str, Exercise] = {
     "4.1": INDEPENDENT_SEEDS,
     "4.2": ONE_STREAM,
 }
+"""Exercises of the lectures on the basics, by number."""

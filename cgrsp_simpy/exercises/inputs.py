@@ -219,3 +219,4 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
 }
+"""Exercises of the lectures on inputs, by number."""

@@ -375,3 +375,4 @@ EXERCISES: dict[str, Exercise] = {
         ),
     ),
 }
+"""Exercises of the lectures on studies, by number."""

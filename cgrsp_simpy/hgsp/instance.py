@@ -45,6 +45,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
+"""Columns of a file of tasks."""
 KNOWN = ("task", *COLUMNS, None)  # None: cells behind the last column
 GPU_COLUMNS = ("name", "memory_gb", "speed")
 
@@ -84,6 +85,7 @@ class Gpu:
 # hgsp.txt Section IV
 _MODELS = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
 CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2), ("large", 3))}
+"""The paper's clusters: one, two or three GPUs of each model (hgsp.txt Section IV)."""
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:

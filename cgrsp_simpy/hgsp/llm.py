@@ -59,6 +59,7 @@ OWNED = (
     "A request owns its GPUs from start to end, which is the paper's model; it needs many times"
     " the GPUs of a server that batches requests."
 )
+"""What figures of requests have to say of the model."""
 ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 

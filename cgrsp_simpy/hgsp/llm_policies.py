@@ -27,7 +27,7 @@ __all__ = [
     "wsrpt",
 ]
 
-STEP_S = 0.01  # Section VI.D
+STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,6 +180,7 @@ class RequestState:
 # ---- policies: the order of the waiting requests, and when a decision may be made ----
 
 RequestPolicy = Callable[[RequestState], Any]
+"""A function of a RequestState that answers with pairs (request, number of GPUs)."""
 Answer = Iterator[tuple[Request, int]]
 
 
@@ -209,6 +210,7 @@ def wsrpt(view: RequestState) -> Answer:
 
 
 SCHEDULERS: dict[str, RequestPolicy] = {"fifo": fifo, "wsrpt": wsrpt}
+"""Orders of the waiting requests by name."""
 
 
 class Waves:

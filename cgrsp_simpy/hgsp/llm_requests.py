@@ -53,7 +53,7 @@ class LlmModel:
         check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
 
 
-QWEN3 = LlmModel("Qwen3", 30.0)  # Section VI.C: 15 GB per GPU with tau = 2
+QWEN3 = LlmModel("Qwen3", 30.0)  # the model of hgsp.txt Section VI.C: 15 GB per GPU with tau = 2
 
 
 @dataclass(frozen=True, eq=False)

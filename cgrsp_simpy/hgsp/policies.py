@@ -19,6 +19,7 @@ from cgrsp_simpy.model.policy import Wake
 __all__ = ["Answer", "Follow", "Online", "Replan", "TaskPolicy"]
 
 Answer = Iterator[tuple[Task, GpuSlot] | Wake]
+"""Pairs of a task and the GPU that it gets, and Wakes."""
 TaskPolicy = Callable[[TaskView], object]
 """A function of a TaskView that answers with pairs (task, GPU) and Wakes, as a list
 or one by one.

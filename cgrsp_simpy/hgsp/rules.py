@@ -119,7 +119,7 @@ def atc(waiting: Columns, now_s: float) -> Floats:
     return np.asarray(waiting.weight / time_s * np.exp(-slack_s / (LOOK_AHEAD * time_s.mean())))
 
 
-RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
+RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}  # dispatching rules by name
 
 
 def decide(

@@ -84,7 +84,7 @@ class Uncertainty:
         )
 
 
-CERTAIN = Uncertainty()
+CERTAIN = Uncertainty()  # durations as they are told, and no delay
 
 
 def simulate(

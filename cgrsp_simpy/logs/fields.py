@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.model.reading import timestamp
+from cgrsp_simpy.model.reading import Zones, timestamp, zoned
 
 __all__ = [
     "MOST",
@@ -27,12 +27,12 @@ __all__ = [
     "seconds_between",
 ]
 
-Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]  # an array of any kind
+Floats = npt.NDArray[np.float64]  # an array of floats
 Faults = dict[int, str]  # by row, what is wrong
 MOST = 1e15  # of any quantity: up to here products are finite and whole numbers exact
-TIME: Literal["time"] = "time"
-TEXT: Literal["text"] = "text"
+TIME: Literal["time"] = "time"  # kind of a field: a timestamp, or seconds
+TEXT: Literal["text"] = "text"  # kind of a field: a text
 # seconds in this range are a Unix time (2001 to 5138): no log lasts for thirty years
 EPOCH_S = (1e9, 1e11)
 FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
@@ -105,12 +105,17 @@ class Field:
 class Clock:
     """Reads the times of a file: all of them are timestamps, or all are seconds, as the first that
     can be read is.
+
+    zones: which lines have timestamps with a zone, and without one.
     """
 
     def __init__(self) -> None:
         self.stamped: bool | None = None
+        self.zones = Zones()
 
-    def times(self, field: Field, column: str, texts: Sequence[str]) -> tuple[Array, Faults]:
+    def times(
+        self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
+    ) -> tuple[Array, Faults]:
         """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and what is wrong
         with the others.
         """
@@ -126,7 +131,26 @@ class Clock:
                 for row, text in told.items()
             }
             return np.full(len(texts), np.nan), faults
-        return _stamps(field, column, texts) if self.stamped else field.numbers(column, texts)
+        if self.stamped:
+            return self._stamps(field, column, texts, lines)
+        return field.numbers(column, texts)
+
+    def _stamps(
+        self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
+    ) -> tuple[Array, Faults]:
+        faults: Faults = {}
+        found: list[datetime | None] = []
+        for row, text in enumerate(texts):
+            try:
+                stamp, has = zoned(text.strip())
+            except ValueError:
+                found.append(None)
+                if text.strip() not in field.missing:
+                    faults[row] = f"{column}(={text[:50]!r}) must be {FORM}"
+            else:
+                found.append(stamp)
+                self.zones.see(lines[row], has)
+        return np.array(found, dtype="datetime64[us]"), faults
 
 
 def _is_stamp(text: str, column: str) -> bool | None:
@@ -146,19 +170,6 @@ def _is_stamp(text: str, column: str) -> bool | None:
 
 def _number(text: str) -> None:
     float(text)
-
-
-def _stamps(field: Field, column: str, texts: Sequence[str]) -> tuple[Array, Faults]:
-    faults: Faults = {}
-    found: list[datetime | None] = []
-    for row, text in enumerate(texts):
-        try:
-            found.append(timestamp(text.strip()))
-        except ValueError:
-            found.append(None)
-            if text.strip() not in field.missing:
-                faults[row] = f"{column}(={text[:50]!r}) must be {FORM}"
-    return np.array(found, dtype="datetime64[us]"), faults
 
 
 def seconds_between(start: Any, times: Array) -> Floats:

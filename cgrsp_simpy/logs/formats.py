@@ -251,6 +251,7 @@ SWF_FIELDS = (
     "preceding job",
     "think time",
 )
+"""The fields of a row, in order."""
 
 
 def _swf(raw: Raw) -> Made:
@@ -347,7 +348,7 @@ SWF = Format(
 # ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
 
 
-TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # M5_3_4: task 5, after 3 and 4
+TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")  # a name: M5_3_4 is task 5, after 3 and 4
 
 
 def _alibaba(raw: Raw) -> Made:
@@ -399,6 +400,7 @@ FORMATS = {
     each.name: each
     for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)
 }
+"""Formats of logs by name."""
 # of a file's name, before .gz; all others are csv
 ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 

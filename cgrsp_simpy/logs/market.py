@@ -13,7 +13,7 @@ Three formats, plain or gzipped; which one it is, is seen from the content:
 
 A number of instances means Low at 0, High at the greatest of the series, and Medium between. Of
 offers by label the best counts: one instance is wanted. A snapshot without any labelled offer was
-not fetched, and tells nothing.
+not fetched, and tells nothing. Timestamps have a zone all, and are put in UTC, or none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.logs.text import comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
-from cgrsp_simpy.model.reading import timestamp
+from cgrsp_simpy.model.reading import Zones, zoned
 
 __all__ = [
     "NOT_FETCHED",
@@ -44,7 +44,7 @@ __all__ = [
     "seconds_between",
 ]
 
-NOT_FETCHED = -1
+NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}
 
@@ -91,7 +91,7 @@ class Row(NamedTuple):
     """A snapshot as the file has it.
 
     moment: a date, or seconds. instances: their number, where the file tells one in place
-    of a status.
+    of a status. zoned: whether the date has a zone.
     """
 
     line: int
@@ -100,6 +100,7 @@ class Row(NamedTuple):
     status: int
     price_usd_per_h: float
     instances: int | None = None
+    zoned: bool = False
 
 
 def read_market(path: str | Path) -> list[Snapshots]:
@@ -142,7 +143,13 @@ def rows_of(path: Path, file: TextIO) -> list[Row]:
     while start.isspace():
         start = file.read(1)
     file.seek(0)
-    return list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+    rows = list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+    zones = Zones()
+    for row in rows:
+        if isinstance(row.moment, datetime):
+            zones.see(row.line, row.zoned)
+    zones.check()
+    return rows
 
 
 def seconds_between(before: Row, after: Row) -> float:
@@ -223,7 +230,7 @@ def _tracked(line: int, text: str) -> Row:
         offers, prices = found["availability"], found["price_stats"]
         gpu = f"{found['gpu_type']} {found['socket_type']}"
         numbers = [offers["high"], offers["medium"], offers["low"]]
-        moment, price = timestamp(found["timestamp"]), prices["median"]
+        (moment, has), price = zoned(found["timestamp"]), prices["median"]
     except json.JSONDecodeError as error:
         raise InputError(f"line {line}: not JSON ({error.msg})") from None
     except KeyError as error:
@@ -233,7 +240,7 @@ def _tracked(line: int, text: str) -> Row:
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
     status = next((place for place, number in enumerate(numbers) if number), NOT_FETCHED)
-    return Row(line, gpu, moment, status, _price(line, price))
+    return Row(line, gpu, moment, status, _price(line, price), zoned=has)
 
 
 def _price(line: int, value: object) -> float:
@@ -263,31 +270,33 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
 def _listed(line: int, cells: dict[str, str], name: str) -> Row:
     """A row of a CSV table."""
     text, price = cells["status"].lower(), cells.get("price", "")
-    gpu, moment = cells.get("type") or name, _moment(line, cells["time"])
+    gpu = cells.get("type") or name
+    moment, has = _moment(line, cells["time"])
     try:
         usd = float(price) if price else None
     except ValueError:
         raise InputError(f"line {line}: price(={price!r}) must be a number >= 0") from None
     if text in INSTANCES or (text.isascii() and text.isdigit()):
         instances = INSTANCES[text] if text in INSTANCES else int(text)
-        return Row(line, gpu, moment, 0, _price(line, usd), instances)
+        return Row(line, gpu, moment, 0, _price(line, usd), instances, has)
     if text not in STATUSES:
         words = [*filter(None, STATUSES), *INSTANCES, "a whole number"]
         check_one_of(f"status in line {line}", text, words)
-    return Row(line, gpu, moment, STATUSES[text], _price(line, usd))
+    return Row(line, gpu, moment, STATUSES[text], _price(line, usd), zoned=has)
 
 
-def _moment(line: int, text: str) -> datetime | float:
+def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
+    """A date, or seconds, and whether it has a zone."""
     try:
         seconds = float(text)
         check_number(f"line {line}: time", seconds, least=0)
-        return seconds
+        return seconds, False
     except InputError:
         raise
     except ValueError:
         pass
     try:
-        return timestamp(text)
+        return zoned(text)
     except ValueError:
         told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
         raise InputError(told) from None

@@ -46,7 +46,8 @@ def read_log(
     by its reason. A job of 0 s ran, for less than the log's clock can tell, and is kept; a module
     whose jobs must take time leaves it out, and counts it. Rows are put in order of submission.
     Time 0 is the log's own where times are seconds, the first submission where they are timestamps
-    or Unix times, and the beginning of a window.
+    or Unix times, and the beginning of a window. Timestamps are put in UTC if they have a zone, and
+    stand as they are if they have none; a file of both is refused.
 
     Parameters
     ----------
@@ -282,7 +283,8 @@ def _take(
 ) -> None:
     """Put the usable rows of some with those found before."""
     cells = list(zip(*rows))
-    made, faults = _made(found, format, cells)
+    made, faults = _made(found, format, lines, cells)
+    found.clock.zones.check()
     found.bad += [
         Fault(lines[row], what, rows[row][group] if group is not None else "")
         for row, what in sorted(faults.items())
@@ -307,7 +309,7 @@ def _take(
 
 
 def _made(
-    found: _Found, format: Format, cells: Sequence[Sequence[str]]
+    found: _Found, format: Format, lines: Sequence[int], cells: Sequence[Sequence[str]]
 ) -> tuple[Made, dict[int, str]]:
     """The columns of a log from the cells of some rows, column by column, and what is wrong with
     the bad ones of these.
@@ -322,8 +324,10 @@ def _made(
         if each.kind == TEXT:
             texts[name] = cells[place]
             continue
-        read = found.clock.times if each.kind == TIME else Field.numbers
-        numbers[name], wrong = read(each, column, cells[place])
+        if each.kind == TIME:
+            numbers[name], wrong = found.clock.times(each, column, cells[place], lines)
+        else:
+            numbers[name], wrong = each.numbers(column, cells[place])
         faults = {**wrong, **faults}
     made = format.made(Raw(numbers, texts, count))
     for mask, name, allowed in made.bad:

@@ -139,3 +139,4 @@ SACCT = Format(
     made=_made,
     skip=("JobID", _step),
 )
+"""The format of Slurm's accounting."""

@@ -169,3 +169,4 @@ WFFORMAT = Format(
     (),
     whole=_whole,
 )
+"""The format of the WfCommons' workflows."""

@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "timeline_of"]
 
-PHASES = ("provisioning", "executing")
+PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
     [
         ("job", "i8"),
@@ -20,9 +20,11 @@ CLAIM = np.dtype(
         ("to_s", "f8"),
     ]
 )
+"""Columns of a claim: a job, its place and phase, from when to when in seconds."""
 VISIT = np.dtype(
     [("job", "i8"), ("ready_s", "f8"), ("granted_s", "f8"), ("end_s", "f8"), ("due_s", "f8")]
 )
+"""Columns of a visit: when a job was ready, was given places, ended and was due, seconds."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ PARAMETERS = {
     "load": "offered load",
 }
 
-Drawn = Timed | Timeline
+Drawn = Timed | Timeline  # a run, or its timeline
 AnyRun = TypeVar("AnyRun", bound=Drawn)
 
 

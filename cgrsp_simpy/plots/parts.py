@@ -54,7 +54,7 @@ __all__ = [
     "width",
 ]
 
-Values = Sequence[float] | np.ndarray
+Values = Sequence[float] | np.ndarray  # numbers to be drawn
 CARETS = tuple(
     tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
 )  # of x and y, to lower and to higher pixels

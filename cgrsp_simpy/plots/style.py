@@ -147,12 +147,12 @@ _OWN = (  # for a user's policies
     Look("#872D0F", "d", (0, (4, 1.5))),
     Look("#9687FF", "D", (0, (3, 1, 1, 1))),
 )
-POLICY = {name: look.colour for name, look in _POLICIES.items()}
+POLICY = {name: look.colour for name, look in _POLICIES.items()}  # colours of the policies by name
 COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
 DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
-EXECUTING = COMPLEXITY[1]
-PROVISIONING = "#e0e0e0"
+EXECUTING = COMPLEXITY[1]  # colour of a job that executes
+PROVISIONING = "#e0e0e0"  # colour of a place that is provisioned
 OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # of a model's own
 KIND = {
     **{f"complexity {level}": colour for level, colour in enumerate(COMPLEXITY, start=1)},
@@ -162,8 +162,8 @@ KIND = {
     "executing": EXECUTING,
 }  # of jobs that execute
 FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
-IDLE = "#ffffff"
-MISSED = "#D55E00"
+IDLE = "#ffffff"  # colour of a place that is idle
+MISSED = "#D55E00"  # colour of a missed deadline
 
 # inches, of a figure that is made here unless rcParams say otherwise; the text width of a page
 SIZE = (6.3, 3.9)
@@ -196,6 +196,7 @@ STYLE: dict[str, dict[str, Any]] = {
         **_SAVED,
     },
 }
+"""Matplotlib's settings by what a figure is for: print, lecture, a journal's columns."""
 COLUMNS_MM = {"single": 88.0, "double": 180.0}  # widths of a journal's columns
 
 

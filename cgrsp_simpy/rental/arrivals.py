@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["WEEK", "ArrivalRates", "arrival_rates"]
 
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""Days of the week, in order."""
 HOURS = 24
 
 

@@ -95,6 +95,7 @@ OBJECTIVES = {
     "tardiness": Weights(tardiness=1.0),
     "mix": Weights(1.0, 1.0, 1.0),
 }
+"""By name, what a bound is of."""
 
 
 @dataclass(frozen=True)

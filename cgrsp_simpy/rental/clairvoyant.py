@@ -33,7 +33,7 @@ from cgrsp_simpy.rental.stock import Stock
 
 __all__ = ["MOST_JOBS", "Optimum", "optimum"]
 
-MOST_JOBS = 12
+MOST_JOBS = 12  # jobs that are solved for, at most
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ __all__ = ["LAGS_H", "Polls", "StockFit", "fit_stock"]
 HOUR_S, DAY_S = 3600.0, 86400.0
 FITTED_S = 2 * HOUR_S  # lags up to there tell tau
 LEAST_S = 2 * DAY_S
-LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)
+LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)  # lags at which a correlation is told, hours
 RESAMPLED = 400
 MOST_STEPS = 10_000_000
 

@@ -161,6 +161,7 @@ CLOCKS: dict[str, Clock] = {
     # The hours of thesis Figure 5.3. They do not give the thesis's tables at any hour of start.
     "printed": Clock(((0, 1.0), (6, 0.9), (9, 0.5), (18, 1.3)), start_h=0),
 }
+"""The clocks by name: the thesis's as calibrated to its tables, and as printed."""
 
 
 def _check_persistence(name: str, given: float) -> None:

@@ -15,7 +15,8 @@ __all__ = ["slot_hours", "utilisation"]
 
 
 def slot_hours(run: Run) -> dict[str, float]:
-    """Where the slots' hours go, up to the last completion, by name; they sum to slots x hours.
+    """Where the slots' hours go, from time 0 to the last completion, by name; they sum to slots x
+    hours.
 
     service; provisioning_high, _medium and _low, by the status met; idle_held: idle while jobs
     wait; idle_empty: while none does. Raises InputError for terms under which jobs are stopped:
@@ -42,8 +43,8 @@ def slot_hours(run: Run) -> dict[str, float]:
 
 
 def utilisation(run: Run) -> tuple[float, float]:
-    """Share of slot time held, provisioning included, up to the last completion: from the slots
-    and from the jobs.
+    """Share of slot time held, provisioning included, from time 0 to the last completion: from the
+    slots and from the jobs.
     """
     capacity_s = len(run.slot_held_s) * run.totals.end_s
     jobs = run.jobs

@@ -18,7 +18,7 @@ from cgrsp_simpy.rental.stock import Stock
 
 __all__ = ["Process", "Setting", "job_process", "provisioning", "source"]
 
-Process = Generator[simpy.Event, Any, None]
+Process = Generator[simpy.Event, Any, None]  # what SimPy runs
 
 
 @dataclass(frozen=True, slots=True)

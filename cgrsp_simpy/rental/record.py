@@ -95,6 +95,7 @@ _WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline
 _WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 BLOCK = 8192  # records that are summed at a time
 RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
+"""Columns of the records, those of JobRecord."""
 
 
 def _is_count(name: str) -> bool:
@@ -133,6 +134,7 @@ KINDS = {
     "class": Kinds("deadline_class", 0, ()),  # the scenario has the names
     "status": Kinds("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
+"""Kinds of jobs by what they are told apart by."""
 
 
 class ClassTotals(NamedTuple):
@@ -524,8 +526,12 @@ class Run(ShownRun):
             tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end after
             their deadline (NaN where there are none). tardiness_min: mean over all jobs
             (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots,
-            provisioning included, up to the last completion. makespan_h: time of the last
-            completion.
+            provisioning included, from time 0 to the last completion. makespan_h: time of the
+            last completion.
+
+            Both count from the scenario's time 0, as the thesis's day does, not from the first
+            job. A log whose clock has run for long when its first job comes leaves its slots idle
+            until then; `window` moves time 0 (`trace`).
 
             With other deadline classes than tight and loose, instead of those two figures for
             each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
@@ -551,8 +557,8 @@ class Run(ShownRun):
     def by(self, tag: str) -> list[dict[str, Any]]:
         """The figures of the jobs of each value of a log's column.
 
-        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, up to the last
-        completion of the run) add up to those of the run.
+        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, from time 0 to the
+        last completion of the run) add up to those of the run.
 
         Parameters
         ----------

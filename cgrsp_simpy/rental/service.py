@@ -12,7 +12,7 @@ from cgrsp_simpy.model.checks import check_number, check_one_of, entries_of, req
 
 __all__ = ["DISTRIBUTIONS", "Service"]
 
-DISTRIBUTIONS = ("lognormal", "exponential")
+DISTRIBUTIONS = ("lognormal", "exponential")  # laws of the service factors
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from cgrsp_simpy.rental.market import Market
 
 __all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
 
-BILLED_FROM = ("execution", "provisioning")
+BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
 HOURS = 24
 MOST_S = 1e9  # between two attempts, thirty years
@@ -105,7 +105,8 @@ class Terms:
         while the stock was Low stays until it becomes Low again. For stock that persists, or is
         replayed.
     checkpoint_s : float, optional
-        Seconds of execution after which a job writes a checkpoint; None: it writes none.
+        Seconds of execution after which a job writes a checkpoint, at least those that writing
+        one takes; None: it writes none.
     checkpoint_cost_s : float
         Seconds for which it stops to write one.
     restart_s : float
@@ -151,6 +152,9 @@ class Terms:
             check_number("budget_usd_per_day", self.budget_usd_per_day, above=0)
         if self.checkpoint_s is not None:
             check_number("checkpoint_s", self.checkpoint_s, above=0)
+            allowed = f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s"
+            enough = self.checkpoint_s >= self.checkpoint_cost_s
+            require(enough, "checkpoint_s", self.checkpoint_s, allowed)
         check_bool("taken_when_low", self.taken_when_low)
         check_bool("suspension", self.suspension)
         listed = entries_of("preemption", self.preemption, "a list of Preemption")
@@ -189,13 +193,12 @@ class Terms:
         Raises
         ------
         InputError
-            For checkpoints that are further apart, or take longer, than that, and for
-            preemptions that come much faster than work can be saved.
+            For checkpoints that are further apart than that, and for preemptions that come
+            much faster than work can be saved.
         """
-        for name in ("checkpoint_s", "checkpoint_cost_s"):
-            value = getattr(self, name)
+        if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
-            require(value is None or value < longest_s, name, value, allowed)
+            require(self.checkpoint_s < longest_s, "checkpoint_s", self.checkpoint_s, allowed)
         need_s = self._need_s(longest_s)
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))

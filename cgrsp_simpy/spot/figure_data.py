@@ -16,12 +16,13 @@ from cgrsp_simpy.studies.replicate import simulate
 
 __all__ = ["DEADLINES_H", "DRAWN", "MARKET", "OVERHEADS_H", "Row", "Runs", "costs", "course"]
 
-Row = dict[str, Any]
+Row = dict[str, Any]  # a row of a figure's CSV
 # mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot traces
 MARKET = TwoState(up_h=2.3, down_h=1.6)
-DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)
-OVERHEADS_H = (0.05, 0.2)
+DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)  # deadlines of the figure of costs, hours
+OVERHEADS_H = (0.05, 0.2)  # changeover delays of the figure of costs, hours
 DRAWN = ("greedy", "uniform-progress", "expected-cost", "optimum")
+"""Policies whose courses are drawn."""
 COLUMNS = (
     "deadline_h",
     "overhead_h",

@@ -156,7 +156,7 @@ POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
 }
 """Factories by name; next-spot and optimum see what is to come."""
 
-COMPARED = tuple(POLICIES)
+COMPARED = tuple(POLICIES)  # names of the policies that are compared unless told
 
 
 def make_policy(policy: str | Policy | Oracle) -> Policy | Oracle:

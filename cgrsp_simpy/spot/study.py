@@ -23,8 +23,8 @@ from cgrsp_simpy.studies.sweep import sweep
 
 __all__ = ["DEADLINES_H", "OVERHEADS_H", "DeadlineStudy", "deadline_study"]
 
-DEADLINES_H = (52.0, 70.0)
-OVERHEADS_H = (0.05, 0.2)
+DEADLINES_H = (52.0, 70.0)  # deadlines that are studied unless told, hours
+OVERHEADS_H = (0.05, 0.2)  # changeover delays that are studied unless told, hours
 Floats = npt.NDArray[np.float64]
 Terms = tuple[float, float]
 """Deadline and overhead, hours."""

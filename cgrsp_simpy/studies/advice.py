@@ -61,6 +61,7 @@ PICTURES = {
     "advice_points": "Missed deadlines against mean wait with today's number of slots.",
     "advice_slots": "The cost of a day by the number of slots.",
 }
+"""By name, what is said of a picture."""
 PRINT = """
 body { max-width: 60rem }
 figure { margin: 1.2rem 0; break-inside: avoid } figure img { width: 100%; max-width: 42rem }

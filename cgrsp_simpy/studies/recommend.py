@@ -26,9 +26,10 @@ __all__ = [
 ]
 
 PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of the cost of a day
-COST = "total_usd"
-FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)
+COST = "total_usd"  # the figure that options are ranked by
+FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)  # figures of an option
 FIXED, FREE = "fixed types", "free types"
+"""Names of fleets: slots of given types, or types that the policy chooses."""
 SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
 
 

@@ -28,8 +28,8 @@ from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload, PoissonW
 
 __all__ = ["TEST", "TRAIN", "scenario"]
 
-TRAIN = range(100)
-TEST = range(5000, 5100)
+TRAIN = range(100)  # seeds of scenarios on which policies are made
+TEST = range(5000, 5100)  # seeds of scenarios on which policies are judged
 HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that blocks nothing
 
 

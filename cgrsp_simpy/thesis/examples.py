@@ -37,6 +37,7 @@ THREE_JOBS = Scenario(
     market=ALL_HIGH,
     service=BY_TABLE,
 )
+"""The worked example of thesis Section 3.7."""
 
 
 def fast_if_tight(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
@@ -45,6 +46,7 @@ def fast_if_tight(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 
 
 QOS_FIRST = ListPolicy(by_submission, fast_if_tight, name="quality first")
+"""The rule of the text for three jobs: tight ones fast, loose ones cheap."""
 
 NODE = GpuType("node", 0.25, (65, 75, 120), 1.0)  # the rounded times of Figure 4.1
 # The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s. These
@@ -65,3 +67,4 @@ SEVEN_JOBS = Scenario(
     market=ALL_HIGH,
     service=BY_TABLE,
 )
+"""The jobs of thesis Figure 4.1."""

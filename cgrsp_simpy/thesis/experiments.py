@@ -64,7 +64,7 @@ FIGURES = {
     "d of wait": "wait_min",
     "d of miss": "miss_pct",
 }
-HECTIC = day("hectic")
+HECTIC = day("hectic")  # the thesis's hectic day
 MONTH = "month"  # in the place of a scenario: 30 days of the thesis's mix
 SINGLE_SEED = 42  # of Table 5.1
 SPREAD_SEEDS = 200  # that show where Table 5.1's seed lies
@@ -338,6 +338,7 @@ def _cells(id: str) -> Iterator[Cell]:
 TABLES = {
     id: Table(id, printed.caption, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
 }
+"""The thesis's tables by number, with the run behind each cell."""
 
 
 def tables_of(ids: Sequence[str]) -> list[Table]:

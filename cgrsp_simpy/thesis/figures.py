@@ -231,6 +231,7 @@ FIGURES = {
         ),
     )
 }
+"""The thesis's figures by number."""
 
 
 def draw_figures(

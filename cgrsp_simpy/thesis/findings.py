@@ -45,7 +45,7 @@ __all__ = [
     "told",
 ]
 
-HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"
+HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"  # verdicts on a finding
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
 SEVEN = ("fifo", "spt", "edf", "lcf", "balanced", "random", "spt-rescue")
 LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
@@ -292,6 +292,7 @@ FINDINGS = (
         _least("edf", TEN, "tardiness_min", MONTH),
     ),
 )
+"""What the thesis finds, each as tests on figures."""
 
 
 LOOKED_AT = 10  # seeds of the runs whose records are looked at

@@ -56,6 +56,7 @@ __all__ = [
 
 Row = dict[str, Any]
 GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
+"""What another market does to a finding, beside holding and failing."""
 # Differences that are less go unnoticed: minutes, or points of per cent.
 MARGINS = {"wait_min": 1.0, "tardiness_min": 1.0, "miss_pct": 0.5, "tight_miss_pct": 0.5}
 LEVEL = 0.05

@@ -36,11 +36,14 @@ KNOWN = {
 }
 
 CHANCE = "not among the cells known to differ; one in twenty does so by chance"
+"""What is said of a cell that differs for no known reason."""
 STANDARDISED = ("t", "d", "d of wait", "d of miss")
+"""Columns that are divided by a standard deviation."""
 STANDARDISED_NOTE = (
     "divided by standard deviations of which FIFO's printed ones are small: 9.1 min of wait by its"
     " interval, against 11.4 in the long run"
 )
+"""What is said of such a cell that differs."""
 
 CANNOT = (
     "The data set of 6,627 rendering jobs is not public: Table 4.1's averages over all jobs"
@@ -57,6 +60,7 @@ CANNOT = (
         " taken over these."
     ),
 )
+"""What cannot be reproduced, and why."""
 
 _NOISE = (
     "the costs of the six policies differ by less than their intervals: normalised to 0 and 1 they"
@@ -72,3 +76,4 @@ TABLE_NOTES = {
     "5.11": (_NOISE,),
     "5.12": (_NOISE,),
 }
+"""By table, what is said below it."""

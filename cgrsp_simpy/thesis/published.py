@@ -255,3 +255,4 @@ Random     | 107.78 [99.53, 116.03]  | 13.99   | 19.39          | 49.43
         ),
     )
 }
+"""The thesis's tables by number, as printed."""

@@ -25,7 +25,7 @@ __all__ = [
     "z_of",
 ]
 
-TITLE = "The thesis's tables, printed and reproduced"
+TITLE = "The thesis's tables, printed and reproduced"  # the report's title
 READING = (
     "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1 /"
     " reproduced n)), the rounding of the printed figure discounted; a cell agrees when |z|"
@@ -33,13 +33,15 @@ READING = (
     " of the reproduced figure. Other statistics than means have their errors from drawing"
     " our seeds again."
 )
-CANNOT_TITLE = "What cannot be reproduced, and why"
-FINDINGS_TITLE = "Tables 5.14 and 6.1, and sentences of the text"
+"""How its tables are read."""
+CANNOT_TITLE = "What cannot be reproduced, and why"  # heading of what cannot be reproduced
+FINDINGS_TITLE = "Tables 5.14 and 6.1, and sentences of the text"  # heading of the findings
 FINDINGS_READING = (
     "Each is restated as a test on the reproduced figures: it holds when every part's 95 % interval"
     " lies within the bounds, does not hold when one lies outside, and is not decidable at these"
     " seeds otherwise. Policies tie where |d| is below 0.8."
 )
+"""How they are judged."""
 
 
 def heading(id: str) -> str:

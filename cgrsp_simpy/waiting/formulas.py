@@ -194,6 +194,7 @@ def _served(policy: WaitingPolicy, load: _Load, machines: Array, share: Array) -
 
 MOST_SERVERS = 1_000_000  # that are tried
 OBJECTIVES = ("price", "opportunity", "total")
+"""What a number of servers may be best for; see `optimum`."""
 Number = TypeVar("Number", float, Array)
 
 

@@ -73,7 +73,7 @@ class Prices:
         return [note for note, applies in odd.items() if applies]
 
 
-PAPER_PRICES = Prices()
+PAPER_PRICES = Prices()  # prices of the paper
 
 
 def exact_gb(memory_gb: Floats) -> Floats:

@@ -125,6 +125,7 @@ def shortest_first(view: WaitingView) -> Iterator[tuple[Arriving, int]]:
 
 
 ORDERS: dict[str, Callable[[], Order]] = {"fcfs": lambda: first_come, "sjf": lambda: shortest_first}
+"""Orders of the waiting jobs by name."""
 
 
 def order_of(order: str | Order) -> Order:

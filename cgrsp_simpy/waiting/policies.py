@@ -263,7 +263,7 @@ class Mispredictions:
         require(both <= 1, "wait_over + wait_under", both, "at most 1")
 
 
-NO_ERRORS = Mispredictions()
+NO_ERRORS = Mispredictions()  # all waits and running times foreseen rightly
 # what is foreseen for a job: it may wait, goes on demand, or waits though it should balk
 WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]

@@ -221,5 +221,5 @@ def _pass(room: Room, ends: list[tuple[float, int, int, float]], time_s: float) 
         room.change(index, cores, memory_gb)
 
 
-Machines = WholeMachines | SharedMachines
-Plan = WholePlan | SharedPlan
+Machines = WholeMachines | SharedMachines  # machines that a job takes whole, or shares
+Plan = WholePlan | SharedPlan  # what is known of the machines when a job comes

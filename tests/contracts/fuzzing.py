@@ -9,6 +9,7 @@ import resource
 import signal
 import sys
 import time
+import warnings
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -44,7 +45,9 @@ def carried_out(words: list[str], folder: Path, logs: Path) -> Ended:
     load()
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
+    with warnings.catch_warnings():  # of threads of pytest's, which a command does not wait for
+        warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
+        child = os.fork()
     if child == 0:
         try:
             os.setsid()

@@ -82,7 +82,7 @@ window_s = 6000
 """
 JOBS = "".join(f"{9 * n},{5 + n},{n % 3 + 1},user{n % 2},{400 + 9 * n}\n" for n in range(8))
 JOBS = f"submit_s,service_s,gpus,user,deadline_s\n{JOBS}"
-STAMPS = "timestamp,service_s\n2024-11-20 10:00:00,5\n2024-11-20T11:00:00+02:00,7\n"
+STAMPS = "timestamp,service_s\n2024-11-20 10:00:00Z,5\n2024-11-20T11:00:00+02:00,7\n"
 TASKS = "task,workload,memory_gb,deadline_s,weight,arrival_s\na,900,10,50,2,0\nb,500,20,90,1,3\n"
 GPUS = '[[gpu]]\nserver = "s"\ntflops = 10\nmemory_gb = 24\ncount = 2\n'
 LINKS = GPUS + '[[link]]\none_end = "s"\nother_end = "s"\ngb_per_s = 10\nlatency_s = 0.001\n'

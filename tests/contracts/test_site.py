@@ -61,6 +61,23 @@ def test_a_dollar_in_the_gallery_is_a_price_and_begins_no_formula(monkeypatch):
         assert not re.search(r"(?<!\\)\$", text), name
 
 
+@pytest.mark.slow
+def test_of_every_constant_something_is_said(monkeypatch):
+    for package in ("jupytext", "nbformat"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(DOCS)
+    made = importlib.import_module("made")
+    names = [each for found in made.public().values() for each in found if made.is_constant(each)]
+    homes = {
+        each.full: made._home(importlib.import_module(each.module), each.name) for each in names
+    }
+    assert len(homes) > 200
+    assert [name for name, home in homes.items() if not made.comment(*home)] == []
+    assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith("Parts of the cost")
+    assert made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of a place that is idle."
+    assert made.comment("cgrsp_simpy.rental.service", "__all__") == ""
+
+
 @pytest.mark.parametrize("folder", ["howto", "papers"])
 def test_every_page_is_in_the_contents(folder):
     listed = (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()

@@ -3,12 +3,16 @@ a wrong answer is told.
 """
 
 import gc
+import json
 import math
 import weakref
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import simpy
 
+from cgrsp_simpy.engine import answers
 from cgrsp_simpy.engine.claims import Pool, Slot, claims_table
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.instant import Alarm
@@ -307,6 +311,48 @@ def test_an_error_of_a_policys_own_names_the_line_of_its_file():
         line = rf"division by zero \(test_engine_core\.py, line {first + 1}\)$"
         with pytest.raises(PolicyError, match=line):
             bench.run()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """That nobody may change."""
+
+    value: int = 0
+
+
+def test_an_error_in_a_library_names_the_line_of_the_users_file():
+    def own(view):
+        json.loads("{")
+
+    def by_numpy(view):
+        np.linalg.inv(np.zeros((2, 2)))
+
+    def generated(view):
+        Fixed().value = 1
+
+    for policy in (own, by_numpy, generated):
+        bench = Bench(policy, 2)
+        bench.job(1, 0, 1)
+        first = policy.__code__.co_firstlineno
+        with pytest.raises(PolicyError, match=rf"\(test_engine_core\.py, line {first + 1}\)$"):
+            bench.run()
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (answers.PACKAGE / "own.py", r" \(own\.py, line 2\)$"),  # one of the package's own
+        (answers.PYTHON[0] / "own.py", r"\(char 1\)$"),
+        ("/venv/lib/site-packages/own.py", r"\(char 1\)$"),
+    ],
+)
+def test_an_error_within_a_library_names_the_packages_line_and_none_of_a_library(file, words):
+    names = {"__name__": "own", "__file__": str(file), "json": json}
+    exec(compile("def ask(view):\n    json.loads('{')", str(file), "exec"), names)
+    bench = Bench(names["ask"], 2)
+    bench.job(1, 0, 1)
+    with pytest.raises(PolicyError, match=f"JSONDecodeError: .*{words}"):
+        bench.run()
 
 
 def test_an_error_in_the_call_of_a_policy_names_no_line():

@@ -281,7 +281,7 @@ def test_the_excerpts_are_read_whole(path, rows, hour):
     "times",
     [
         ["2023-11-14T22:13:20+00:00", "2023-11-14T23:14:20+01:00"],
-        ["2023-11-14 22:13:20", "2023-11-14T22:14:20Z"],
+        ["2023-11-14T22:13:20Z", "2023-11-14T22:14:20+00:00"],
         ["1700000000", "1700000060"],
         ["1700000000.0", "1.70000006e9"],
     ],
@@ -292,6 +292,26 @@ def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
     found = read_log(file(text), strict=True)
     assert found["submit_s"].tolist() == [0, 60]
     assert found.start.isoformat() == "2023-11-14T22:13:20"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["2024-01-01 10:00,1,", "2024-01-01 11:00Z,1,"], "line 3: a time with a zone, where"),
+        (["2024-01-01 10:00+02:00,1,", "2024-01-01 11:00,1,"], "line 3: a time without a zone"),
+        (  # read column by column, told by rows
+            ["2024-01-01 10:00Z,1,", "2024-01-01 10:00Z,1,2024-01-01 11:00", "2024-01-01 10:00,1,"],
+            "line 3: a time without a zone, where line 2 has one with a zone: all times of a file",
+        ),
+        (["2024-01-01 10:00Z,1,2024-01-01 10:00"], "line 2: a time with a zone, where line 2"),
+        (["2024-01-01 10:00,1,"] * 5000 + ["2024-01-01 10:00Z,1,"], "line 5002: a time with"),
+    ],
+)
+def test_times_with_and_without_a_zone_are_refused(file, rows, words):
+    with pytest.raises(InputError) as error:
+        read_log(file("\n".join(["timestamp,service_s,deadline_s", *rows])))
+    assert words in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_unix_times_in_milliseconds_are_refused(file):

@@ -124,6 +124,14 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
             "time,status\n0,low\n2025-01-01,low\n",
             "line 3: time must be all timestamps, or all seconds",
         ),
+        (
+            "time,type,status\n2025-01-01,A,low\n2025-01-02 01:00Z,B,low\n",
+            "line 3: a time with a zone, where line 2 has one without a zone: all times of a file",
+        ),
+        (
+            tracked("2025-10-19T01:00Z") + "\n" + tracked("2025-10-19T02:00"),
+            "line 2: a time without a zone, where line 1 has one with a zone",
+        ),
         ("time,status,price\n0,low,-1\n", "line 2: price(=-1.0) must be a number >= 0"),
         ("time,status,price\n0,low,dear\n", "line 2: price(='dear') must be a number >= 0"),
         (trace([0, -1]), "entry 1 of data(=-1) must be a whole number >= 0"),

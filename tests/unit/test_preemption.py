@@ -34,6 +34,10 @@ def phases(run):
     ]
 
 
+def test_checkpoints_may_take_as_long_as_the_work_between_them():
+    assert cg.Terms(checkpoint_s=60, checkpoint_cost_s=60).checkpoint_s == 60
+
+
 @pytest.fixture
 def taken_at(monkeypatch):
     """Let the market take instances at these times, of every slot."""
@@ -288,7 +292,7 @@ def test_spot_on_the_command_line(capsys):
         ),
         (
             "run --preemption-per-h 1 --checkpoint-s 20 --checkpoint-cost-s 150",
-            "checkpoint_cost_s(=150.0) must be less than the longest mean execution time",
+            "checkpoint_s(=20.0) must be at least checkpoint_cost_s, 150 s",
         ),
         (
             "run --preemption-per-h 5000",
@@ -315,6 +319,10 @@ def test_wrong_spot_terms_are_one_line(capsys, line, words):
         (lambda: cg.Terms(preemption=[0.5]), "a Preemption"),
         (lambda: cg.Terms(suspension="yes"), "true or false"),
         (lambda: cg.Terms(checkpoint_s=0), "a number > 0"),
+        (  # runs of millions of stays, each of which saves next to nothing
+            lambda: cg.Terms(checkpoint_s=1e-6, checkpoint_cost_s=60),
+            r"checkpoint_s\(=1e-06\) must be at least checkpoint_cost_s, 60 s",
+        ),
         (
             lambda: cg.day("quiet", terms=cg.Terms(preemption=[cg.Preemption("H100", 1)])),
             "unknown GPU type of a preemption 'H100'",

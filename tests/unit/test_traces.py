@@ -131,6 +131,22 @@ def test_a_whole_hour_is_a_bound(read):
     assert log.workload.submit_s == (0.0,)
 
 
+def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
+    """A log in seconds whose first job comes after thirty days of its clock."""
+    lead_s = 30 * DAY_SECONDS
+    rows = "".join(f"{lead_s + 60 * job},50\n" for job in range(20))
+    whole, cut = (
+        cg.simulate(read(f"submit_s,service_s\n{rows}", window=window), "fifo").summary()
+        for window in (None, f"{lead_s}:{2 * lead_s}")
+    )
+    assert whole["cost_usd"] == cut["cost_usd"]
+    assert whole["makespan_h"] == pytest.approx(cut["makespan_h"] + 720)
+    assert cut["utilisation_pct"] > 1
+    assert whole["utilisation_pct"] * whole["makespan_h"] == pytest.approx(
+        cut["utilisation_pct"] * cut["makespan_h"]
+    )
+
+
 def test_stamps_of_different_zones_are_put_on_one_axis(read, caplog):
     log = read(
         stamped("2024-11-20T12:00:00+08:00", "2024-11-20T04:00:30Z", "2024-11-20T00:01:00-04:00")
@@ -583,6 +599,18 @@ def test_every_bad_row_is_reported_with_its_line(read, caplog):
     named = [int(word) for word in re.findall(r"line (\d+):", note)]
     named += [int(word) for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")]
     assert named == [second + 2 for second in range(30) if second % 2]
+
+
+def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, caplog):
+    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(10_000))
+    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 5000
+    (note,) = caplog.messages
+    assert "5000 bad rows: line 3: " in note
+    assert "; line 21: " in note
+    assert (
+        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left out)" in note
+    )
+    assert len(note) < 1000
 
 
 def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):

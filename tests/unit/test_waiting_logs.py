@@ -220,7 +220,7 @@ def test_timestamps_may_have_zones(read):
         "2016-03-27T01:59:00+01:00",
         "2016-03-27T03:01:00+02:00",
         "2016-03-27T01:02:00Z",
-        "2016-03-27 01:03",
+        "2016-03-27 01:03+00",
     ]
     log = read(CSV_HEAD + "".join(row(stamp) for stamp in stamps), "log.csv", strict=True)
     assert log.jobs.submit_s.tolist() == [0.0, 120.0, 180.0, 240.0]
@@ -546,7 +546,7 @@ FILES = [
         "log.swf.gz",
         PACKED[:2000] + b"\xff" * 200 + PACKED[2200:],
         {},
-        r"damaged gzip file \(Error -3",
+        r"damaged gzip file \((Error -3|CRC check failed)",  # by the version of zlib
     ),
     # not what was packed
     ("log.swf.gz", PACKED[:-8] + b"\0" * 8, {}, r"damaged gzip file \(CRC check failed"),

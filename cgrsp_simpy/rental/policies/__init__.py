@@ -49,6 +49,7 @@ _SECTIONS = (
     "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11 ours ours"
 )
 SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6.2.2")
+"""By policy, the section of the thesis that it is from."""
 
 
 def make_policy(policy: str | Policy) -> Policy:

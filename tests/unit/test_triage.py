@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.scarcity import all_scarce_h, late, law_of, next_band_s, overrun_s
+from cgrsp_simpy.rental.policies.scarcity import (
+    all_scarce_h,
+    late,
+    law_of,
+    next_band_s,
+    occupation_s,
+    overrun_s,
+    variation,
+)
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -176,10 +184,46 @@ def first(*args, **kwargs):
 
 def test_a_tight_class_is_pressed_when_its_line_leaves_no_time():
     # the slot completes a job every 99 s; ten take 989 s, and 98 s are the last one's work
-    assert first(rushes(1400), 0.0, [FAST]) == 0
-    assert first(rushes(1370), 0.0, [FAST]) == 1
+    assert first(rushes(1400), 0.0, [FAST], "spread=false") == 0
+    assert first(rushes(1370), 0.0, [FAST], "spread=false") == 1
     assert first(rushes(1370), 0.0, [FAST], "line=false") == 0
     assert first(rushes(1370)[:3], 0.0, [FAST]) == 0  # two have time
+
+
+def met(known, time_s):
+    """By type the chances of each stock that a dispatch meets."""
+    return {gpu: known.market.probabilities(gpu, time_s) for gpu in known.types}
+
+
+def test_a_line_leaves_time_for_a_standard_deviation_of_its_own():
+    known = cg.day("hectic", slots=[FAST]).known()
+    one_s = occupation_s(known, known.fleet[0], 0.0)
+    due_s = 98.2 + 10 * one_s + 300 + 10**0.5 * one_s * variation(known, met(known, 0.0))
+    assert 1500 < due_s < 1520
+    assert first(rushes(due_s + 1), 0.0, [FAST]) == 0
+    assert first(rushes(due_s - 1), 0.0, [FAST]) == 1
+    assert first(rushes(due_s - 1), 0.0, [FAST], "spread=false") == 0
+
+
+@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
+def test_the_variation_is_that_of_drawn_delays_and_times(time_s):
+    known = cg.day("hectic", slots=[SLOW, FAST, FAST]).known()
+    rng = np.random.default_rng(1)
+    held_s = []
+    for gpu in known.fleet:
+        chances = known.market.probabilities(gpu, time_s)
+        low, high = np.array(known.market.delay_s)[rng.choice(3, 200_000, p=chances)].T
+        work_s = rng.choice(gpu.mean_execution_s, 200_000, p=known.complexity_mix)
+        held_s.append(rng.uniform(low, high) + work_s)
+    wanted = np.std(held_s) / np.mean(held_s)
+    assert variation(known, met(known, time_s)) == pytest.approx(wanted, rel=0.02)
+
+
+def test_what_is_certain_does_not_vary():
+    one = cg.GpuType("one", 0.1, (60.0,) * 3, 1.0)
+    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    day = replace(cg.day("hectic"), gpus=(one,), slots=(one,), market=certain)
+    assert variation(day.known(), met(day.known(), 0.0)) == 0
 
 
 def test_no_class_is_pressed_when_its_line_is_in_vain():

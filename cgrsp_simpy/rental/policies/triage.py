@@ -43,12 +43,13 @@ A tight class is pressed if for some k = 1, 2, 4, ... of its jobs by deadline
 
     deadline of the k-th - now - e - k x pace x tight jobs / jobs of the class
 
-is below `urgent_s`: then just in time is too late. A deadline in the next hours in
+is below `urgent_s` and a standard deviation of that line, by the law of the delays and
+the mix of complexities: then just in time is too late. A deadline in the next hours in
 which all types are scarce counts as their start (foresight). If the time left is below
 0.75 of a line, the line is infeasible, no class is pressed, and those are saved that
 take least time; all is calm if no line is, and no waiting job is due after the next
-scarce hours begin. In scarcity that outlasts all deadlines, and where a line is
-infeasible, the order is shortest first and the doomed last.
+scarce hours begin. Where a line is infeasible the order in scarcity is shortest first;
+in scarcity that outlasts all deadlines the doomed go last.
 
 Slots. A slot of a scarce type is closed if a dispatch would delay the jobs behind it by
 more than it spares the job (both are waiting: its price cancels), or if fewer wait than
@@ -67,7 +68,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 from cgrsp_simpy.model.checks import check_bool, check_number
@@ -88,6 +89,7 @@ from cgrsp_simpy.rental.policies.scarcity import (
     overrun_s,
     seen_law,
     sight_of,
+    variation,
 )
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
@@ -109,6 +111,7 @@ def triage(
     closing: bool = True,
     scarce_edf: bool = True,
     line: bool = True,
+    spread: bool = True,
     foresight: bool = True,
     late_first: bool = True,
     yielding: bool = True,
@@ -146,6 +149,8 @@ def triage(
         In scarce hours earliest deadline first, else shortest first.
     line : bool
         Press tight classes whose line leaves no time.
+    spread : bool
+        A line leaves time for a standard deviation of its own; else for `urgent_s`.
     foresight : bool
         Deadlines in the scarce hours to come count as their start.
     late_first : bool
@@ -220,6 +225,7 @@ class Rules:
     closing: bool
     scarce_edf: bool
     line: bool
+    spread: bool
     foresight: bool
     late_first: bool
     yielding: bool
@@ -304,6 +310,9 @@ class Band(NamedTuple):
         By the name of the type.
     pace_s : float
         Mean time between two completions while all slots are busy.
+    spread_s : float
+        Standard deviation of the time that a line of one job takes; of n, times the
+        root of n.
     scarce_h : tuple of (float, float) or None
         When next all types become scarce, and until when, hours of day; not where types
         are seen: these can be waited for.
@@ -317,6 +326,7 @@ class Band(NamedTuple):
 
     laws: Laws
     pace_s: float
+    spread_s: float
     scarce_h: tuple[float, float] | None
     safe_s: float
     urgent_s: float
@@ -339,14 +349,11 @@ def band_of(rules: Rules, known: Known, time_s: float) -> Band:
         sights = {g.name: sight_of(known, g, time_s, laws[g.name]) for g in known.types}
     if any(sights.values()):
         scarce_h = None
-    busy_s = {gpu: busy_of(laws[gpu.name], sights[gpu.name]) for gpu in known.types}
-    pace = pace_s(known, busy_s)
-    return Band(laws, pace, scarce_h, safe_s, max(safe_s, urgent_s), sights)
-
-
-def busy_of(law: Law, sight: Sight | None) -> float:
-    """Mean time a job of a slot with jobs at hand."""
-    return law.held_s if sight is None else sight.busy_s
+    seen = {gpu: sights[gpu.name] or laws[gpu.name] for gpu in known.types}
+    pace = pace_s(known, {gpu: each.busy_s for gpu, each in seen.items()})
+    met = {gpu: each.met for gpu, each in seen.items()}
+    spread_s = pace * variation(known, met) if rules.spread else 0.0
+    return Band(laws, pace, spread_s, scarce_h, safe_s, max(safe_s, urgent_s), sights)
 
 
 def pace_s(known: Known, busy_s: Mapping[GpuType, float]) -> float:
@@ -480,7 +487,7 @@ class Decision:
         self._second_usd = rules.wait_usd_per_s / len(self.known.fleet)
         self._laws: dict[str, Law] = {}
         self.pressed: list[JobClass] = []
-        self.feasible = rules.line
+        self.feasible = True
         if rules.line and left.tight:
             self._press()
 
@@ -497,10 +504,9 @@ class Decision:
 
     def _press(self) -> None:
         """Find the pressed classes."""
-        each_s = self.band.pace_s * self.left.tight
         for own in self.left.classes:
             if own.tight:
-                spare_s, feasible = self._line(own, each_s)
+                spare_s, feasible = self._line(own, self.left.tight)
                 self.feasible = self.feasible and feasible
                 if spare_s < self.band.urgent_s:
                     self.pressed.append(own)
@@ -516,34 +522,36 @@ class Decision:
             return False
         if self.left.last_s >= self._scarce_s[0]:
             return False
-        each_s = self.band.pace_s * self.left.number
-        return all(self._line(own, each_s)[1] for own in self.left.classes)
+        number = self.left.number
+        return all(self._line(own, number)[1] for own in self.left.classes)
 
     @cached_property
     def room(self) -> bool:
         """Whether doomed tight jobs may go before loose ones: there is time for the
         lines of these if they wait for all jobs.
         """
-        each_s, classes = self.band.pace_s * self.left.number, self.left.classes
+        number, classes = self.left.number, self.left.classes
         loose = [own for own in classes if self.rules.yielding and not own.tight]
-        return all(self._line(own, each_s)[1] for own in loose)
+        return all(self._line(own, number)[1] for own in loose)
 
-    def _line(self, own: JobClass, line_s: float) -> tuple[float, bool]:
+    def _line(self, own: JobClass, jobs: int) -> tuple[float, bool]:
         """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4,
-        ... of them, and whether there is time for their lines.
+        ... of them, less a standard deviation of their lines; and whether there is time
+        for these.
 
-        line_s: how long all jobs take that the class shares the slots with.
+        jobs: how many share the slots, those of the class among them.
         """
         e, deadlines_s = self.known.fastest_s[own.complexity - 1], own.deadlines_s
         ready_s = self.now_s + e
         first = bisect_left(deadlines_s, ready_s)
-        each_s = line_s / len(deadlines_s)
+        each_s = self.band.pace_s * jobs / len(deadlines_s)
+        spread_s = self.band.spread_s * sqrt(jobs / len(deadlines_s))
         last, number, least_s, feasible = len(deadlines_s) - first, 1, inf, True
         while number < 2 * last:
             number = min(number, last)
             due_s = self._due_s(deadlines_s[first + number - 1], e)
             spare_s = due_s - ready_s - number * each_s
-            least_s = min(least_s, spare_s)
+            least_s = min(least_s, spare_s - spread_s * sqrt(number))
             feasible = feasible and spare_s >= (FEASIBLE - 1) * number * each_s
             number *= 2
         return least_s, feasible
@@ -769,7 +777,7 @@ class Decision:
         without delay.
         """
         rules = self.rules
-        by_deadline = rules.scarce_edf and (best.passing or self.feasible)
+        by_deadline = rules.scarce_edf and self.feasible
         key = 0.0 if by_deadline else e
         if not tight:
             return (

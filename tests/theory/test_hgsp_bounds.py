@@ -2,12 +2,11 @@
 where that is known.
 """
 
-from itertools import permutations, product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_hgsp_exact import brute_force
 
 from cgrsp_simpy.hgsp.bounds import _least, _models, _span, _worth, alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
@@ -18,18 +17,6 @@ from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
 from cgrsp_simpy.hgsp.study import solve
 
 FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
-
-
-def brute_force(instance):
-    """The least weighted tardiness over all assignments and orders."""
-    n, m = instance.times_s.shape
-    fitting = [np.flatnonzero(np.isfinite(own)) for own in instance.times_s]
-    best = np.inf
-    for gpus in product(*fitting):
-        for order in permutations(range(n)):
-            sequences = [[i for i in order if gpus[i] == own] for own in range(m)]
-            best = min(best, from_sequences(instance, sequences).weighted_tardiness)
-    return best
 
 
 @st.composite

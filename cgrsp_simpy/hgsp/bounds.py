@@ -18,7 +18,7 @@ __all__ = ["alone", "by_capacity", "lower_bound"]
 
 log = logging.getLogger(__name__)
 
-MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 120_000, 100  # of the program
+MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
 FINE_INTERVALS = 2000
 TASKS_AT_ONCE = 200  # whose runs are looked through together, for the memory that takes
 ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound

@@ -298,6 +298,8 @@ def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
             "500",
             "--seed",
             "1",
+            "--instances",
+            "2",
         )[0]
         == 0
     )

@@ -101,6 +101,12 @@ class Advice:
         own = self.at(len(self.scenario.slots), own_types(self.scenario))
         return next(option for option in own if option.policy == self.found.policies[0])
 
+    @property
+    def others(self) -> list[Option]:
+        """All options but what is now, least cost first."""
+        now = str(self.now)
+        return [option for option in self.options if str(option) != now]
+
     def at(self, slots: int, types: str) -> list[Option]:
         """The options of a fleet.
 

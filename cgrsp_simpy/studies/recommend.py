@@ -194,7 +194,7 @@ def shown_cheaper(options: Sequence[Option]) -> list[Option]:
     Parameters
     ----------
     options : sequence of Option
-        All that were tried; what is now may be among them.
+        All others that were tried; what is now is not one of them.
 
     Returns
     -------

@@ -30,8 +30,8 @@ margin. For the price of a dispatch at t is the sum over steps' edges b of (p be
 K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end;
 where they rise by r, it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t
 the step's beginning and h its length. After the horizon prices are 0, and a job is taken to start
-at once and to last no time. The law of S is that of many times of equal chance; bands of the clock
-are taken to change at whole steps.
+at once and to last no time. L is cut off where S would be longer with a chance of 1 in 1000 only,
+which lowers P(L > u). Where the law of the stock changes within a step, both laws count there.
 
 Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
 followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
@@ -71,6 +71,7 @@ ROUNDS, KEPT = 40, 20
 # the generation ends when prices give this little less than the program, minutes or per cent; share
 GAP, GAP_SHARE = 0.06, 0.002
 NEGLIGIBLE_S = 1e-4  # of a step that is held
+AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
 # What the proofs are of, by field of a scenario, its terms, its market and its hourly stock.
 PROVED: dict[str, set[str]] = {
@@ -250,8 +251,9 @@ class _Group(NamedTuple):
 
 
 class _Program:
-    """The program on a grid of steps, `width` of them a bin, up to step `end`; law: index of the
-    multiplier by step.
+    """The program on a grid of steps, `width` of them a bin, up to step `end`. A step of several
+    laws of the stock is there as often: step and law, an index of the multiplier, stand in `steps`
+    and `law`.
     """
 
     def __init__(
@@ -267,21 +269,23 @@ class _Program:
         self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(drawn)
         levels, own = levels_of(scenario, drawn)
         self.alone = [_Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, own)]
-        middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
         market = scenario.market
+        changes_s = [
+            3600 * (hour - market.clock.start_h) % DAY_S + AFTER_S for hour in market.change_hours
+        ]
 
         def moment(time_s: float) -> tuple[float, int]:
             """A key of a time; at times of equal keys the law of the stock is the same."""
             return market.clock.multiplier(time_s), market.band(time_s) if market.stock else 0
 
-        instants_s = {moment(middle): middle for middle in middle_s}
+        instants_s = {moment(time_s): time_s for time_s in changes_s}
         values = list(instants_s)
 
-        def law(step: int) -> int:
-            return values.index(moment((step + 0.5) * self.step_s))
+        def law(time_s: float) -> int:
+            return values.index(moment(time_s))
 
         longest = max(
-            gpu.mean_execution_s[level.complexity] * float(level.factors.max())
+            gpu.mean_execution_s[level.complexity] * level.most
             for gpu in scenario.gpus
             for level in levels
         )
@@ -294,8 +298,14 @@ class _Program:
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         self.laws = Laws(scenario, levels, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)
-        self.law = np.array([law(step) for step in range(self.end)])
-        self.changes = (np.flatnonzero(np.diff(self.law)) + 1).tolist()
+        begins_s = [step * self.step_s for step in range(self.end)]
+        pieces = {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
+        pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
+        for day in range(int(self.end * self.step_s // DAY_S) + 1):
+            within_s = [day * DAY_S + change_s for change_s in changes_s]
+            pieces |= {(int(at_s // self.step_s), law(at_s)) for at_s in within_s}
+        self.steps, self.law = np.array(sorted(piece for piece in pieces if piece[0] < self.end)).T
+        self.changes = sorted({*self.steps[np.flatnonzero(np.diff(self.law)) + 1].tolist()})
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
         self.room_s = np.concatenate(
@@ -307,7 +317,7 @@ class _Program:
             scipy.sparse.csr_array((0, len(self.room_s))),
         )
 
-    def _horizon(self, law: Callable[[int], int]) -> int:
+    def _horizon(self, law: Callable[[float], int]) -> int:
         """The end of the bin by which half the fleet, never idle while jobs wait, would
         have served all; not much beyond all arrivals and twice MOST_STEPS.
         """
@@ -316,7 +326,7 @@ class _Program:
         arrived = np.bincount([int(job.submit_s // bin_s) for job in self.alone]).tolist()
         left, bins = 0.0, 0
         while bins < len(arrived) or (left > 0 and bins * self.width < 2 * MOST_STEPS):
-            held_s = shares @ laws.mean_s[:, :, law(bins * self.width)] / len(self.alone)
+            held_s = shares @ laws.mean_s[:, :, law(bins * bin_s + AFTER_S)] / len(self.alone)
             least_s = [
                 min(held_s[g] for g, own in enumerate(laws.pool) if own == pool)
                 for pool in range(len(laws.slots))
@@ -424,8 +434,9 @@ class _Program:
         for r, group in enumerate(self.groups):
             for step in range(0, self.end, self.width):
                 if step * self.step_s >= group.submit_s:
+                    v = int(self.law[np.searchsorted(self.steps, step)])
                     for g in range(len(self.laws.pool)):
-                        wanted.setdefault((group.c, g, int(self.law[step])), []).append((r, step))
+                        wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
 
     def _tail(self, group: _Group) -> np.ndarray:
@@ -484,10 +495,9 @@ class _Program:
         for r, group in enumerate(self.groups):
             first, cost = self._costs(least, group)
             value += group.jobs * min(float(cost.min()), float(self.unit @ self._tail(group)))
-            for g, step in enumerate((first + cost.argmin(axis=0)).tolist()):
-                wanted.setdefault((group.c, g, int(self.law[step])), []).extend(
-                    [(r, step), (r, step + 1)]
-                )
+            for g, piece in enumerate((first + cost.argmin(axis=0)).tolist()):
+                step, v = int(self.steps[piece]), int(self.law[piece])
+                wanted.setdefault((group.c, g, v), []).extend([(r, step), (r, step + 1)])
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
@@ -508,11 +518,11 @@ class _Program:
 
     def _least(self, price: np.ndarray) -> np.ndarray:
         """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels,
-        steps, types).
+        steps by laws, types).
         """
         laws = self.laws
         levels, types, values = laws.mean_s.shape
-        least = np.empty((levels, self.end, types))
+        least = np.empty((levels, len(self.steps), types))
         start_s = np.arange(self.end + 1) * self.step_s
         for c, g, v in np.ndindex(levels, types, values):
             own = np.concatenate([price[laws.pool[g]], np.zeros(laws.last)])
@@ -524,17 +534,20 @@ class _Program:
                 / 4
                 * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
             )
-            least[c, self.law == v, g] = (np.minimum(paid[:-1], paid[1:]) - margin)[self.law == v]
+            there = self.law == v
+            lesser = np.minimum(paid[:-1], paid[1:]) - margin
+            least[c, there, g] = lesser[self.steps[there]]
         return least
 
     def _costs(self, least: np.ndarray, group: _Group) -> tuple[int, np.ndarray]:
-        """The first step at which a job can be dispatched, and what it costs from there on, at
-        least; shape (steps, types).
+        """Where in `steps` a job can be dispatched first, and what it costs from there on, at
+        least; shape (steps by laws, types).
         """
-        first = min(int(group.submit_s // self.step_s), self.end - 1)
+        step = min(int(group.submit_s // self.step_s), self.end - 1)
+        first = int(np.searchsorted(self.steps, step))
         cost: np.ndarray = least[group.c, first:] - self.unit[0] * group.submit_s
         v, types = self.law[first:, None], np.arange(cost.shape[1])
-        slack = math.ceil(group.deadline_s / self.step_s) - np.arange(first, self.end)[:, None]
+        slack = math.ceil(group.deadline_s / self.step_s) - self.steps[first:, None]
         if self.unit[1]:
             cost = cost + self.unit[1] * self.laws.miss(group.c, types, v, slack)
         if self.unit[2]:

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
@@ -17,6 +18,7 @@ from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, _Program, lower_bound
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.occupation import Laws, levels_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
@@ -95,9 +97,11 @@ def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
     assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("change_s", "from_s"), [(364.7, 360), (365.3, 370)])
-def test_a_step_has_the_law_of_its_middle(change_s, from_s):
-    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s."""
+@pytest.mark.parametrize(("change_s", "from_s"), [(360.0, 360), (364.7, 360), (369.9, 360)])
+def test_a_step_in_which_the_law_changes_has_both(change_s, from_s):
+    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s: who
+    waits for that is never below.
+    """
     market = Market(
         Clock(((0, 0.0), (change_s / 3600, 1.0))),
         delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
@@ -113,6 +117,62 @@ def test_a_step_has_the_law_of_its_middle(change_s, from_s):
         service=Service(sigma=(0.0,)),
     )
     assert value(scenario, "wait") == pytest.approx(from_s / 60, abs=1e-6)
+
+
+def test_a_good_band_that_is_shorter_than_a_step_is_seen():
+    """Plenty for the first 3 s, and Low stock, an hour of delay, from then on."""
+    market = Market(
+        Clock(((0, 1.0), (3 / 3600, 0.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
+        high_cap=1.0,
+    )
+    sure = GpuType("sure", 0.1, (60.0,), 1.0)
+    jobs = JobList((Job(0, 0, 9000),))
+    scenario = Scenario("short", jobs, (sure,), (sure,), market=market, service=Service(sigma=(0,)))
+    reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
+    assert value(scenario, "wait") == pytest.approx(reached, abs=1e-6) == 0
+
+
+TIMES = {
+    "exponential": (Service("exponential"), stats.expon()),
+    "sigma 0.23": (Service(sigma=(0.23,)), stats.lognorm(0.23, scale=np.exp(-(0.23**2) / 2))),
+    "sigma 2": (Service(sigma=(2.0,)), stats.lognorm(2.0, scale=np.exp(-2.0))),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize("due_s", [200.0, 600.0, 700.0])
+@pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
+def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
+    """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the delay."""
+    service, factor = TIMES[name]
+    gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
+    market = Market(delay_s=(delay_s,) * 3)
+    jobs = JobList((Job(0, 0, due_s),))
+    scenario = Scenario("alone", jobs, (gpu,), (gpu,), market=market, service=service)
+    least, most = delay_s
+    at_s = np.linspace(least, most, 2001)
+    exact = 100 * factor.sf((due_s - at_s) / 600).mean()
+    assert value(scenario, "miss") == pytest.approx(exact, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
+    """Chances and means of min(L, u) against numerical integration of SciPy's law."""
+    service, factor = TIMES[name]
+    gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
+    jobs = JobList((Job(0, 0, 9000),))
+    scenario = Scenario("", jobs, (gpu,), (gpu,), market=CERTAIN, service=service)
+    [level], _ = levels_of(scenario, scenario.draw(0))
+    laws = Laws(scenario, [level], 10.0, [0.0])
+    beyond, held_s = laws.beyond[0, 0, 0], laws.held_s[0, 0, 0]
+    u = 10.0 * np.arange(laws.last + 1)
+    assert beyond[:-1] == pytest.approx(factor.sf((u[:-1] - 20) / 600), abs=1e-9)
+    assert beyond[-1] == 0 and factor.sf((u[-1] - 20) / 600) < 1e-3
+    fine = np.arange(0, u[-1], 0.5) + 0.25
+    summed = np.concatenate([[0], np.cumsum(factor.sf((fine - 20) / 600)) * 0.5])[::20]
+    assert held_s == pytest.approx(summed[: len(u)], abs=0.05)
+    assert laws.mean_s[0, 0, 0] == held_s[-1] <= 620
 
 
 def program_of(scenario, objective):

@@ -147,8 +147,9 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
     Raises
     ------
     InputError
-        For such a part, by its name.
+        For such a part, by its name, and for what is no such scenario.
     """
+    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]
     parts += [("market", scenario.market)]
     parts += [("hourly stock", stock) for stock in scenario.market.stock]
@@ -159,6 +160,13 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
                 usual = item.default if made is MISSING else made()
                 value = getattr(part, item.name)
                 require(value == usual, f"{item.name} of the {name}", value, f"{usual} for {what}")
+
+
+def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
+    """Seconds, or another unit, between knots of the prices: from a second to a day."""
+    check_number(name, bin_s, least=1 / unit_s)
+    most = DAY_S / unit_s
+    require(bin_s <= most, name, bin_s, f"at most {most:g}")
 
 
 def weights_of(objective: str | Weights) -> Weights:
@@ -190,8 +198,8 @@ def lower_bound(
     seed : int
         Of the arrivals, >= 0.
     bin_s : float
-        Seconds between knots of the prices, >= 1. Narrower ones give greater bounds and take
-        longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
+        Seconds between knots of the prices, from 1 to a day's. Narrower ones give greater bounds
+        and take longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
 
     Returns
     -------
@@ -208,13 +216,13 @@ def lower_bound(
     """
     weights = weights_of(objective)
     check_whole("seed", seed, least=0)
-    check_number("bin_s", bin_s, least=1)
+    check_bin("bin_s", bin_s)
     check_proved(scenario, "a bound")
     began = time.perf_counter()
     jobs = scenario.draw(seed)
     widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
     require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
-    program = _Program(scenario, jobs, weights, bin_s)
+    program = _Program(scenario, jobs, weights, float(bin_s))
     price, solution = program.solve()
     parts = (program.parts @ solution.x).tolist()
     minutes, per_cent, late = (
@@ -229,7 +237,7 @@ def lower_bound(
         minutes,
         per_cent,
         late,
-        bin_s,
+        float(bin_s),
         time.perf_counter() - began,
         solution.message,
     )

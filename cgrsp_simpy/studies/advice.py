@@ -200,7 +200,7 @@ def _notes(advice: Advice) -> list[str]:
         "What stands after ± is half of a 95 % interval, of each figure by itself; changes are"
         " paired by seed, and not decided where their interval holds 0. An option is shown to"
         " cost less than today if a t-test says so after Holm's correction for the"
-        f" {len(advice.others)} others (p < {SHOWN}). Pareto: no other option has as few"
+        f" {many(len(advice.others), 'other')} (p < {SHOWN}). Pareto: no other option has as few"
         " misses, as short a wait and as little to pay for rent and slots in the mean, and less"
         " of one.",
     ]
@@ -370,15 +370,16 @@ def _first(advice: Advice) -> str:
 def _best(advice: Advice, shown: Sequence[Option]) -> str:
     """The option that costs least, what gets worse with it, and what is not told apart from it."""
     others = len(advice.others)
+    tried = f"Of the {many(others, 'other')} that {'was' if others == 1 else 'were'} tried"
     if not shown:
-        return (
-            f"Of the {others} others that were tried none is shown to cost less"
-            f" than today: leave it as it is.{_alike(advice, advice.now)}"
+        none = (
+            f"{tried} none is shown to cost less than today" if others else "Nothing else was tried"
         )
+        return f"{none}: leave it as it is.{_alike(advice, advice.now)}"
     best = cheapest(shown)
     saved = best.change[COST]
     return (
-        f"Of the {others} others that were tried {len(shown)}"
+        f"{tried} {len(shown)}"
         f" {'is' if len(shown) == 1 else 'are'} shown to cost less than today;"
         f" of these {best} costs least: {_mean(best.figures[COST])} USD a day,"
         f" {-saved.mean:.2f} ± {saved.half_width:.2f} less than today: {_bill(best)}."

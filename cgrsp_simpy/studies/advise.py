@@ -281,6 +281,7 @@ def fleets(
     }
     if spot is None:
         return found | alike
+    require(isinstance(spot, Spot), "spot", spot, "a Spot")
     known = scenario.terms.preemptible
     require(not known, "spot", spot, "left out where instances are taken back already")
     rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
@@ -374,8 +375,10 @@ def advise(
         check_whole("slots", number, least=1)
     check_whole("bound_seeds", bound_seeds, least=0)
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    prices = Prices() if prices is None else prices
+    require(isinstance(prices, Prices), "prices", prices, "a Prices")
     policies = list(check_policies(policies, scenario).values())
-    seeds, own, prices = check_seeds(seeds), len(scenario.slots), prices or Prices()
+    seeds, own = check_seeds(seeds), len(scenario.slots)
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]
     found = sweep(

@@ -6,6 +6,7 @@ import json
 from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cache
+from math import inf
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from cgrsp_simpy.rental.occupation import Laws, levels_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
+from cgrsp_simpy.studies.frontier import Frontier
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
@@ -330,11 +332,13 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
         ({"objective": "profit"}, "unknown objective 'profit'"),
         ({"seed": -1}, "seed"),
         ({"bin_s": 0}, "bin_s"),
+        ({"bin_s": 86_401}, "bin_s.* at most 86400"),
+        ({"scenario": 5}, "one of rented slots"),
     ],
 )
 def test_bad_input_is_one_line(given, message):
     with pytest.raises(InputError, match=message) as error:
-        lower_bound(busy(), **given)
+        lower_bound(**({"scenario": busy()} | given))
     assert "\n" not in str(error.value)
 
 
@@ -361,8 +365,18 @@ def test_the_command_tells_each_seed_and_the_mean():
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
         f"{line} --seeds 1"
     )
-    with pytest.raises(InputError, match="--bin"):
-        answered("--day quiet --bin 0")
+    for wrong in ("0", "1441"):
+        with pytest.raises(InputError, match="--bin"):
+            answered(f"--day quiet --bin {wrong}")
+
+
+def test_the_frontier_of_one_seed_has_no_intervals():
+    found = Frontier(cg.day("quiet"), (0,), 600.0, {0.0: [1.0], inf: [0.5]})
+    means = {("fifo", "wait_min", 0): 2.0, ("fifo", "miss_pct", 0): 0.6}
+    rows = [*verb._points(found), verb._point("fifo", means, [0])]
+    table = verb._frontier_table("quiet", rows, found)
+    assert "; 1 seed, prices" in table and "nan" not in table and "±" not in table
+    assert table.splitlines()[-2].split() == ["fifo", "2.00", "0.60", "0.50"]
 
 
 def told(values):

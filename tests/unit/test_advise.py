@@ -16,6 +16,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import Mean, holm, mean, paired_difference
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.files import check_folder
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.metrics import slot_hours
@@ -549,6 +550,50 @@ def test_the_command_writes_a_report(capsys, tmp_path):
 def test_bad_input_is_one_line(capsys, given, message):
     assert main(["advise", "--jobs-per-day", "5", "--seeds", "2", *given]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["advise", "bound --frontier"])
+@pytest.mark.parametrize("within", ["", "deep/er"])
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    command, within, capsys, tmp_path, monkeypatch
+):
+    for name in ("cli.advise.advise", "cli.bound.frontier"):
+        monkeypatch.setattr(f"cgrsp_simpy.{name}", lambda *_, **__: pytest.fail("it began"))
+    file = tmp_path / "a file"
+    file.write_text("kept")
+    assert main([*command.split(), "--yes", "--report", str(file / within)]) == 2
+    assert f"{file / within}: {file} is not a directory" in capsys.readouterr().err
+    assert file.read_text() == "kept"
+
+
+def test_a_folder_may_be_there_or_not(tmp_path):
+    for path in (tmp_path, tmp_path / "new" / "er"):
+        check_folder(path)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(InputError, match="name too long"):
+        check_folder(tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"prices": 5}, "a Prices"), ({"spot": (0.4, 0.2)}, "a Spot"), ({"scenario": 5}, "scenario")],
+)
+def test_other_kinds_are_refused(given, message):
+    usual = {"scenario": DAY, "policies": ["fifo"], "slots": [5], "seeds": [0], "bound_seeds": 0}
+    with pytest.raises(InputError, match=message):
+        advise(**(usual | given))
+
+
+@pytest.mark.parametrize(
+    ("types", "told"),
+    [
+        (("a",), "Nothing else was tried: leave it as it is."),
+        (("a", "b"), "Of the 1 other that was tried none is shown to cost less than today"),
+    ],
+)
+def test_one_other_and_none_are_told_as_such(types, told):
+    costs = {(name, 5, FIXED): [1.0, 2.0] for name in types}
+    assert told in sentences(made_up(costs))[2]
 
 
 @pytest.mark.slow

@@ -365,14 +365,17 @@ class _Program:
         ]
 
     def _basis(self) -> np.ndarray:
-        """What prices are sums of: hats over the knots, cut in two at changes of the clock; shape
-        (steps, shapes).
+        """What prices are sums of: hats over the knots, cut in two at changes of the clock, and
+        where the first job comes if a bin or more is over by then; shape (steps, shapes).
 
         At either side of a change stands a block as long as a slot is held at least: what is held
-        across a change for the worse was dispatched before it, so that prices jump there.
+        across a change for the worse was dispatched before it, so that prices jump there. Before
+        the first job nothing is held.
         """
+        first = int(self.alone[0].submit_s // self.step_s)
+        cuts = {*self.changes, *([first] if first >= self.width else [])}
         middle = np.arange(self.end) + 0.5
-        knots = sorted({*range(0, self.end + 1, self.width), *self.changes})
+        knots = sorted({*range(0, self.end + 1, self.width), *cuts})
         block = round(float(self.laws.mean_s.min()) / self.step_s)
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], self.end]):
@@ -382,7 +385,7 @@ class _Program:
             down = np.where(
                 (knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0
             )
-            shapes += [up, down] if knot in self.changes else [up + down]
+            shapes += [up, down] if knot in cuts else [up + down]
         for change in self.changes:
             shapes += [
                 (change - block < middle) & (middle < change),

@@ -206,6 +206,13 @@ def test_prices_are_sums_of_hats_over_the_bins():
     assert program.basis.sum(axis=1) == pytest.approx(np.ones(program.end))
 
 
+@pytest.mark.parametrize("objective", ["wait", "mix"])
+def test_a_bound_does_not_depend_on_when_the_jobs_begin_to_come(objective):
+    """Ten jobs at once on one slot, now or a day later, with prices in bins of 10 min."""
+    now, later = (listed(*[(at_s, at_s + 400, 1)] * 10) for at_s in (0, 86_400))
+    assert value(later, objective, 600.0) == pytest.approx(value(now, objective, 600.0), rel=0.02)
+
+
 def test_a_slot_of_each_type_or_one_of_any():
     """Of a slow and a fast slot, two jobs of free choice take the fast type both."""
     slow = GpuType("slow", 0.1, (600.0,), 0.5)

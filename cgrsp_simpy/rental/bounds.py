@@ -29,9 +29,9 @@ with the deadline put off to a whole step; wait and price are the lesser of both
 margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p after b)
 K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end;
 where they rise by r, it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t
-the step's beginning and h its length. After the horizon prices are 0, and a job is taken to start
-at once and to last no time. L is cut off where S would be longer with a chance of 1 in 1000 only,
-which lowers P(L > u). Where the law of the stock changes within a step, both laws count there.
+the step's beginning and h its length. After the horizon prices are 0, and a job is taken to have
+the type and the stock that suit it best. L is cut off where S would be longer with a chance of 1 in
+1000 only, which lowers P(L > u). Where the law of the stock changes within a step, both count.
 
 Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
 followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
@@ -451,9 +451,20 @@ class _Program:
         self._add(wanted)
 
     def _tail(self, group: _Group) -> np.ndarray:
-        """What a job that is dispatched after the horizon has at least."""
-        late_s = max(0.0, self.end * self.step_s - group.deadline_s)
-        return np.array([max(0.0, self.end * self.step_s - group.submit_s), late_s > 0, late_s])
+        """What a job that is dispatched after the horizon has at least: wait in seconds, misses
+        and tardiness in seconds, each on the type and at the stock where it is least.
+        """
+        laws, c = self.laws, group.c
+        types, values = np.ix_(*map(np.arange, laws.delay_s.shape))
+        slack = np.array(math.ceil(group.deadline_s / self.step_s) - self.end)
+        waited_s = max(0.0, self.end * self.step_s - group.submit_s)
+        return np.array(
+            [
+                waited_s + laws.delay_s.min(),
+                laws.miss(c, types, values, slack).min(),
+                laws.late_s(c, types, values, slack).min(),
+            ]
+        )
 
     def solve(self) -> tuple[np.ndarray, scipy.optimize.OptimizeResult]:
         """Good prices by pool and step, per slot-second, and the program's solution, of which

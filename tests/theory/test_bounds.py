@@ -143,7 +143,7 @@ TIMES = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-@pytest.mark.parametrize("due_s", [200.0, 600.0, 700.0])
+@pytest.mark.parametrize("due_s", [200.0, 600.0, 1400.0])
 @pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
 def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
     """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the delay."""
@@ -155,7 +155,8 @@ def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
     least, most = delay_s
     at_s = np.linspace(least, most, 2001)
     exact = 100 * factor.sf((due_s - at_s) / 600).mean()
-    assert value(scenario, "miss") == pytest.approx(exact, abs=1e-3)
+    cut_off = exact < 0.1  # a longer time than one in a thousand
+    assert value(scenario, "miss") == pytest.approx(0 if cut_off else exact, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", TIMES)
@@ -189,7 +190,8 @@ def test_a_wait_counts_from_the_submission():
     [job] = program.alone
     wait_s, missed, late_s = program._tail(job)
     end_s = program.end * program.step_s
-    assert (wait_s, missed, late_s) == (end_s - 500, end_s > 1500, max(0, end_s - 1500))
+    over_s = end_s + 20 + 60 - 1500  # a delay of 20 s, a minute of work
+    assert (wait_s, missed, late_s) == (end_s - 480, over_s > 0, max(0, over_s))
     steps = np.array([40, 50, 57])  # of 10 s: a dispatch before the submission waits for none
     assert program._parts(job, 0, 0, steps)[0].tolist() == [20, 20, 90]
 

@@ -154,7 +154,7 @@ def _exponential(x: np.ndarray) -> np.ndarray:
 def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
     """Of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma)."""
     x = np.maximum(0.0, x)
-    with np.errstate(divide="ignore"):  # the logarithm of 0
+    with np.errstate(divide="ignore", over="ignore"):  # log 0; a sigma of next to nothing
         z = np.log(x) / sigma + sigma / 2
     below, first = scipy.special.ndtr(z), scipy.special.ndtr(z - sigma)
     second = np.exp(sigma**2 + scipy.special.log_ndtr(z - 2 * sigma))

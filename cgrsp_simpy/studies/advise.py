@@ -78,7 +78,9 @@ class Advice:
 
     @property
     def days(self) -> float:
-        """Days that a run stands for: from the first to the last submission, at least one."""
+        """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
+        its first to its last submission); at least one.
+        """
         return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
 
     @cached_property

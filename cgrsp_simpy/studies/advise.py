@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle, islice, product
@@ -262,7 +263,8 @@ def fleets(
     dict
         Each number of slots with fixed and with free types; the scenario's own number of slots,
         all of one type, for each type that can be rented; its own slots, with one type on spot
-        instances, for each type among them. What cannot differ is left out.
+        instances, for each type among them. What cannot differ is left out, and so are other types
+        that the terms of renting do not allow: that are never in stock, or on which no job ends.
 
     Raises
     ------
@@ -271,24 +273,24 @@ def fleets(
     """
     own = len(scenario.slots)
     choices = (False, True) if len(scenario.gpus) > 1 else (scenario.free_types,)
-    found = {
-        _name(number, FREE if free else FIXED): variant(scenario, number, free)
-        for number in sorted({*slots, own})
-        for free in choices
-    }
-    alike = {
-        _name(own, f"all {gpu.name}"): replace(scenario, slots=(gpu,) * own, free_types=False)
-        for gpu in scenario.gpus
-        if (gpu,) * own != scenario.slots
-    }
+    found: dict[str, Scenario] = {}
+    for number, free in product(sorted({*slots, own}), choices):
+        asked = free == scenario.free_types
+        with nullcontext() if asked else suppress(InputError):
+            found[_name(number, FREE if free else FIXED)] = variant(scenario, number, free)
+    for gpu in scenario.gpus:
+        if (gpu,) * own != scenario.slots:
+            with suppress(InputError):
+                alike = replace(scenario, slots=(gpu,) * own, free_types=False)
+                found[_name(own, f"all {gpu.name}")] = alike
     if spot is None:
-        return found | alike
+        return found
     require(isinstance(spot, Spot), "spot", spot, "a Spot")
     known = scenario.terms.preemptible
     require(not known, "spot", spot, "left out where instances are taken back already")
     rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
     spots = {_name(own, f"spot {gpu.name}"): _on_spot(scenario, gpu, spot) for gpu in rented}
-    return found | alike | spots
+    return found | spots
 
 
 def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot) -> Scenario:

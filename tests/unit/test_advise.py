@@ -22,7 +22,7 @@ from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.rental.policies.later import LooseLater
 from cgrsp_simpy.studies.advice import html_page, levers, markdown, rows, sentences
-from cgrsp_simpy.studies.advise import Advice, advise, variant
+from cgrsp_simpy.studies.advise import Advice, advise, fleets, variant
 from cgrsp_simpy.studies.gaps import LUCKS, over_lucks, with_gaps
 from cgrsp_simpy.studies.recommend import (
     COST,
@@ -280,6 +280,24 @@ def test_fewer_slots_than_a_job_needs_are_not_said_to_cost_less_perhaps(gpus, sa
     now = cg.Scenario("wide", jobs, round_robin(3))
     costs = {("now", 2, FIXED): [8.0, 9.0], ("now", 3, FIXED): [10.0, 11.0]}
     assert ("Fewer than 2 slots were not tried" in sentences(made_up(costs, now))[2]) == said
+
+
+def test_types_that_the_terms_do_not_allow_are_not_tried():
+    """RTX A4000 is never in stock, where jobs ask again until it is: no slot can have it."""
+    never = cg.HourlyStock("RTX A4000", ((0.0, 0.0, 1.0),) * 24)
+    without = replace(
+        cg.day("quiet"),
+        slots=round_robin(2),
+        market=cg.Market(stock=(never,)),
+        terms=cg.Terms(retry_s=60.0),
+    )
+    assert list(fleets(without, [3])) == [
+        "2, fixed types",
+        "3, fixed types",
+        *(f"2, all {gpu.name}" for gpu in without.gpus[:3]),
+    ]
+    with pytest.raises(InputError, match="RTX A4000 is out of stock"):
+        fleets(without, [4])
 
 
 # ---- the cases that advice in figures without prices had wrong ----

@@ -29,12 +29,13 @@ PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of t
 COST = "total_usd"
 FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)
 FIXED, FREE = "fixed types", "free types"
+MOST_USD = 1e9  # of a price: sums stay finite
 SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a day costs beside the rent, each price >= 0.
+    """What a day costs beside the rent, each price from 0 to MOST_USD.
 
     The default prices of misses and waits give the thesis's trade-off, in which a minute of mean
     wait weighs as much as a tenth of a per cent missed; a late minute counts as ten waiting ones.
@@ -55,7 +56,7 @@ class Prices:
     Raises
     ------
     InputError
-        For a price below 0 or that is not finite.
+        For a price below 0 or above MOST_USD.
     """
 
     price_miss: float = 1.0
@@ -66,7 +67,9 @@ class Prices:
     def __post_init__(self) -> None:
         python_numbers(self)
         for item in fields(self):
-            check_number(item.name, getattr(self, item.name), least=0)
+            price = getattr(self, item.name)
+            check_number(item.name, price, least=0)
+            require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
 
     def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
         """The cost of a day by its parts, and their sum.

@@ -562,6 +562,7 @@ def test_the_command_writes_a_report(capsys, tmp_path):
         (("--spot", "x"), "--spot(='x') must be SHARE:RATE, such as .4:.2"),
         (("--spot", "2:.1"), "share of a spot price(=2.0)"),
         (("--price-slot", "nan"), "price_slot(=nan)"),
+        (("--price-miss", "1e307"), "price_miss(=1e+307) must be at most 1,000,000,000 USD"),
         (("--policies", "none"), "unknown policy 'none'"),
     ],
 )

@@ -73,6 +73,7 @@ GAP, GAP_SHARE = 0.06, 0.002
 NEGLIGIBLE_S = 1e-4  # of a step that is held
 AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
+MOST_CELLS = 2e8  # steps times shapes of prices: 1.6 GB
 # What the proofs are of, by field of a scenario, its terms, its market and its hourly stock.
 PROVED: dict[str, set[str]] = {
     "scenario": {"name", "workload", "slots", "gpus", "free_types", "market", "service", "terms"},
@@ -210,7 +211,7 @@ def lower_bound(
     ------
     InputError
         For another objective, a seed or bin that is not allowed, jobs of several GPUs, a log of
-        many days, and markets of which the bound is not proved.
+        many days, narrow bins over a long time, and markets of which the bound is not proved.
     SolverError
         If the linear program's solver fails.
     """
@@ -306,6 +307,8 @@ class _Program:
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         self.laws = Laws(scenario, levels, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)
+        allowed = f"wider for a horizon of {self.end * self.step_s / 3600:.1f} h"
+        require(self.end * (self.end // self.width) <= MOST_CELLS, "bin_s", bin_s, allowed)
         begins_s = [step * self.step_s for step in range(self.end)]
         pieces = {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
         pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}

@@ -351,6 +351,14 @@ def test_bad_input_is_one_line(given, message):
     assert "\n" not in str(error.value)
 
 
+def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.rental.bounds.MOST_CELLS", 1e4)
+    later = listed((0, 100, 1), (3600, 3700, 1))
+    assert lower_bound(later, "wait", bin_s=600).value > 0
+    with pytest.raises(InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"):
+        lower_bound(later, "wait", bin_s=20)
+
+
 def test_jobs_of_several_gpus_are_refused():
     with pytest.raises(InputError, match="gpus of job 0"):
         lower_bound(Scenario("wide", JobList((Job(0, 0, 1, gpus=2),))))

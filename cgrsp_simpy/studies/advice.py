@@ -184,7 +184,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["types"],
         cell(COST),
         cell(f"{COST}_change", "+"),
-        *(f"{row[name]:.2f}" for name in PARTS),
+        *(_told(row[name]) for name in PARTS),
         *map(cell, ("miss_pct", "wait_min", "tardiness_min")),
         *(cell(f"{name}_over_bound", "+") for name in ("miss_pct", "wait_min")),
         "yes" if row["pareto"] else "",
@@ -327,7 +327,7 @@ def _today(now: Option) -> str:
 
 
 def _bill(option: Option) -> str:
-    rent, slots, misses, late, waits = (f"{option.figures[name].mean:.2f}" for name in PARTS)
+    rent, slots, misses, late, waits = (_told(option.figures[name].mean) for name in PARTS)
     return (
         f"rent {rent}, slots {slots}, missed deadlines {misses}, lateness {late}, waiting {waits}"
     )
@@ -336,10 +336,10 @@ def _bill(option: Option) -> str:
 def _change(now: Option, option: Option) -> str:
     """What an option changes, and what gets worse."""
     change = option.change
-    misses = (now.figures["miss_pct"].mean, option.figures["miss_pct"].mean)
+    before, after = (_told(each.figures["miss_pct"].mean) for each in (now, option))
     told = (
         f"{_difference(change[COST])} USD a day, of which rent {_difference(change['rent_usd'])};"
-        f" misses {misses[0]:.2f} to {misses[1]:.2f} % ({_difference(change['miss_pct'])} points),"
+        f" misses {before} to {after} % ({_difference(change['miss_pct'])} points),"
         f" wait {_difference(change['wait_min'])} min."
     )
     return told + _worse(option)
@@ -362,7 +362,7 @@ def _first(advice: Advice) -> str:
     name, saved = _lever(advice, paying[0]), paying[0].change[COST]
     return (
         f"What pays first: {name[0].lower()}{name[1:]}. Of changes of one thing that are shown to"
-        f" cost less it costs least: {-saved.mean:.2f} ± {saved.half_width:.2f} USD a day less than"
+        f" cost less it costs least: {_told(-saved.mean, saved.half_width)} USD a day less than"
         " today."
     )
 
@@ -382,7 +382,7 @@ def _best(advice: Advice, shown: Sequence[Option]) -> str:
         f"{tried} {len(shown)}"
         f" {'is' if len(shown) == 1 else 'are'} shown to cost less than today;"
         f" of these {best} costs least: {_mean(best.figures[COST])} USD a day,"
-        f" {-saved.mean:.2f} ± {saved.half_width:.2f} less than today: {_bill(best)}."
+        f" {_told(-saved.mean, saved.half_width)} less than today: {_bill(best)}."
         f"{_worse(best)}{_alike(advice, best)}{_edge(advice, best)}"
     )
 
@@ -437,10 +437,13 @@ def _mean(value: Mean) -> str:
     return _told(value.mean, value.half_width)
 
 
-def _told(value: float | None, half_width: float | None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one."""
+def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
+    """A figure and half of its interval, where there is one; two places, or four where a figure
+    that is not 0 would be told as 0.
+    """
     if value is None:
         return ""
-    return f"{value:{sign}z.2f}" + (
-        "" if half_width is None or isnan(half_width) else f" ± {half_width:.2f}"
+    places = 4 if 0 < abs(value) < 0.005 else 2
+    return f"{value:{sign}z.{places}f}" + (
+        "" if half_width is None or isnan(half_width) else f" ± {half_width:.{places}f}"
     )

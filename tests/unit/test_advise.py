@@ -274,6 +274,14 @@ def test_what_pays_first_is_shown_to_even_if_another_change_has_the_lower_mean()
     assert any(each.startswith("Another policy, sure: -1.00 ± 0.01 USD a day") for each in told)
 
 
+def test_a_small_saving_is_not_told_as_none():
+    """A fifth of a cent a day."""
+    told = sentences(of_policies(now=[0.01, 0.02, 0.03], other=[0.008, 0.01801, 0.028]))
+    assert "it costs least: 0.0020 ± 0.0000 USD a day less than today" in told[1]
+    assert "other on 5 slots, fixed types costs least: 0.02 ± 0.02 USD a day, 0.0020" in told[2]
+    assert told[3].startswith("Another policy, other: -0.0020 ± 0.0000 USD a day")
+
+
 @pytest.mark.parametrize(("gpus", "said"), [(1, True), (2, False)])
 def test_fewer_slots_than_a_job_needs_are_not_said_to_cost_less_perhaps(gpus, said):
     jobs = cg.JobList([cg.Job(0, 0.0, 3600.0, gpus=gpus)])
@@ -393,7 +401,7 @@ def near(text, value, half=None):
     return all(abs(one - other) < 0.00501 for one, other in zip(told, wanted, strict=True))
 
 
-NUMBER = r"([-+]?\d+\.\d\d ± \d+\.\d\d)( \(not decided\))?"
+NUMBER = r"([-+]?\d+\.\d+ ± \d+\.\d+)( \(not decided\))?"
 
 
 def says(text, pattern, spreads):

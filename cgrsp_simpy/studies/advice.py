@@ -438,12 +438,12 @@ def _mean(value: Mean) -> str:
 
 
 def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one; two places, or four where a figure
-    that is not 0 would be told as 0.
+    """A figure and half of its interval, where there is one; two places, or four where two
+    would tell as 0 what is not.
     """
     if value is None:
         return ""
-    places = 4 if 0 < abs(value) < 0.005 else 2
+    places = 4 if 0.00005 <= abs(value) < 0.005 else 2
     return f"{value:{sign}z.{places}f}" + (
         "" if half_width is None or isnan(half_width) else f" ± {half_width:.{places}f}"
     )

@@ -25,7 +25,7 @@ from cgrsp_simpy.cli.options import (
     workers_of,
 )
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.files import check_folder, write_whole
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
@@ -80,6 +80,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     scenario, seeds = scenario_of(given), seeds_of(given)
     slots = _numbers(given.try_slots) if given.try_slots is not None else numbers_around(scenario)
     policies, workers = policies_of(given.policies), workers_of(given)
+    if given.report is not None:
+        check_folder(Path(given.report))
     prices = Prices(**{option: getattr(given, option) for option in PRICES})
     spot = _spot(given.spot) if given.spot is not None else None
     tried, of_log = fleets(scenario, slots, spot), isinstance(scenario.workload, LoggedWorkload)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Sequence
-from math import inf
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,18 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
     workers_of,
 )
-from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.files import check_folder
 from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
-from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound
+from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, check_bin
 from cgrsp_simpy.rental.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.frontier import PRICES, Frontier, frontier
 from cgrsp_simpy.studies.gaps import BIN_S, LUCKS, expected, lower_bounds
 from cgrsp_simpy.studies.replicate import check_policies
-from cgrsp_simpy.studies.study import interval, plain_mean
+from cgrsp_simpy.studies.study import interval, many, plain_mean
 
 log = logging.getLogger(__name__)
 BOUNDED_PER_S = 11  # jobs, roughly, in bins of BIN_MIN; four times as many in bins twice as wide
@@ -108,10 +109,12 @@ def check_bounds(
 
 
 def _check(given: argparse.Namespace) -> None:
+    if given.report is not None:
+        check_folder(Path(given.report))
     if given.objective is not None:
         check_one_of("objective", given.objective, OBJECTIVES)
     if given.bin is not None:
-        check_number("--bin", given.bin, least=1 / 60)
+        check_bin("--bin", given.bin, 60)
     if given.clairvoyant and given.frontier:
         raise InputError("--clairvoyant and --frontier are two questions; give one of them")
     for name, of in (("policies", "frontier"), ("report", "frontier")):
@@ -283,28 +286,34 @@ def _frontier_table(name: str, rows: Sequence[Row], found: Frontier) -> str:
     policies = [
         [
             row["name"],
-            f"{row['wait_min']:.2f} ± {row['wait_min_half']:.2f}",
-            f"{row['miss_pct']:.2f} ± {row['miss_pct_half']:.2f}",
+            *(_spread(row, figure) for figure in ("wait_min", "miss_pct")),
             f"{found.miss_pct(row['wait_min']):.2f}",
         ]
         for row in rows
         if row["kind"] == "policy"
     ]
     heading = (
-        f"{name}: no policy is below the line through these corners; {len(found.seeds)} seeds,"
-        f" prices in bins of {found.bin_s / 60:g} min"
+        f"{name}: no policy is below the line through these corners;"
+        f" {many(len(found.seeds), 'seed')}, prices in bins of {found.bin_s / 60:g} min"
     )
     head = ["policy", "wait_min", "miss_pct", "least miss_pct at this wait"]
-    note = f"policies: means over {LUCKS} draws of each seed's arrivals, ± 95 % over seeds"
+    spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
+    note = f"policies: means over {LUCKS} draws of each seed's arrivals{spread}"
     tables = [*aligned([["wait_min", "miss_pct"], *corners]), "", *aligned([head, *policies])]
     return "\n".join([heading, *tables, note])
+
+
+def _spread(row: Row, figure: str) -> str:
+    """A mean and half of its interval, which one seed does not have."""
+    half = row[f"{figure}_half"]
+    return f"{row[figure]:.2f}" + ("" if isnan(half) else f" ± {half:.2f}")
 
 
 def _draw(name: str, rows: list[Row], found: Frontier, folder: Path) -> None:
     from cgrsp_simpy.plots.frontier import frontier_picture  # matplotlib, for reports alone
     from cgrsp_simpy.plots.gallery import write_figure
 
-    note = f"{name}, {len(found.seeds)} seeds, {LUCKS} draws of each"
+    note = f"{name}, {many(len(found.seeds), 'seed')}, {LUCKS} draws of each"
     picture = frontier_picture("Misses against wait, and what no policy can reach", note, rows)
     write_figure(
         folder / picture.stem,

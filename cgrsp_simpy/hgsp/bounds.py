@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
-from cgrsp_simpy.hgsp.instance import Floats, Instance
+from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 
 __all__ = ["alone", "by_capacity", "lower_bound"]
 
 log = logging.getLogger(__name__)
 
-MOST_VARIABLES, MOST_INTERVALS = 60_000, 200
-SOLVER_TOLERANCE = 1e-6
+MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
+FINE_INTERVALS = 2000
+TASKS_AT_ONCE = 200  # whose runs are looked through together, for the memory that takes
+ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
 
 
 @lru_cache(maxsize=1)
@@ -47,37 +52,91 @@ def alone(instance: Instance) -> float:
 
 
 def by_capacity(instance: Instance) -> float:
-    """As if tasks could be cut up and run on all GPUs at once: a linear program over
-    intervals of time.
+    """As if GPUs were sold by the second, to as many as want them: what all tasks cost at least,
+    each by itself, less what the GPUs can earn.
 
-    x_it is the share of task i that is worked on in interval t. In an interval no more is worked
-    on than the GPUs can do, those with enough memory for tasks that need it, and no task gets
-    on faster than on its fastest GPU. A task that runs from C - p to C works at an even pace;
-    let g(u) = u + p/2 - d from u = d + p/2 on, and 0 before, with p its least time. The mean of g
-    over that time is at most max(0, C - d), so that the sum of w g(start of t) x_it is at most its
-    weighted tardiness. Every schedule is a solution of the program; its least cost bounds them all.
-    Should the solver fail, a warning is logged and the answer is 0.
+    Let a second on each of the n_m GPUs of model m cost lambda_m(t) >= 0 at time t. In a schedule
+    no more than n_m tasks run on them at once, so that all runs together pay at most E, the sum
+    over m of n_m times the integral of lambda_m. The weighted tardiness of the schedule is what its
+    tasks pay and are late for, less what they pay; it is therefore at least the sum over tasks of
+    the least that any run from the arrival on, on any GPU that fits, is late for and pays, less E.
+
+    This holds at any prices (it is the Lagrangian relaxation of the capacity); they are good where
+    they balance what is wanted. They are the dual values of a linear program in which tasks take
+    shares of the runs that begin at the edges of equal intervals, or at the arrival; of many tasks
+    one in so many stands for all. The bound is the better of two: at these prices, which jump from
+    interval to interval, and on straight lines between them. Of several optimal dual values the
+    solver chooses. Should it fail, a warning is logged and the answer is 0.
+
+    References
+    ----------
+    M. L. Fisher, "The Lagrangian relaxation method for solving integer programming problems",
+    Management Science 27 (1981) 1-18.
     """
-    edges_s = _edges(instance)
-    length_s = np.diff(edges_s)
-    middle_s = instance.deadline_s + instance.least_time_s / 2
-    at = edges_s[:-1]
-    late_s = at[None, :] + (instance.least_time_s / 2 - instance.deadline_s)[:, None]
-    cost = instance.weight[:, None] * np.where(at[None, :] >= middle_s[:, None], late_s, 0.0)
-    most = np.minimum(1.0, length_s[None, :] / instance.least_time_s[:, None])
-    most[edges_s[None, 1:] <= instance.arrival_s[:, None]] = 0.0
-    n, intervals = cost.shape
-    place = np.arange(n * intervals)
-    once = scipy.sparse.csr_array((np.ones(n * intervals), (place // intervals, place)))
-    capacity, room = _capacity(instance, length_s)
-    rows = [
-        scipy.optimize.LinearConstraint(once, 1.0, 1.0),
-        scipy.optimize.LinearConstraint(capacity, -np.inf, room),
-    ]
-    limits = scipy.optimize.Bounds(0.0, most.ravel())
+    models = _models(instance)
+    begin_s, end_s = _span(instance)
+    every = -(-instance.tasks // MOST_TASKS)
+    runs = len(models) * -(-instance.tasks // every)
+    intervals = max(2, min(MOST_INTERVALS, MOST_VARIABLES // runs))
+    edges_s = np.linspace(begin_s, end_s, intervals + 1)
+    prices = _prices(instance, models, edges_s, every)
+    if prices is None:
+        return 0.0
+    fine_s = np.linspace(begin_s, end_s, FINE_INTERVALS + 1)
+    lines = _along_lines(instance, models, edges_s, prices, fine_s)
+    return max(
+        0.0, _worth(instance, models, edges_s, prices), _worth(instance, models, fine_s, lines)
+    )
+
+
+class _Model(NamedTuple):
+    """GPUs of the same memory and speed."""
+
+    memory_gb: float
+    speed: float
+    number: int
+
+
+def _models(instance: Instance) -> list[_Model]:
+    gpus = [(gpu.memory_gb, gpu.speed) for gpu in instance.gpus]
+    return [_Model(*own, gpus.count(own)) for own in sorted(set(gpus))]
+
+
+def _span(instance: Instance) -> tuple[float, float]:
+    """From the first arrival to when GPUs that never wait would have done all, about; later time
+    is free.
+    """
+    speed = sum(gpu.speed for gpu in instance.gpus)
+    work_s = instance.workload.sum() / speed + instance.least_time_s.max()
+    return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
+
+
+def _prices(instance: Instance, models: list[_Model], edges_s: Floats, every: int) -> Floats | None:
+    """Of a second on a GPU of each model in each interval; None if the solver fails.
+
+    every: of so many tasks one is taken, and of the GPUs' time as small a share.
+    """
+    workload, memory_gb, deadline_s, weight, arrival_s = (
+        getattr(instance, column)[::every] for column in COLUMNS
+    )
+    fits = np.array([memory_gb <= own.memory_gb for own in models])
+    length_s = edges_s[1] - edges_s[0]
+    model, task, edge = np.nonzero(fits[:, :, None] & (edges_s + length_s >= arrival_s[:, None]))
+    start_s = np.maximum(edges_s[edge], arrival_s[task])
+    finish_s = start_s + workload[task] / np.array([own.speed for own in models])[model]
+    cost = weight[task] * np.maximum(0.0, finish_s - deadline_s[task])
+    once = _matrix(np.ones(len(task)), task, np.arange(len(task)), (len(weight), len(task)))
+    used = _used(model, start_s, finish_s, edges_s, len(models))
+    room_s = np.repeat([own.number * length_s / every for own in models], len(edges_s) - 1)
     found = tried_twice(
-        lambda presolve: scipy.optimize.milp(
-            cost.ravel(), constraints=rows, bounds=limits, options={"presolve": presolve}
+        lambda presolve: scipy.optimize.linprog(  # type: ignore[call-overload]
+            cost,
+            A_ub=used,
+            b_ub=room_s,
+            A_eq=once,
+            b_eq=np.ones(len(weight)),
+            method="highs-ipm",
+            options={"presolve": presolve},
         )
     )
     if found.status != SOLVED:
@@ -86,33 +145,87 @@ def by_capacity(instance: Instance) -> float:
             instance.name,
             found.message,
         )
-        return 0.0
-    return max(0.0, float(found.fun)) * (1 - SOLVER_TOLERANCE)
+        return None
+    prices: Floats = np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1)
+    return prices
 
 
-def _edges(instance: Instance) -> Floats:
-    """Edges of the intervals, the last of which has no end: there is room for all that is left."""
-    intervals = max(2, min(MOST_INTERVALS, MOST_VARIABLES // instance.tasks))
-    speed = sum(gpu.speed for gpu in instance.gpus)
-    end_s = float(instance.arrival_s.max() + 1.5 * instance.workload.sum() / speed)
-    return np.append(np.linspace(float(instance.arrival_s.min()), end_s, intervals), np.inf)
+def _along_lines(
+    instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
+) -> Floats:
+    """Prices in finer intervals, on straight lines between those of wider ones.
 
-
-def _capacity(instance: Instance, length_s: Floats) -> tuple[scipy.sparse.csr_array, Floats]:
-    """What all GPUs, and those of more memory than each smaller size, can work on in each
-    interval with an end.
+    An interval's price is that of the middle of the time in which the runs of the program use it:
+    all of it, or as long as a run takes if that is less.
     """
-    speed, memory_gb = (
-        np.array([getattr(gpu, name) for gpu in instance.gpus]) for name in ("speed", "memory_gb")
+    length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
+    used_s = [min(length_s, instance.workload.mean() / model.speed) for model in models]
+    return np.array(
+        [np.interp(middles_s, edges_s[:-1] + used / 2, own) for used, own in zip(used_s, prices)]
     )
-    intervals = len(length_s)
-    place = np.arange(instance.tasks * intervals)
-    blocks, rooms = [], []
-    for least_gb in (-1.0, *np.unique(memory_gb)[:-1]):
-        work = np.repeat(np.where(instance.memory_gb > least_gb, instance.workload, 0.0), intervals)
-        block = scipy.sparse.csr_array(
-            (work, (place % intervals, place)), shape=(intervals, len(place))
-        )
-        blocks.append(block[:-1])
-        rooms.append(speed[memory_gb > least_gb].sum() * length_s[:-1])
-    return scipy.sparse.csr_array(scipy.sparse.vstack(blocks)), np.concatenate(rooms)
+
+
+def _used(
+    model: npt.NDArray[np.intp], start_s: Floats, finish_s: Floats, edges_s: Floats, models: int
+) -> scipy.sparse.csr_array:
+    """Seconds of each run, a column, in each interval of its model."""
+    rows, columns, seconds = [], [], []
+    intervals = len(edges_s) - 1
+    for interval, (begin_s, end_s) in enumerate(pairwise(edges_s)):
+        within_s = np.minimum(finish_s, end_s) - np.maximum(start_s, begin_s)
+        runs = np.flatnonzero(within_s > 0)
+        rows.append(model[runs] * intervals + interval)
+        columns.append(runs)
+        seconds.append(within_s[runs])
+    return _matrix(
+        np.concatenate(seconds),
+        np.concatenate(rows),
+        np.concatenate(columns),
+        (models * intervals, len(model)),
+    )
+
+
+def _worth(instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats) -> float:
+    """The bound at prices that are constant in each interval, and 0 before and after all."""
+    paid = np.concatenate(
+        [np.zeros((len(models), 1)), np.cumsum(prices * np.diff(edges_s), axis=1)], axis=1
+    )
+    least = np.full(instance.tasks, np.inf)
+    for model, own in zip(models, paid):
+        fit = np.flatnonzero(instance.memory_gb <= model.memory_gb)
+        for first in range(0, len(fit), TASKS_AT_ONCE):
+            tasks = fit[first : first + TASKS_AT_ONCE]
+            cost = _least(instance, tasks, model.speed, edges_s, own)
+            least[tasks] = np.minimum(least[tasks], cost)
+    earned = float(sum(model.number * own[-1] for model, own in zip(models, paid)))
+    return float(least.sum()) - earned * (1 + ROUNDING)
+
+
+def _least(
+    instance: Instance, tasks: npt.NDArray[np.intp], speed: float, edges_s: Floats, paid: Floats
+) -> Floats:
+    """What a run of each task on a GPU of this speed is late for and pays at least.
+
+    paid: by a GPU in use from the first edge to each. What a run costs is, as a function of its
+    start, made of straight lines that meet where it starts or ends at an edge or ends at
+    the deadline; so the least is at one of those, or at the arrival.
+    """
+    jobs = (instance.workload / speed, instance.arrival_s, instance.deadline_s, instance.weight)
+    run_s, arrival_s, deadline_s, weight = (own[tasks, None] for own in jobs)
+    edges = np.broadcast_to(edges_s, (len(tasks), len(edges_s)))
+    corners_s = np.hstack([arrival_s, deadline_s - run_s, edges, edges - run_s])
+    start_s = np.maximum(arrival_s, corners_s)
+    finish_s = start_s + run_s
+    price = np.interp(finish_s, edges_s, paid) - np.interp(start_s, edges_s, paid)
+    cost: Floats = (weight * np.maximum(0.0, finish_s - deadline_s) + price).min(axis=1)
+    return cost
+
+
+def _matrix(
+    values: Floats,
+    rows: npt.NDArray[np.intp],
+    columns: npt.NDArray[np.intp],
+    shape: tuple[int, int],
+) -> scipy.sparse.csr_array:
+    at = (rows.astype(np.int32), columns.astype(np.int32))  # as SciPy 1.13.0 hands them to HiGHS
+    return scipy.sparse.csr_array((values, at), shape=shape)

@@ -8,7 +8,22 @@ from pathlib import Path
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["write_whole"]
+__all__ = ["check_folder", "write_whole"]
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that nothing can be written into, before the work for it.
+
+    Raises InputError for a file, and where folders on the way cannot be made.
+    """
+    try:
+        there = next(each for each in (path, *path.parents) if each.exists())
+    except OSError as error:  # a name that is too long
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    if not there.is_dir():
+        raise InputError(f"{path}: {there} is not a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: nothing can be written into {there}")
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -111,7 +111,8 @@ def cost_bars(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: 
         left += values
     intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
     names = [
-        f"{'today: ' if row['today'] else ''}{row['policy']}, {row['slots']} slots, {row['types']}"
+        f"{'today: ' if row['today'] else ''}{row['policy']}, {row['slots']}"
+        f" slot{'s' * (row['slots'] != 1)}, {row['types']}"
         for row in rows
     ]
     ax.set_yticks(places, names)

@@ -29,9 +29,9 @@ with the deadline put off to a whole step; wait and price are the lesser of both
 margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b - p after b)
 K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall, its least is at an end;
 where they rise by r, it dips below both by at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t
-the step's beginning and h its length. After the horizon prices are 0, and a job is taken to start
-at once and to last no time. The law of S is that of many times of equal chance; bands of the clock
-are taken to change at whole steps.
+the step's beginning and h its length. After the horizon prices are 0, and a job is taken to have
+the type and the stock that suit it best. L is cut off where S would be longer with a chance of 1 in
+1000 only, which lowers P(L > u). Where the law of the stock changes within a step, both count.
 
 Slots that are whole, taken one by one, make it no tighter: whatever x meets the capacities can be
 followed on each slot. Whenever the slot is free at t, let it take job j with chance x_j(t, g) over
@@ -71,7 +71,9 @@ ROUNDS, KEPT = 40, 20
 # the generation ends when prices give this little less than the program, minutes or per cent; share
 GAP, GAP_SHARE = 0.06, 0.002
 NEGLIGIBLE_S = 1e-4  # of a step that is held
+AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
 MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
+MOST_CELLS = 2e8  # steps times shapes of prices: 1.6 GB
 # What the proofs are of, by field of a scenario, its terms, its market and its hourly stock.
 PROVED: dict[str, set[str]] = {
     "scenario": {"name", "workload", "slots", "gpus", "free_types", "market", "service", "terms"},
@@ -147,8 +149,9 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
     Raises
     ------
     InputError
-        For such a part, by its name.
+        For such a part, by its name, and for what is no such scenario.
     """
+    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]
     parts += [("market", scenario.market)]
     parts += [("hourly stock", stock) for stock in scenario.market.stock]
@@ -159,6 +162,13 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
                 usual = item.default if made is MISSING else made()
                 value = getattr(part, item.name)
                 require(value == usual, f"{item.name} of the {name}", value, f"{usual} for {what}")
+
+
+def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
+    """Seconds, or another unit, between knots of the prices: from a second to a day."""
+    check_number(name, bin_s, least=1 / unit_s)
+    most = DAY_S / unit_s
+    require(bin_s <= most, name, bin_s, f"at most {most:g}")
 
 
 def weights_of(objective: str | Weights) -> Weights:
@@ -190,8 +200,8 @@ def lower_bound(
     seed : int
         Of the arrivals, >= 0.
     bin_s : float
-        Seconds between knots of the prices, >= 1. Narrower ones give greater bounds and take
-        longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
+        Seconds between knots of the prices, from 1 to a day's. Narrower ones give greater bounds
+        and take longer: on a hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds.
 
     Returns
     -------
@@ -202,19 +212,19 @@ def lower_bound(
     ------
     InputError
         For another objective, a seed or bin that is not allowed, jobs of several GPUs, a log of
-        many days, and markets of which the bound is not proved.
+        many days, narrow bins over a long time, and markets of which the bound is not proved.
     SolverError
         If the linear program's solver fails.
     """
     weights = weights_of(objective)
     check_whole("seed", seed, least=0)
-    check_number("bin_s", bin_s, least=1)
+    check_bin("bin_s", bin_s)
     check_proved(scenario, "a bound")
     began = time.perf_counter()
     jobs = scenario.draw(seed)
     widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
     require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
-    program = _Program(scenario, jobs, weights, bin_s)
+    program = _Program(scenario, jobs, weights, float(bin_s))
     price, solution = program.solve()
     parts = (program.parts @ solution.x).tolist()
     minutes, per_cent, late = (
@@ -229,7 +239,7 @@ def lower_bound(
         minutes,
         per_cent,
         late,
-        bin_s,
+        float(bin_s),
         time.perf_counter() - began,
         solution.message,
     )
@@ -251,8 +261,9 @@ class _Group(NamedTuple):
 
 
 class _Program:
-    """The program on a grid of steps, `width` of them a bin, up to step `end`; law: index of the
-    multiplier by step.
+    """The program on a grid of steps, `width` of them a bin, up to step `end`. A step of several
+    laws of the stock is there as often: step and law, an index of the multiplier, stand in `steps`
+    and `law`.
     """
 
     def __init__(
@@ -268,21 +279,23 @@ class _Program:
         self.unit = np.array(weights) * (1 / 60, 100, 1 / 60) / len(drawn)
         levels, own = levels_of(scenario, drawn)
         self.alone = [_Group(job.submit_s, job.deadline_s, c) for (job, _), c in zip(drawn, own)]
-        middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.5) * self.step_s).tolist()
         market = scenario.market
+        changes_s = [
+            3600 * (hour - market.clock.start_h) % DAY_S + AFTER_S for hour in market.change_hours
+        ]
 
         def moment(time_s: float) -> tuple[float, int]:
             """A key of a time; at times of equal keys the law of the stock is the same."""
             return market.clock.multiplier(time_s), market.band(time_s) if market.stock else 0
 
-        instants_s = {moment(middle): middle for middle in middle_s}
+        instants_s = {moment(time_s): time_s for time_s in changes_s}
         values = list(instants_s)
 
-        def law(step: int) -> int:
-            return values.index(moment((step + 0.5) * self.step_s))
+        def law(time_s: float) -> int:
+            return values.index(moment(time_s))
 
         longest = max(
-            gpu.mean_execution_s[level.complexity] * float(level.factors.max())
+            gpu.mean_execution_s[level.complexity] * level.most
             for gpu in scenario.gpus
             for level in levels
         )
@@ -295,8 +308,16 @@ class _Program:
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         self.laws = Laws(scenario, levels, self.step_s, list(instants_s.values()))
         self.end = self._horizon(law)
-        self.law = np.array([law(step) for step in range(self.end)])
-        self.changes = (np.flatnonzero(np.diff(self.law)) + 1).tolist()
+        allowed = f"wider for a horizon of {self.end * self.step_s / 3600:.1f} h"
+        require(self.end * (self.end // self.width) <= MOST_CELLS, "bin_s", bin_s, allowed)
+        begins_s = [step * self.step_s for step in range(self.end)]
+        pieces = {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
+        pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
+        for day in range(int(self.end * self.step_s // DAY_S) + 1):
+            within_s = [day * DAY_S + change_s for change_s in changes_s]
+            pieces |= {(int(at_s // self.step_s), law(at_s)) for at_s in within_s}
+        self.steps, self.law = np.array(sorted(piece for piece in pieces if piece[0] < self.end)).T
+        self.changes = sorted({*self.steps[np.flatnonzero(np.diff(self.law)) + 1].tolist()})
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
         self.room_s = np.concatenate(
@@ -308,7 +329,7 @@ class _Program:
             scipy.sparse.csr_array((0, len(self.room_s))),
         )
 
-    def _horizon(self, law: Callable[[int], int]) -> int:
+    def _horizon(self, law: Callable[[float], int]) -> int:
         """The end of the bin by which half the fleet, never idle while jobs wait, would
         have served all; not much beyond all arrivals and twice MOST_STEPS.
         """
@@ -317,7 +338,7 @@ class _Program:
         arrived = np.bincount([int(job.submit_s // bin_s) for job in self.alone]).tolist()
         left, bins = 0.0, 0
         while bins < len(arrived) or (left > 0 and bins * self.width < 2 * MOST_STEPS):
-            held_s = shares @ laws.mean_s[:, :, law(bins * self.width)] / len(self.alone)
+            held_s = shares @ laws.mean_s[:, :, law(bins * bin_s + AFTER_S)] / len(self.alone)
             least_s = [
                 min(held_s[g] for g, own in enumerate(laws.pool) if own == pool)
                 for pool in range(len(laws.slots))
@@ -348,14 +369,17 @@ class _Program:
         ]
 
     def _basis(self) -> np.ndarray:
-        """What prices are sums of: hats over the knots, cut in two at changes of the clock; shape
-        (steps, shapes).
+        """What prices are sums of: hats over the knots, cut in two at changes of the clock, and
+        where the first job comes if a bin or more is over by then; shape (steps, shapes).
 
         At either side of a change stands a block as long as a slot is held at least: what is held
-        across a change for the worse was dispatched before it, so that prices jump there.
+        across a change for the worse was dispatched before it, so that prices jump there. Before
+        the first job nothing is held.
         """
+        first = int(self.alone[0].submit_s // self.step_s)
+        cuts = {*self.changes, *([first] if first >= self.width else [])}
         middle = np.arange(self.end) + 0.5
-        knots = sorted({*range(0, self.end + 1, self.width), *self.changes})
+        knots = sorted({*range(0, self.end + 1, self.width), *cuts})
         block = round(float(self.laws.mean_s.min()) / self.step_s)
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], self.end]):
@@ -365,7 +389,7 @@ class _Program:
             down = np.where(
                 (knot < middle) & (middle < after), (after - middle) / max(after - knot, 1), 0.0
             )
-            shapes += [up, down] if knot in self.changes else [up + down]
+            shapes += [up, down] if knot in cuts else [up + down]
         for change in self.changes:
             shapes += [
                 (change - block < middle) & (middle < change),
@@ -425,14 +449,26 @@ class _Program:
         for r, group in enumerate(self.groups):
             for step in range(0, self.end, self.width):
                 if step * self.step_s >= group.submit_s:
+                    v = int(self.law[np.searchsorted(self.steps, step)])
                     for g in range(len(self.laws.pool)):
-                        wanted.setdefault((group.c, g, int(self.law[step])), []).append((r, step))
+                        wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
 
     def _tail(self, group: _Group) -> np.ndarray:
-        """What a job that is dispatched after the horizon has at least."""
-        late_s = max(0.0, self.end * self.step_s - group.deadline_s)
-        return np.array([max(0.0, self.end * self.step_s - group.submit_s), late_s > 0, late_s])
+        """What a job that is dispatched after the horizon has at least: wait in seconds, misses
+        and tardiness in seconds, each on the type and at the stock where it is least.
+        """
+        laws, c = self.laws, group.c
+        types, values = np.ix_(*map(np.arange, laws.delay_s.shape))
+        slack = np.array(math.ceil(group.deadline_s / self.step_s) - self.end)
+        waited_s = max(0.0, self.end * self.step_s - group.submit_s)
+        return np.array(
+            [
+                waited_s + laws.delay_s.min(),
+                laws.miss(c, types, values, slack).min(),
+                laws.late_s(c, types, values, slack).min(),
+            ]
+        )
 
     def solve(self) -> tuple[np.ndarray, scipy.optimize.OptimizeResult]:
         """Good prices by pool and step, per slot-second, and the program's solution, of which
@@ -485,10 +521,9 @@ class _Program:
         for r, group in enumerate(self.groups):
             first, cost = self._costs(least, group)
             value += group.jobs * min(float(cost.min()), float(self.unit @ self._tail(group)))
-            for g, step in enumerate((first + cost.argmin(axis=0)).tolist()):
-                wanted.setdefault((group.c, g, int(self.law[step])), []).extend(
-                    [(r, step), (r, step + 1)]
-                )
+            for g, piece in enumerate((first + cost.argmin(axis=0)).tolist()):
+                step, v = int(self.steps[piece]), int(self.law[piece])
+                wanted.setdefault((group.c, g, v), []).extend([(r, step), (r, step + 1)])
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
@@ -509,11 +544,11 @@ class _Program:
 
     def _least(self, price: np.ndarray) -> np.ndarray:
         """Wait from time 0 on and price of a dispatch within a step, at least; shape (levels,
-        steps, types).
+        steps by laws, types).
         """
         laws = self.laws
         levels, types, values = laws.mean_s.shape
-        least = np.empty((levels, self.end, types))
+        least = np.empty((levels, len(self.steps), types))
         start_s = np.arange(self.end + 1) * self.step_s
         for c, g, v in np.ndindex(levels, types, values):
             own = np.concatenate([price[laws.pool[g]], np.zeros(laws.last)])
@@ -525,17 +560,20 @@ class _Program:
                 / 4
                 * np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")[: self.end]
             )
-            least[c, self.law == v, g] = (np.minimum(paid[:-1], paid[1:]) - margin)[self.law == v]
+            there = self.law == v
+            lesser = np.minimum(paid[:-1], paid[1:]) - margin
+            least[c, there, g] = lesser[self.steps[there]]
         return least
 
     def _costs(self, least: np.ndarray, group: _Group) -> tuple[int, np.ndarray]:
-        """The first step at which a job can be dispatched, and what it costs from there on, at
-        least; shape (steps, types).
+        """Where in `steps` a job can be dispatched first, and what it costs from there on, at
+        least; shape (steps by laws, types).
         """
-        first = min(int(group.submit_s // self.step_s), self.end - 1)
+        step = min(int(group.submit_s // self.step_s), self.end - 1)
+        first = int(np.searchsorted(self.steps, step))
         cost: np.ndarray = least[group.c, first:] - self.unit[0] * group.submit_s
         v, types = self.law[first:, None], np.arange(cost.shape[1])
-        slack = math.ceil(group.deadline_s / self.step_s) - np.arange(first, self.end)[:, None]
+        slack = math.ceil(group.deadline_s / self.step_s) - self.steps[first:, None]
         if self.unit[1]:
             cost = cost + self.unit[1] * self.laws.miss(group.c, types, v, slack)
         if self.unit[2]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +20,26 @@ from cgrsp_simpy.rental.workload import LoggedWorkload
 
 __all__ = ["Laws", "Level", "levels_of"]
 
-POINTS = 200
+TAIL = 1e-3  # the chance of a longer time, where a law of times is cut off
 # of a log: factors of a level are this near to each other, unless that takes more levels a class
 NEAR, MOST_LEVELS = 1.25, 8
 ROUNDING_S = 1e-9  # of an instant
+SAME_S = 0.01  # delays that differ by less are the least of them
+
+Factor = Callable[[np.ndarray], np.ndarray]
+"""From x to P(F <= x), E max(0, x - F) and half of E max(0, x - F)^2 of a factor F; shape
+(3, values of x).
+"""
 
 
 class Level(NamedTuple):
-    """Jobs whose execution times follow one law: index of their complexity, and equally likely
-    values of realised over mean execution time.
+    """Jobs whose execution times follow one law: index of their complexity, the law of
+    realised over mean execution time, and the greatest of these, where the law is cut off.
     """
 
     complexity: int
-    factors: np.ndarray
+    factor: Factor
+    most: float
 
 
 def levels_of(
@@ -44,8 +52,9 @@ def levels_of(
     """
     if not isinstance(scenario.workload, LoggedWorkload):
         levels = range(len(scenario.workload.mix))
-        own = [Level(c, _factors(scenario.service, c)) for c in levels]
-        return own, [job.complexity - 1 for job, _ in drawn]
+        return [_drawn(scenario.service, c) for c in levels], [
+            job.complexity - 1 for job, _ in drawn
+        ]
     factors = np.array([draws.service for _, draws in drawn])
     ratio = max(NEAR, float(factors.max() / factors.min()) ** (1 / MOST_LEVELS))
     rounded = np.floor(np.log(factors / factors.min()) / math.log(ratio)).tolist()
@@ -55,7 +64,7 @@ def levels_of(
         least[key] = min(factor, least.get(key, factor))
     places = {key: place for place, key in enumerate(least)}
     return (
-        [Level(c, np.array([factor])) for (c, _), factor in least.items()],
+        [Level(c, partial(_certain, factor), factor) for (c, _), factor in least.items()],
         [places[key] for key in keys],
     )
 
@@ -78,11 +87,9 @@ class Laws:
             [len(scenario.slots)] if scenario.free_types else list(fleet.values()), float
         )
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
-        execution_s = [
-            [gpu.mean_execution_s[level.complexity] * level.factors for gpu in gpus]
-            for level in levels
-        ]
-        longest_s = max(most for _, most in market.delay_s) + float(np.max(execution_s))
+        longest_s = max(most for _, most in market.delay_s) + max(
+            gpu.mean_execution_s[level.complexity] * level.most for gpu in gpus for level in levels
+        )
         self.step_s, self.last = step_s, math.ceil(longest_s / step_s) + 1
         at_s = np.arange(self.last + 1) * step_s
         chance = np.array(
@@ -91,8 +98,14 @@ class Laws:
         self.delay_s = chance @ np.array([(least + most) / 2 for least, most in market.delay_s])
         tables = np.array(
             [
-                [[_tables(at_s, s, bounds) for bounds in market.delay_s] for s in row]
-                for row in execution_s
+                [
+                    [
+                        _tables(at_s, gpu.mean_execution_s[level.complexity], level.factor, bounds)
+                        for bounds in market.delay_s
+                    ]
+                    for gpu in gpus
+                ]
+                for level in levels
             ]
         )
         self.held_s, self.beyond = np.moveaxis(np.einsum("gvs,cgskr->cgvkr", chance, tables), 3, 0)
@@ -116,30 +129,55 @@ class Laws:
         return late_s
 
 
-def _factors(service: Service, c: int) -> np.ndarray:
-    """Equally likely values of realised over mean execution time (thesis Eq. 3.12);
-    their mean is 1.
-    """
-    middle = (np.arange(POINTS) + 0.5) / POINTS
-    drawn: np.ndarray = (
-        -np.log1p(-middle)
-        if service.distribution == "exponential"
-        else np.exp(service.sigma[c] * scipy.special.ndtri(middle))
-    )
-    factors: np.ndarray = drawn / drawn.mean()
-    return factors
+def _drawn(service: Service, c: int) -> Level:
+    """The level of a complexity whose factors are drawn (thesis Eq. 3.12)."""
+    if service.distribution == "exponential":
+        return Level(c, _exponential, -math.log(TAIL))
+    sigma = service.sigma[c]
+    if sigma == 0:
+        return Level(c, partial(_certain, 1.0), 1.0)
+    most = math.exp(-sigma * float(scipy.special.ndtri(TAIL)) - sigma**2 / 2)
+    return Level(c, partial(_lognormal, sigma), most)
+
+
+def _certain(factor: float, x: np.ndarray) -> np.ndarray:
+    spare = np.maximum(0.0, x - factor)
+    return np.array([x >= factor, spare, spare**2 / 2])
+
+
+def _exponential(x: np.ndarray) -> np.ndarray:
+    x = np.maximum(0.0, x)
+    below = -np.expm1(-x)
+    return np.array([below, x - below, x**2 / 2 - x + below])
+
+
+def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
+    """Of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma)."""
+    x = np.maximum(0.0, x)
+    with np.errstate(divide="ignore", over="ignore"):  # log 0; a sigma of next to nothing
+        z = np.log(x) / sigma + sigma / 2
+    below, first = scipy.special.ndtr(z), scipy.special.ndtr(z - sigma)
+    second = np.exp(sigma**2 + scipy.special.log_ndtr(z - 2 * sigma))
+    spare, half = x * below - first, (x**2 * below - 2 * x * first + second) / 2
+    return np.array([below, np.maximum(0.0, spare), np.maximum(0.0, half)])
 
 
 def _tables(
-    at_s: np.ndarray, execution_s: np.ndarray, delay_s: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S one of
-    equally likely times.
+    at_s: np.ndarray, mean_s: float, factor: Factor, delay_s: tuple[float, float]
+) -> np.ndarray:
+    """E min(L, u) and P(L > u) at times u, for D uniform between bounds and S a mean time by a
+    factor; L is cut off at the last of the times. Shape (2, times).
+
+    P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E max(0, u - D - S):
+    differences of the integrals of these over u, which are one place later in `factor`.
     """
     least, most = delay_s
-    after = at_s[:, None] - execution_s - least
-    surely = after >= most - least - ROUNDING_S  # an equal time is in time
-    inside = np.clip(after, 0.0, most - least)
-    share = np.where(surely, 1.0, inside / max(most - least, ROUNDING_S))
-    spare_s = share * inside / 2 + np.maximum(0.0, after - inside)  # E max(0, u - L)
-    return at_s - spare_s.mean(axis=1), 1 - share.mean(axis=1)
+    at_s = at_s + ROUNDING_S  # an equal time is in time
+    found = factor((at_s - least) / mean_s)
+    below, spare = found[0], found[1]
+    if most - least >= SAME_S:
+        later = factor((at_s - most) / mean_s)
+        below, spare = (found[1:] - later[1:]) * (mean_s / (most - least))
+    beyond = 1 - np.minimum(1.0, below)
+    beyond[-1] = 0.0
+    return np.array([at_s - mean_s * spare, beyond])

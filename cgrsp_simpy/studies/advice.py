@@ -11,6 +11,7 @@ from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.rental.metrics import slot_hours
+from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.studies.advise import Advice, own_types, variant
 from cgrsp_simpy.studies.gaps import LUCKS
 from cgrsp_simpy.studies.page import bullets, page, paragraph
@@ -82,7 +83,7 @@ def rows(advice: Advice) -> list[dict[str, Any]]:
     bounds, with half widths of their 95 % intervals; None where there is no gap.
     """
     pareto, shown = (
-        {str(option) for option in own} for own in (advice.pareto, shown_cheaper(advice.options))
+        {str(option) for option in own} for own in (advice.pareto, shown_cheaper(advice.others))
     )
     answer = []
     for option in advice.options:
@@ -184,7 +185,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["types"],
         cell(COST),
         cell(f"{COST}_change", "+"),
-        *(f"{row[name]:.2f}" for name in PARTS),
+        *(_told(row[name]) for name in PARTS),
         *map(cell, ("miss_pct", "wait_min", "tardiness_min")),
         *(cell(f"{name}_over_bound", "+") for name in ("miss_pct", "wait_min")),
         "yes" if row["pareto"] else "",
@@ -200,7 +201,7 @@ def _notes(advice: Advice) -> list[str]:
         "What stands after ± is half of a 95 % interval, of each figure by itself; changes are"
         " paired by seed, and not decided where their interval holds 0. An option is shown to"
         " cost less than today if a t-test says so after Holm's correction for the"
-        f" {len(advice.options) - 1} others (p < {SHOWN}). Pareto: no other option has as few"
+        f" {many(len(advice.others), 'other')} (p < {SHOWN}). Pareto: no other option has as few"
         " misses, as short a wait and as little to pay for rent and slots in the mean, and less"
         " of one.",
     ]
@@ -235,10 +236,10 @@ def _notes(advice: Advice) -> list[str]:
 
 def sentences(advice: Advice) -> list[str]:
     """What the figures say, in plain words."""
-    shown = shown_cheaper(advice.options)
+    shown = shown_cheaper(advice.others)
     return [
         _today(advice.now),
-        _first(advice, shown),
+        _first(advice),
         _best(advice, shown),
         *(f"{name}: {_change(advice.now, option)}" for name, option in levers(advice).items()),
         *_limits(advice),
@@ -250,9 +251,10 @@ def levers(advice: Advice) -> dict[str, Option]:
 
     The cheapest other policy; today's with loose jobs later; the next numbers of slots, and the
     cheapest that was tried; free or fixed types; the cheapest slots of one type; the cheapest type
-    on spot instances.
+    on spot instances; and of all that are shown to cost less than today the cheapest, which pays
+    first.
     """
-    now, others = advice.now, [one for one in advice.options if str(one) != str(advice.now)]
+    now, others = advice.now, advice.others
     policies = [one for one in others if (one.slots, one.types) == (now.slots, now.types)]
     kept = [one for one in others if one.policy == now.policy]
     slots = [one for one in kept if one.types == now.types]
@@ -266,7 +268,18 @@ def levers(advice: Advice) -> dict[str, Option]:
     found += [one for one in types if one.types in (FIXED, FREE)]
     for kind in ("all ", "spot "):
         found += _cheapest(one for one in types if one.types.startswith(kind))
+    found += _paying_first(advice)
     return {_lever(advice, option): option for option in found}
+
+
+def _paying_first(advice: Advice) -> list[Option]:
+    """Of changes of one thing that are shown to cost less than today the cheapest, if any is."""
+    now = advice.now
+    return _cheapest(
+        one
+        for one in shown_cheaper(advice.others)
+        if (one.policy != now.policy) + (one.slots != now.slots) + (one.types != now.types) == 1
+    )
 
 
 def _cheapest(options: Iterable[Option]) -> list[Option]:
@@ -315,7 +328,7 @@ def _today(now: Option) -> str:
 
 
 def _bill(option: Option) -> str:
-    rent, slots, misses, late, waits = (f"{option.figures[name].mean:.2f}" for name in PARTS)
+    rent, slots, misses, late, waits = (_told(option.figures[name].mean) for name in PARTS)
     return (
         f"rent {rent}, slots {slots}, missed deadlines {misses}, lateness {late}, waiting {waits}"
     )
@@ -324,10 +337,10 @@ def _bill(option: Option) -> str:
 def _change(now: Option, option: Option) -> str:
     """What an option changes, and what gets worse."""
     change = option.change
-    misses = (now.figures["miss_pct"].mean, option.figures["miss_pct"].mean)
+    before, after = (_told(each.figures["miss_pct"].mean) for each in (now, option))
     told = (
         f"{_difference(change[COST])} USD a day, of which rent {_difference(change['rent_usd'])};"
-        f" misses {misses[0]:.2f} to {misses[1]:.2f} % ({_difference(change['miss_pct'])} points),"
+        f" misses {before} to {after} % ({_difference(change['miss_pct'])} points),"
         f" wait {_difference(change['wait_min'])} min."
     )
     return told + _worse(option)
@@ -343,34 +356,34 @@ def _worse(option: Option) -> str:
     return f" What gets worse: {', '.join(worse)}." if worse else ""
 
 
-def _first(advice: Advice, shown: Sequence[Option]) -> str:
-    there = {str(option) for option in shown}
-    paying = {name: one for name, one in levers(advice).items() if str(one) in there}
+def _first(advice: Advice) -> str:
+    paying = _paying_first(advice)
     if not paying:
         return "No change of one thing alone is shown to cost less."
-    name = min(paying, key=lambda each: paying[each].cost)
-    saved = paying[name].change[COST]
+    name, saved = _lever(advice, paying[0]), paying[0].change[COST]
     return (
-        f"What pays first: {name[0].lower()}{name[1:]}. Of changes of one thing it costs least:"
-        f" {-saved.mean:.2f} ± {saved.half_width:.2f} USD a day less than today."
+        f"What pays first: {name[0].lower()}{name[1:]}. Of changes of one thing that are shown to"
+        f" cost less it costs least: {_told(-saved.mean, saved.half_width)} USD a day less than"
+        " today."
     )
 
 
 def _best(advice: Advice, shown: Sequence[Option]) -> str:
     """The option that costs least, what gets worse with it, and what is not told apart from it."""
-    others = len(advice.options) - 1
+    others = len(advice.others)
+    tried = f"Of the {many(others, 'other')} that {'was' if others == 1 else 'were'} tried"
     if not shown:
-        return (
-            f"Of the {others} others that were tried none is shown to cost less"
-            f" than today: leave it as it is.{_alike(advice, advice.now)}"
+        none = (
+            f"{tried} none is shown to cost less than today" if others else "Nothing else was tried"
         )
+        return f"{none}: leave it as it is.{_alike(advice, advice.now)}"
     best = cheapest(shown)
     saved = best.change[COST]
     return (
-        f"Of the {others} others that were tried {len(shown)}"
+        f"{tried} {len(shown)}"
         f" {'is' if len(shown) == 1 else 'are'} shown to cost less than today;"
         f" of these {best} costs least: {_mean(best.figures[COST])} USD a day,"
-        f" {-saved.mean:.2f} ± {saved.half_width:.2f} less than today: {_bill(best)}."
+        f" {_told(-saved.mean, saved.half_width)} less than today: {_bill(best)}."
         f"{_worse(best)}{_alike(advice, best)}{_edge(advice, best)}"
     )
 
@@ -390,9 +403,10 @@ def _alike(advice: Advice, best: Option) -> str:
 def _edge(advice: Advice, best: Option) -> str:
     """That the best number of slots is the last that was tried."""
     tried = {one.slots for one in advice.options}
+    least = max(widths(advice.scenario.workload), default=1)
     if len(tried) > 1 and best.slots == max(tried):
         return f" More than {many(best.slots, 'slot')} were not tried, and may cost less still."
-    if len(tried) > 1 and best.slots == min(tried) > 1:
+    if len(tried) > 1 and best.slots == min(tried) > least:
         return f" Fewer than {many(best.slots, 'slot')} were not tried, and may cost less still."
     return ""
 
@@ -424,10 +438,13 @@ def _mean(value: Mean) -> str:
     return _told(value.mean, value.half_width)
 
 
-def _told(value: float | None, half_width: float | None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one."""
+def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
+    """A figure and half of its interval, where there is one; two places, or four where two
+    would tell as 0 what is not.
+    """
     if value is None:
         return ""
-    return f"{value:{sign}z.2f}" + (
-        "" if half_width is None or isnan(half_width) else f" ± {half_width:.2f}"
+    places = 4 if 0.00005 <= abs(value) < 0.005 else 2
+    return f"{value:{sign}z.{places}f}" + (
+        "" if half_width is None or isnan(half_width) else f" ± {half_width:.{places}f}"
     )

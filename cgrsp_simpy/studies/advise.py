@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle, islice, product
@@ -78,7 +79,9 @@ class Advice:
 
     @property
     def days(self) -> float:
-        """Days that a run stands for: from the first to the last submission, at least one."""
+        """Days that a run stands for: in so many as many jobs come at the mean rate (of a log, from
+        its first to its last submission); at least one.
+        """
         return max(1.0, self.scenario.jobs / self.scenario.workload.rate_per_s / DAY_S)
 
     @cached_property
@@ -100,6 +103,12 @@ class Advice:
         """The first policy on the scenario as it is."""
         own = self.at(len(self.scenario.slots), own_types(self.scenario))
         return next(option for option in own if option.policy == self.found.policies[0])
+
+    @property
+    def others(self) -> list[Option]:
+        """All options but what is now, least cost first."""
+        now = str(self.now)
+        return [option for option in self.options if str(option) != now]
 
     def at(self, slots: int, types: str) -> list[Option]:
         """The options of a fleet.
@@ -254,7 +263,8 @@ def fleets(
     dict
         Each number of slots with fixed and with free types; the scenario's own number of slots,
         all of one type, for each type that can be rented; its own slots, with one type on spot
-        instances, for each type among them. What cannot differ is left out.
+        instances, for each type among them. What cannot differ is left out, and so are other types
+        that the terms of renting do not allow: that are never in stock, or on which no job ends.
 
     Raises
     ------
@@ -263,23 +273,24 @@ def fleets(
     """
     own = len(scenario.slots)
     choices = (False, True) if len(scenario.gpus) > 1 else (scenario.free_types,)
-    found = {
-        _name(number, FREE if free else FIXED): variant(scenario, number, free)
-        for number in sorted({*slots, own})
-        for free in choices
-    }
-    alike = {
-        _name(own, f"all {gpu.name}"): replace(scenario, slots=(gpu,) * own, free_types=False)
-        for gpu in scenario.gpus
-        if (gpu,) * own != scenario.slots
-    }
+    found: dict[str, Scenario] = {}
+    for number, free in product(sorted({*slots, own}), choices):
+        asked = free == scenario.free_types
+        with nullcontext() if asked else suppress(InputError):
+            found[_name(number, FREE if free else FIXED)] = variant(scenario, number, free)
+    for gpu in scenario.gpus:
+        if (gpu,) * own != scenario.slots:
+            with suppress(InputError):
+                alike = replace(scenario, slots=(gpu,) * own, free_types=False)
+                found[_name(own, f"all {gpu.name}")] = alike
     if spot is None:
-        return found | alike
+        return found
+    require(isinstance(spot, Spot), "spot", spot, "a Spot")
     known = scenario.terms.preemptible
     require(not known, "spot", spot, "left out where instances are taken back already")
     rented = scenario.gpus if scenario.free_types else dict.fromkeys(scenario.slots)
     spots = {_name(own, f"spot {gpu.name}"): _on_spot(scenario, gpu, spot) for gpu in rented}
-    return found | alike | spots
+    return found | spots
 
 
 def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot) -> Scenario:
@@ -368,8 +379,10 @@ def advise(
         check_whole("slots", number, least=1)
     check_whole("bound_seeds", bound_seeds, least=0)
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    prices = Prices() if prices is None else prices
+    require(isinstance(prices, Prices), "prices", prices, "a Prices")
     policies = list(check_policies(policies, scenario).values())
-    seeds, own, prices = check_seeds(seeds), len(scenario.slots), prices or Prices()
+    seeds, own = check_seeds(seeds), len(scenario.slots)
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]
     found = sweep(

@@ -149,10 +149,10 @@ def frontier(
         For what is not allowed, or a scenario that has no bound.
     """
     numbers = entries_of("prices", prices, "a list of numbers")
-    require(len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once")
     for price in numbers:
         if price != inf:
             check_number("price", price, least=0)
+    require(len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once")
     chosen = check_seeds(seeds)
     objectives = [Weights(miss=1) if price == inf else Weights(1, price) for price in numbers]
     found = lower_bounds(scenario, objectives, chosen, executor, bin_s)

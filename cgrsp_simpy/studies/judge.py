@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
-from cgrsp_simpy.model.checks import check_one_of, require
+from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import Scenario
@@ -68,10 +68,12 @@ def judge(
     InputError
         For a scenario, policy or seed that is not allowed.
     """
-    made, seeds = [_rented(each) for each in scenarios], check_seeds(seeds)
+    listed = entries_of("scenarios", scenarios, "a list of scenarios")
+    made, seeds = [_rented(each) for each in listed], check_seeds(seeds)
     names = [each.name for each in made]
     require(len(set(names)) == len(names) > 0, "scenarios", names, "one or more, names that differ")
-    prices = prices or Prices()
+    prices = Prices() if prices is None else prices
+    require(isinstance(prices, Prices), "prices", prices, "a Prices")
     named = check_policies(policies, made[0])
     require(len(named) > 1, "policies", list(named), "two or more")
     store = open_store(out, "suite", named, seeds, scenarios=made, prices=asdict(prices))
@@ -158,6 +160,13 @@ class Judgement(Tidy):
             found.setdefault((row["scenario"], row["policy"]), []).append(row)
         return found
 
+    @cached_property
+    def _figures(self) -> list[str]:
+        """Names of what the rows tell of runs that were completed."""
+        done = (row for row in self.rows if "error" not in row)
+        found = dict.fromkeys(name for row in done for name in row)
+        return [name for name in found if name not in ("scenario", "policy", "seed")]
+
     def values(self, scenario: str, policy: str, figure: str = "usd_per_job") -> list[float]:
         """A figure by seed.
 
@@ -178,6 +187,8 @@ class Judgement(Tidy):
         """
         check_one_of("scenario", scenario, self.scenarios)
         check_one_of("policy", policy, self.policies)
+        if self._figures:  # else all runs have failed
+            check_one_of("figure", figure, self._figures)
         return [row.get(figure, math.nan) for row in self._by_run[scenario, policy]]
 
     def beside(
@@ -258,7 +269,13 @@ class Judgement(Tidy):
         -------
         list of Beside
             The worst first; without those where there is no difference, since runs failed.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, or a number below 0.
         """
+        check_whole("number", number, least=0)
         known = [each for each in self.beside(policy, figure) if each.difference.n]
         return sorted(known, key=lambda each: -each.difference.mean)[:number]
 
@@ -288,7 +305,13 @@ class Judgement(Tidy):
         -------
         list of Beside
             The worst first.
+
+        Raises
+        ------
+        InputError
+            For an unknown name, no others, or points that are no number.
         """
+        check_number("points", points)
         found = [
             each
             for each in self.beside(policy, "miss_pct", others)

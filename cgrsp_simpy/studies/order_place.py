@@ -50,8 +50,9 @@ def order_by_place(
     InputError
         For no order or placement, or what `compare` refuses.
     """
-    require(len(orders) > 0, "orders", orders, "one or more")
-    require(len(places) > 0, "places", places, "one or more")
+    for name, named in (("orders", orders), ("places", places)):
+        made = isinstance(named, Mapping) and all(map(callable, named.values()))
+        require(made and len(named) > 0, name, named, "one function or more, by name")
     policies = [
         ListPolicy(order, place, _pair(order_name, place_name))
         for order_name, order in orders.items()

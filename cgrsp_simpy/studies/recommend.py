@@ -30,12 +30,13 @@ COST = "total_usd"  # the figure that options are ranked by
 FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)  # figures of an option
 FIXED, FREE = "fixed types", "free types"
 """Names of fleets: slots of given types, or types that the policy chooses."""
+MOST_USD = 1e9  # of a price: sums stay finite
 SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a day costs beside the rent, each price >= 0.
+    """What a day costs beside the rent, each price from 0 to MOST_USD.
 
     The default prices of misses and waits give the thesis's trade-off, in which a minute of mean
     wait weighs as much as a tenth of a per cent missed; a late minute counts as ten waiting ones.
@@ -56,7 +57,7 @@ class Prices:
     Raises
     ------
     InputError
-        For a price below 0 or that is not finite.
+        For a price below 0 or above MOST_USD.
     """
 
     price_miss: float = 1.0
@@ -67,7 +68,9 @@ class Prices:
     def __post_init__(self) -> None:
         python_numbers(self)
         for item in fields(self):
-            check_number(item.name, getattr(self, item.name), least=0)
+            price = getattr(self, item.name)
+            check_number(item.name, price, least=0)
+            require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
 
     def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
         """The cost of a day by its parts, and their sum.
@@ -195,7 +198,7 @@ def shown_cheaper(options: Sequence[Option]) -> list[Option]:
     Parameters
     ----------
     options : sequence of Option
-        All that were tried; what is now may be among them.
+        All others that were tried; what is now is not one of them.
 
     Returns
     -------

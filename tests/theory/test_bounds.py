@@ -6,9 +6,11 @@ import json
 from argparse import ArgumentParser
 from dataclasses import replace
 from functools import cache
+from math import inf
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
@@ -17,9 +19,11 @@ from cgrsp_simpy.rental.bounds import OBJECTIVES, Bound, _Program, lower_bound
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.occupation import Laws, levels_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
+from cgrsp_simpy.studies.frontier import Frontier
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
@@ -95,9 +99,11 @@ def test_it_is_worth_holding_jobs_back_where_scarcity_ends():
     assert value(scenario, "wait") == pytest.approx(6, abs=1e-6)
 
 
-@pytest.mark.parametrize(("change_s", "from_s"), [(364.7, 360), (365.3, 370)])
-def test_a_step_has_the_law_of_its_middle(change_s, from_s):
-    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s."""
+@pytest.mark.parametrize(("change_s", "from_s"), [(360.0, 360), (364.7, 360), (369.9, 360)])
+def test_a_step_in_which_the_law_changes_has_both(change_s, from_s):
+    """Low stock, an hour of delay, until scarcity ends within the step from 360 to 370 s: who
+    waits for that is never below.
+    """
     market = Market(
         Clock(((0, 0.0), (change_s / 3600, 1.0))),
         delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
@@ -115,6 +121,63 @@ def test_a_step_has_the_law_of_its_middle(change_s, from_s):
     assert value(scenario, "wait") == pytest.approx(from_s / 60, abs=1e-6)
 
 
+def test_a_good_band_that_is_shorter_than_a_step_is_seen():
+    """Plenty for the first 3 s, and Low stock, an hour of delay, from then on."""
+    market = Market(
+        Clock(((0, 1.0), (3 / 3600, 0.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
+        high_cap=1.0,
+    )
+    sure = GpuType("sure", 0.1, (60.0,), 1.0)
+    jobs = JobList((Job(0, 0, 9000),))
+    scenario = Scenario("short", jobs, (sure,), (sure,), market=market, service=Service(sigma=(0,)))
+    reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
+    assert value(scenario, "wait") == pytest.approx(reached, abs=1e-6) == 0
+
+
+TIMES = {
+    "exponential": (Service("exponential"), stats.expon()),
+    "sigma 0.23": (Service(sigma=(0.23,)), stats.lognorm(0.23, scale=np.exp(-(0.23**2) / 2))),
+    "sigma 2": (Service(sigma=(2.0,)), stats.lognorm(2.0, scale=np.exp(-2.0))),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize("due_s", [200.0, 600.0, 1400.0])
+@pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
+def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
+    """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the delay."""
+    service, factor = TIMES[name]
+    gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
+    market = Market(delay_s=(delay_s,) * 3)
+    jobs = JobList((Job(0, 0, due_s),))
+    scenario = Scenario("alone", jobs, (gpu,), (gpu,), market=market, service=service)
+    least, most = delay_s
+    at_s = np.linspace(least, most, 2001)
+    exact = 100 * factor.sf((due_s - at_s) / 600).mean()
+    cut_off = exact < 0.1  # a longer time than one in a thousand
+    assert value(scenario, "miss") == pytest.approx(0 if cut_off else exact, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
+    """Chances and means of min(L, u) against numerical integration of SciPy's law."""
+    service, factor = TIMES[name]
+    gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
+    jobs = JobList((Job(0, 0, 9000),))
+    scenario = Scenario("", jobs, (gpu,), (gpu,), market=CERTAIN, service=service)
+    [level], _ = levels_of(scenario, scenario.draw(0))
+    laws = Laws(scenario, [level], 10.0, [0.0])
+    beyond, held_s = laws.beyond[0, 0, 0], laws.held_s[0, 0, 0]
+    u = 10.0 * np.arange(laws.last + 1)
+    assert beyond[:-1] == pytest.approx(factor.sf((u[:-1] - 20) / 600), abs=1e-9)
+    assert beyond[-1] == 0 and factor.sf((u[-1] - 20) / 600) < 1e-3
+    fine = np.arange(0, u[-1], 0.5) + 0.25
+    summed = np.concatenate([[0], np.cumsum(factor.sf((fine - 20) / 600)) * 0.5])[::20]
+    assert held_s == pytest.approx(summed[: len(u)], abs=0.05)
+    assert laws.mean_s[0, 0, 0] == held_s[-1] <= 620
+
+
 def program_of(scenario, objective):
     """The program of bins of a minute, six steps each."""
     return _Program(scenario, scenario.draw(0), OBJECTIVES[objective], 60.0)
@@ -127,7 +190,8 @@ def test_a_wait_counts_from_the_submission():
     [job] = program.alone
     wait_s, missed, late_s = program._tail(job)
     end_s = program.end * program.step_s
-    assert (wait_s, missed, late_s) == (end_s - 500, end_s > 1500, max(0, end_s - 1500))
+    over_s = end_s + 20 + 60 - 1500  # a delay of 20 s, a minute of work
+    assert (wait_s, missed, late_s) == (end_s - 480, over_s > 0, max(0, over_s))
     steps = np.array([40, 50, 57])  # of 10 s: a dispatch before the submission waits for none
     assert program._parts(job, 0, 0, steps)[0].tolist() == [20, 20, 90]
 
@@ -142,6 +206,13 @@ def test_prices_are_sums_of_hats_over_the_bins():
         hat[6 * knot - 6 : 6 * knot + 6] = [*up, *up[::-1]]
         assert program.basis[:, knot] == pytest.approx(hat)
     assert program.basis.sum(axis=1) == pytest.approx(np.ones(program.end))
+
+
+@pytest.mark.parametrize("objective", ["wait", "mix"])
+def test_a_bound_does_not_depend_on_when_the_jobs_begin_to_come(objective):
+    """Ten jobs at once on one slot, now or a day later, with prices in bins of 10 min."""
+    now, later = (listed(*[(at_s, at_s + 400, 1)] * 10) for at_s in (0, 86_400))
+    assert value(later, objective, 600.0) == pytest.approx(value(now, objective, 600.0), rel=0.02)
 
 
 def test_a_slot_of_each_type_or_one_of_any():
@@ -270,12 +341,22 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
         ({"objective": "profit"}, "unknown objective 'profit'"),
         ({"seed": -1}, "seed"),
         ({"bin_s": 0}, "bin_s"),
+        ({"bin_s": 86_401}, "bin_s.* at most 86400"),
+        ({"scenario": 5}, "one of rented slots"),
     ],
 )
 def test_bad_input_is_one_line(given, message):
     with pytest.raises(InputError, match=message) as error:
-        lower_bound(busy(), **given)
+        lower_bound(**({"scenario": busy()} | given))
     assert "\n" not in str(error.value)
+
+
+def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.rental.bounds.MOST_CELLS", 1e4)
+    later = listed((0, 100, 1), (3600, 3700, 1))
+    assert lower_bound(later, "wait", bin_s=600).value > 0
+    with pytest.raises(InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"):
+        lower_bound(later, "wait", bin_s=20)
 
 
 def test_jobs_of_several_gpus_are_refused():
@@ -301,8 +382,18 @@ def test_the_command_tells_each_seed_and_the_mean():
     assert f"no policy has less than {own:.2f} minutes of mean wait" in answered(
         f"{line} --seeds 1"
     )
-    with pytest.raises(InputError, match="--bin"):
-        answered("--day quiet --bin 0")
+    for wrong in ("0", "1441"):
+        with pytest.raises(InputError, match="--bin"):
+            answered(f"--day quiet --bin {wrong}")
+
+
+def test_the_frontier_of_one_seed_has_no_intervals():
+    found = Frontier(cg.day("quiet"), (0,), 600.0, {0.0: [1.0], inf: [0.5]})
+    means = {("fifo", "wait_min", 0): 2.0, ("fifo", "miss_pct", 0): 0.6}
+    rows = [*verb._points(found), verb._point("fifo", means, [0])]
+    table = verb._frontier_table("quiet", rows, found)
+    assert "; 1 seed, prices" in table and "nan" not in table and "±" not in table
+    assert table.splitlines()[-2].split() == ["fifo", "2.00", "0.60", "0.50"]
 
 
 def told(values):

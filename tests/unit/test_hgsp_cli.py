@@ -106,12 +106,14 @@ HOPELESS = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,0.5,1,0\n"
 LOOSE = "workload,memory_gb,deadline_s,weight,arrival_s\n57,9,50,1,0\n"
 # two of 1 s on the A100, both due after 1 s
 CROWDED = "workload,memory_gb,deadline_s,weight,arrival_s\n" + "57,70,1,1,0\n" * 2
+# what does not wait for the second, which is due after 1.6 s, ends it after 4 s
+TRAPPED = "workload,memory_gb,deadline_s,weight,arrival_s\n171,70,100,1,0\n57,70,1.6,1,0.5\n"
 
 
 @pytest.mark.parametrize(
     ("tasks", "bound", "gap"),
-    [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 0.0, None)],
-    ids=["hopeless", "loose", "crowded"],
+    [(HOPELESS, 0.5, 0.0), (LOOSE, 0.0, 0.0), (CROWDED, 1.0, 0.0), (TRAPPED, 0.0, None)],
+    ids=["hopeless", "loose", "crowded", "trapped"],
 )
 def test_where_no_bound_is_known_there_is_no_gap_and_what_is_in_time_is_optimal(
     capsys, tmp_path, tasks, bound, gap
@@ -296,6 +298,8 @@ def test_an_option_with_effect_for_one_of_the_schedulers_is_allowed(capsys):
             "500",
             "--seed",
             "1",
+            "--instances",
+            "2",
         )[0]
         == 0
     )

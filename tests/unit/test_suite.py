@@ -231,11 +231,33 @@ def test_prices_are_the_users():
         ([scenario(1)], ["fifo"], "two or more"),
         ([scenario(1)], ["fifo", "none"], "none"),
         ([cg.hgsp.Setting()], ["fifo", "edf"], "rented"),
+        (scenario(1), ["fifo", "edf"], "a list of scenarios"),
     ],
 )
 def test_what_cannot_be_judged_is_named(scenarios, policies, message):
     with pytest.raises(cg.InputError, match=message):
         judge(scenarios, policies)
+
+
+def test_what_cannot_be_asked_of_a_judgement_is_named():
+    small = cg.day("quiet", jobs=3)
+    with pytest.raises(cg.InputError, match="a Prices"):
+        judge([small], ["fifo", "edf"], [0], prices=5)
+    study = judge([small], ["fifo", "edf"], [0])
+    for ask, message in (
+        (lambda: study.values("quiet", "fifo", "cost"), "unknown figure 'cost'"),
+        (lambda: study.beside("fifo", "scenario"), "unknown figure 'scenario'"),
+        (lambda: study.worst("fifo", number=-1), "number"),
+        (lambda: study.behind("fifo", np.nan), "points"),
+    ):
+        with pytest.raises(cg.InputError, match=message):
+            ask()
+
+
+@pytest.mark.parametrize(("orders", "places"), [([1], {}), ({"a": 5}, {"b": 6}), (None, None)])
+def test_orders_and_placements_are_functions_by_name(orders, places):
+    with pytest.raises(cg.InputError, match="one function or more, by name"):
+        order_by_place(cg.day("quiet"), orders, places, [0])
 
 
 def test_a_run_that_fails_is_told(tmp_path):

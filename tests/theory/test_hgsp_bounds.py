@@ -1,0 +1,134 @@
+"""The bound by capacity: no schedule is below it, whatever the prices, and it is near the optimum
+where that is known.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_hgsp_exact import brute_force
+
+from cgrsp_simpy.hgsp.bounds import _least, _models, _span, _worth, alone, by_capacity, lower_bound
+from cgrsp_simpy.hgsp.exact import solve_exact
+from cgrsp_simpy.hgsp.generate import Level, generate
+from cgrsp_simpy.hgsp.instance import Gpu, Instance
+from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
+from cgrsp_simpy.hgsp.study import solve
+
+FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
+
+
+@st.composite
+def odd(draw, most=4):
+    """Tasks that take from a hundredth of a second to days, of which some are late when they
+    arrive, weigh nothing, or fit on few GPUs; and GPUs, up to three, whose speeds differ by up to a
+    thousand.
+    """
+    number = draw(st.integers(1, most))
+    row = st.tuples(
+        st.one_of(st.floats(1, 9), st.sampled_from([0.01, 1e5])),
+        st.sampled_from([0, 5, 20]),
+        st.one_of(st.floats(0, 15), st.sampled_from([0, 1e4])),
+        st.sampled_from([0, 1, 1, 3.5]),
+        st.one_of(st.floats(0, 6), st.sampled_from([0, 1e3])),
+    )
+    rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
+    other = st.sampled_from([Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0), Gpu("rapid", 0, 1000.0)])
+    return Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2))))
+
+
+@given(odd(), st.integers(1, 6), st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_no_prices_give_more_than_the_optimum(instance, intervals, rng):
+    """That is the proof of the bound; by the solver's prices, by any, and at none."""
+    best = brute_force(instance)
+    most = best * (1 + 1e-9) + 1e-9
+    assert lower_bound(instance) <= most
+    begin_s, end_s = _span(instance)
+    inner_s = [rng.uniform(begin_s, end_s) for _ in range(intervals - 1)]
+    edges_s = np.array([begin_s, *sorted(inner_s), end_s])
+    models = _models(instance)
+    prices = np.array([[rng.choice((0, 0.1, 1, 7)) for _ in range(intervals)] for _ in models])
+    assert _worth(instance, models, edges_s, prices) <= most
+    assert _worth(instance, models, edges_s, 0 * prices) == pytest.approx(alone(instance), rel=1e-9)
+
+
+@given(
+    st.floats(0.1, 8),
+    st.floats(0, 9),
+    st.floats(0, 12),
+    st.lists(st.floats(0, 5), min_size=1, max_size=5),
+    st.lists(st.floats(0.2, 3), min_size=5, max_size=5),
+)
+@settings(max_examples=60)
+def test_the_cheapest_run_is_the_cheapest_of_all_starts(
+    run_s, arrival_s, deadline_s, prices, lengths_s
+):
+    """Tried every hundredth of a second, and what is paid added up in steps of a thousandth."""
+    gpus = (Gpu("one", 0, 2.0),)
+    task = Instance([2 * run_s], [0], [deadline_s], [1.5], [arrival_s], gpus)
+    edges_s = np.cumsum([1.0, *lengths_s[: len(prices)]])
+    paid = np.concatenate([[0.0], np.cumsum(prices * np.diff(edges_s))])
+    (found,) = _least(task, np.array([0]), 2.0, edges_s, paid)
+
+    step_s = 0.001
+    seconds = np.arange(0, 30, step_s) + step_s / 2
+    interval = np.searchsorted(edges_s, seconds) - 1
+    price = np.where(
+        (interval >= 0) & (interval < len(prices)), np.take(prices, interval % len(prices)), 0.0
+    )
+    starts_s = np.arange(arrival_s, 17, 0.01)
+    costs = []
+    for start_s in starts_s:
+        within = slice(round(start_s / step_s), round((start_s + run_s) / step_s))
+        costs.append(1.5 * max(0.0, start_s + run_s - deadline_s) + price[within].sum() * step_s)
+    assert found == pytest.approx(min(costs), abs=0.05)
+
+
+def near(tasks, load, slack, seed, *gpus):
+    return generate(Level(tasks, gpus, load, slack), seed)
+
+
+# A bound by shares of tasks in intervals, with g(u) = u + p/2 - d of the time u from d on in place
+# of whole runs, reaches 0.81, 0.69, 0.19 and 0.52 of these optima.
+@pytest.mark.parametrize(
+    ("gpus", "seed"),
+    [((FAST,), 0), ((FAST, SLOW), 1), ((FAST, FAST, SLOW), 0), ((SLOW, FAST), 0)],
+)
+def test_the_bound_is_near_the_optimum_of_six_tasks(gpus, seed):
+    instance = near(6, 8.0, (0.4, 1.0), seed, *gpus)
+    exact = solve_exact(instance)
+    assert exact.optimal
+    best = exact.schedule.weighted_tardiness
+    assert 0.96 * best < by_capacity(instance) <= best * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tasks", [400, 1200], ids=["each in the program", "every third in it"])
+def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks):
+    """On one GPU, all due at once and of equal weight, shortest first is best."""
+    workload = near(tasks, 30.0, (0.0, 0.0), 0, FAST).workload
+    none, all_ = np.zeros(tasks), np.ones(tasks)
+    crowd = Instance(workload, none, none, all_, none, gpus=(FAST,))
+    best = from_sequences(crowd, [np.argsort(crowd.workload).tolist()]).weighted_tardiness
+    assert 0.995 * best < by_capacity(crowd) <= best
+
+
+def test_a_day_far_off_is_no_trouble():
+    """There a second is less than what numbers of that size can tell apart."""
+    jobs = Instance([57.0] * 2, [0] * 2, [1e18] * 2, [1] * 2, [1e18] * 2, gpus=(FAST,))
+    assert by_capacity(jobs) == 0.0
+
+
+@given(odd(8), st.sampled_from(sorted(set(SCHEDULERS) - {"milp"})))
+@settings(max_examples=40)
+def test_no_scheduler_is_below_the_bound(instance, name):
+    found = solve(instance, name, moves=200)
+    assert lower_bound(instance) <= found.schedule.weighted_tardiness * (1 + 1e-9) + 1e-9
+
+
+def test_what_reaches_its_deadlines_is_bounded_by_nothing_but_0():
+    """A bound of a rounding error above 0 would count as known."""
+    for seed in range(10):
+        assert lower_bound(near(20, 0.2, (4.0, 9.0), seed, FAST, SLOW)) == 0.0

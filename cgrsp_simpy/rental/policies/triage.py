@@ -24,8 +24,8 @@ it is safe and x < `urgent_s`. Ranks, and within them keys: the deadline, or the
 on the fastest type (shortest first), over eleven for a job that is late, since each
 minute costs price of lateness and of waiting, not of waiting alone:
 
-    type not scarce      rank 0, by deadline: urgent; all not doomed of a tight class
-                                              that is pressed
+    type not scarce      rank 0, by deadline: urgent; all not doomed of a class that
+                                              is pressed
                          rank 1, shortest:    safe, not urgent; doomed, if all is calm
                          rank 2, shortest:    neither safe nor doomed
                          rank 3, shortest:    doomed
@@ -47,8 +47,10 @@ is below `urgent_s` and a standard deviation of that line, by the law of the del
 the mix of complexities: then just in time is too late. A deadline in the next hours in
 which all types are scarce counts as their start (foresight). If the time left is below
 0.75 of a line, the line is infeasible, no class is pressed, and those are saved that
-take least time; all is calm if no line is, and no waiting job is due after the next
-scarce hours begin. Where a line is infeasible the order in scarcity is shortest first;
+take least time. A loose class is pressed likewise, by a line of all jobs and its own
+deadlines, as long as all loose classes have time for their whole lines. All is calm if
+there is time for 0.75 of the lines of all jobs, and none is due after the next scarce
+hours begin. Where a line is infeasible the order in scarcity is shortest first;
 in scarcity that outlasts all deadlines the doomed go last.
 
 Slots. A slot of a scarce type is closed if a dispatch would delay the jobs behind it by
@@ -148,7 +150,7 @@ def triage(
     scarce_edf : bool
         In scarce hours earliest deadline first, else shortest first.
     line : bool
-        Press tight classes whose line leaves no time.
+        Press classes whose line leaves no time.
     spread : bool
         A line leaves time for a standard deviation of its own; else for `urgent_s`.
     foresight : bool
@@ -477,7 +479,7 @@ class Decision:
     feasible : bool
         Whether there is time for the lines of tight jobs.
     pressed : list of JobClass
-        Tight classes that must go now; none if that is in vain.
+        Classes that must go now; none if that is in vain.
     """
 
     def __init__(self, rules: Rules, band: Band, view: View, left: Left) -> None:
@@ -488,7 +490,7 @@ class Decision:
         self._laws: dict[str, Law] = {}
         self.pressed: list[JobClass] = []
         self.feasible = True
-        if rules.line and left.tight:
+        if rules.line:
             self._press()
 
     # ---- the line before a job ----
@@ -504,14 +506,18 @@ class Decision:
 
     def _press(self) -> None:
         """Find the pressed classes."""
-        for own in self.left.classes:
+        left, all_fit = self.left, True
+        for own in left.classes:
             if own.tight:
-                spare_s, feasible = self._line(own, self.left.tight)
-                self.feasible = self.feasible and feasible
-                if spare_s < self.band.urgent_s:
-                    self.pressed.append(own)
-        if not self.feasible:
-            self.pressed = []
+                spare_s, fits = self._line(own, left.tight)
+                self.feasible = self.feasible and fits
+            else:
+                spare_s, fits = self._line(own, left.number, share=1.0, foresight=False)
+                all_fit = all_fit and fits
+            if spare_s < self.band.urgent_s:
+                self.pressed.append(own)
+        if not (self.feasible and all_fit):
+            self.pressed = [own for own in self.pressed if own.tight and self.feasible]
 
     @cached_property
     def calm(self) -> bool:
@@ -534,12 +540,19 @@ class Decision:
         loose = [own for own in classes if self.rules.yielding and not own.tight]
         return all(self._line(own, number)[1] for own in loose)
 
-    def _line(self, own: JobClass, jobs: int) -> tuple[float, bool]:
+    def _line(
+        self,
+        own: JobClass,
+        jobs: int,
+        share: float = FEASIBLE,
+        foresight: bool = True,
+    ) -> tuple[float, bool]:
         """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4,
         ... of them, less a standard deviation of their lines; and whether there is time
-        for these.
+        for a share of each of these.
 
-        jobs: how many share the slots, those of the class among them.
+        jobs: how many share the slots, those of the class among them. foresight:
+        whether deadlines in the scarce hours to come count as their start.
         """
         e, deadlines_s = self.known.fastest_s[own.complexity - 1], own.deadlines_s
         ready_s = self.now_s + e
@@ -549,10 +562,12 @@ class Decision:
         last, number, least_s, feasible = len(deadlines_s) - first, 1, inf, True
         while number < 2 * last:
             number = min(number, last)
-            due_s = self._due_s(deadlines_s[first + number - 1], e)
+            due_s = deadlines_s[first + number - 1]
+            if foresight:
+                due_s = self._due_s(due_s, e)
             spare_s = due_s - ready_s - number * each_s
             least_s = min(least_s, spare_s - spread_s * sqrt(number))
-            feasible = feasible and spare_s >= (FEASIBLE - 1) * number * each_s
+            feasible = feasible and spare_s >= (share - 1) * number * each_s
             number *= 2
         return least_s, feasible
 

@@ -48,17 +48,17 @@ def test_on_the_test_scenarios_triage_costs_least():
 
 
 @pytest.mark.long
-def test_where_it_is_behind_triage_is_on_other_seeds_too():
+def test_where_it_is_behind_triage_is_on_other_seeds_too_but_not_shown_by_a_point():
     study = judge([scenario(5088), scenario(5032)], ["edf", "triage"], range(1000, 1060), 2)
     first, other = study.beside("triage", "miss_pct")
-    assert first.difference.low > 1 and other.difference.low > 1
+    assert 0 < first.difference.low < 1 and 0 < other.difference.low < 1
     assert (
         f"triage misses {shown(first, 1)} points more than EDF in scenario 5088,"
         f" and {shown(other, 1)} in 5032" in HOWTO
     )
     first, other = study.beside("triage", "wait_min")
     less, more = study.beside("triage")
-    assert less.difference.high < 0 < more.difference.low
+    assert less.difference.high < 0 < more.difference.mean
     assert (
         f"In 5088 triage waits {shown(first, -1)} min less than EDF for that, and costs"
         f" {shown(less, -100)} US cents a job less; in 5032 {shown(other, -1)} min less,"
@@ -66,6 +66,22 @@ def test_where_it_is_behind_triage_is_on_other_seeds_too():
     )
     assert min(late_and_long(scenario(seed)) for seed in (5088, 5032)) > 0.95
     assert min(scenario(seed).known().offered_load for seed in (5088, 5032)) > 1
+
+
+@pytest.mark.long
+def test_on_two_hundred_more_scenarios_triage_costs_least_and_is_behind_in_two():
+    """Not those of the suite; the rules were not chosen by them but for the two that are told."""
+    more = [scenario(seed) for seed in range(5100, 5300)]
+    study = judge(more, ["edf", "cadr", "triage"], range(4), 2)
+    cents = {row["policy"]: 100 * row["usd_per_job"] for row in study.table()}
+    study = judge([scenario(5218), scenario(5112)], ["edf", "triage"], range(1000, 1060), 2)
+    first, other = study.beside("triage", "miss_pct")
+    assert first.difference.low > 1 and other.difference.low > 1
+    assert (
+        f"5100 to 5299, triage costs {cents['triage']:.1f} US cents a job,"
+        f" EDF {cents['edf']:.1f} and CADR {cents['cadr']:.1f}; but on seeds 1000 to 1059 it misses"
+        f" {shown(first, 1)} points more than EDF in 5218 and {shown(other, 1)} in 5112." in HOWTO
+    )
 
 
 def shown(beside, scale):
@@ -105,14 +121,12 @@ def saves(study, rule):
 
 @pytest.mark.long
 def test_the_table_of_the_rules_is_what_the_training_scenarios_give():
-    assert len(RULES) == 15
+    assert len(RULES) == 16
     policies = [*RULES.values(), *OTHERS]
     study = judge([scenario(seed) for seed in TRAIN], policies, range(4), 2)
     found = [(rule, *worth(study, policy)) for rule, policy in RULES.items()]
     assert found == TABLE
-    assert {rule.split("=")[0] for rule in RULES if saves(study, rule)} == {
-        *("urgent_s", "margin", "scarce_edf", "line", "late_first")
-    }
+    assert {rule.split("=")[0] for rule in RULES if saves(study, rule)} == {"margin", "late_first"}
 
 
 # ---- markets on which the first edition lost, each beside the best of the thesis ----
@@ -200,9 +214,9 @@ def test_the_days_of_the_thesis_are_no_worse_than_in_the_first_edition(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("free_types", "wait_min"), [(False, 70.5), (True, 35.5)])
-def test_where_stock_is_seen_triage_costs_no_more_than_watch(free_types, wait_min):
-    """Stock that persists for 15 minutes: rent and waiting, as nothing is late. On fixed types it
-    does not wait longer either; where it may choose, it does by half a minute, for less rent.
+def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(free_types, wait_min):
+    """Stock that persists for 15 minutes: rent and waiting, as nothing is late; a day costs some
+    12 USD. Where it may choose, triage waits half a minute longer, for less rent.
     """
     day = cg.day("hectic", persistence_s=900, sight="now", free_types=free_types)
     study = cg.compare(day, ["triage", "watch"], FRESH[:100])
@@ -215,7 +229,7 @@ def test_where_stock_is_seen_triage_costs_no_more_than_watch(free_types, wait_mi
         return [rent + 0.001 * day.jobs * wait for wait, rent in zip(waits, rents)]
 
     less = paired_difference(usd("triage"), usd("watch"))
-    assert less.high < 0.01
+    assert less.mean < 0 and less.high < 0.1
     waits = row["wait_min"].mean
     if free_types:
         rent = other["cost_usd"].mean - row["cost_usd"].mean

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.scarcity import all_scarce_h, late, law_of, next_band_s, overrun_s
+from cgrsp_simpy.rental.policies.scarcity import (
+    all_scarce_h,
+    late,
+    law_of,
+    next_band_s,
+    occupation_s,
+    overrun_s,
+    variation,
+)
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -152,14 +160,14 @@ def test_an_urgent_job_goes_first_by_deadline_whatever_its_class():
 
 def test_urgent_begins_at_the_threshold_before_the_latest_start():
     below, at = [[loose(0, 9000), loose(1, 98.2 + x, complexity=3)] for x in (299.9, 300.1)]
-    assert order(below) == [1, 0]
-    assert order(at) == [0, 1]
+    assert order(below, parameters="line=false") == [1, 0]
+    assert order(at, parameters="line=false") == [0, 1]
 
 
 def test_a_job_that_a_medium_delay_would_make_late_comes_after_the_safe_ones_and_before_the_doomed():
     queue = [loose(0, 40), loose(1, 60 + 119), loose(2, 60 + 121), loose(3, 9000, complexity=3)]
-    assert order(queue, parameters="late_first=false") == [2, 3, 1, 0]
-    assert order(queue, parameters="margin=false,late_first=false") == [1, 2, 3, 0]
+    assert order(queue, parameters="late_first=false,line=false") == [2, 3, 1, 0]
+    assert order(queue, parameters="margin=false,late_first=false,line=false") == [1, 2, 3, 0]
     barely = [loose(0, 60.5), loose(1, 9000)]
     assert order(barely, parameters="margin=false") == [0, 1]
 
@@ -176,16 +184,74 @@ def first(*args, **kwargs):
 
 def test_a_tight_class_is_pressed_when_its_line_leaves_no_time():
     # the slot completes a job every 99 s; ten take 989 s, and 98 s are the last one's work
-    assert first(rushes(1400), 0.0, [FAST]) == 0
-    assert first(rushes(1370), 0.0, [FAST]) == 1
+    assert first(rushes(1400), 0.0, [FAST], "spread=false") == 0
+    assert first(rushes(1370), 0.0, [FAST], "spread=false") == 1
     assert first(rushes(1370), 0.0, [FAST], "line=false") == 0
     assert first(rushes(1370)[:3], 0.0, [FAST]) == 0  # two have time
+
+
+def met(known, time_s):
+    """By type the chances of each stock that a dispatch meets."""
+    return {gpu: known.market.probabilities(gpu, time_s) for gpu in known.types}
+
+
+def test_a_line_leaves_time_for_a_standard_deviation_of_its_own():
+    known = cg.day("hectic", slots=[FAST]).known()
+    one_s = occupation_s(known, known.fleet[0], 0.0)
+    due_s = 98.2 + 10 * one_s + 300 + 10**0.5 * one_s * variation(known, met(known, 0.0))
+    assert 1500 < due_s < 1520
+    assert first(rushes(due_s + 1), 0.0, [FAST]) == 0
+    assert first(rushes(due_s - 1), 0.0, [FAST]) == 1
+    assert first(rushes(due_s - 1), 0.0, [FAST], "spread=false") == 0
+
+
+@pytest.mark.parametrize("time_s", [0.0, PEAK_S])
+def test_the_variation_is_that_of_drawn_delays_and_times(time_s):
+    known = cg.day("hectic", slots=[SLOW, FAST, FAST]).known()
+    rng = np.random.default_rng(1)
+    held_s = []
+    for gpu in known.fleet:
+        chances = known.market.probabilities(gpu, time_s)
+        low, high = np.array(known.market.delay_s)[rng.choice(3, 200_000, p=chances)].T
+        work_s = rng.choice(gpu.mean_execution_s, 200_000, p=known.complexity_mix)
+        held_s.append(rng.uniform(low, high) + work_s)
+    wanted = np.std(held_s) / np.mean(held_s)
+    assert variation(known, met(known, time_s)) == pytest.approx(wanted, rel=0.02)
+
+
+def test_what_is_certain_does_not_vary():
+    one = cg.GpuType("one", 0.1, (60.0,) * 3, 1.0)
+    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    day = replace(cg.day("hectic"), gpus=(one,), slots=(one,), market=certain)
+    assert variation(day.known(), met(day.known(), 0.0)) == 0
 
 
 def test_no_class_is_pressed_when_its_line_is_in_vain():
     # three quarters of the line take 742 s
     assert first(rushes(850), 0.0, [FAST]) == 1
     assert first(rushes(830), 0.0, [FAST]) == 0
+
+
+def test_a_loose_class_is_pressed_while_its_line_of_all_jobs_leaves_time_but_little():
+    known = cg.day("hectic", slots=[FAST]).known()
+    one_s = occupation_s(known, known.fleet[0], 0.0)
+    whole_s = 98.2 + 11 * one_s  # ten that are alike, and one beside them
+    spare_s = 300 + 11**0.5 * one_s * variation(known, met(known, 0.0))
+
+    def taken(left_s, parameters=""):
+        alike = [loose(id, left_s, 0.0, 3) for id in range(1, 11)]
+        return first([loose(0, 12_000), *alike], 0.0, [FAST], parameters)
+
+    assert taken(whole_s + spare_s + 1) == 0
+    assert taken(whole_s + spare_s - 1) == 1
+    assert taken(whole_s + 1) == 1
+    assert taken(whole_s - 1) == 0  # in vain
+    assert taken(whole_s + 1, "line=false") == 0
+
+
+def test_loose_jobs_are_pressed_by_their_deadlines_not_by_the_scarce_hours_to_come():
+    now_s = 4 * HOUR - 450
+    assert first([loose(0, 30_000, now_s), loose(1, 3000, now_s, 3)], now_s, [FAST]) == 0
 
 
 def test_a_deadline_in_the_scarce_hours_to_come_counts_as_their_start():
@@ -232,12 +298,13 @@ def test_earliest_deadline_first_while_low_stock_is_possible():
     assert order(queue, PEAK_S, "scarce_edf=false") == [0, 2, 1]
 
 
-def test_shortest_first_if_nobody_outlives_the_scarcity_and_rush_orders_are_too_many():
+def test_shortest_first_in_scarcity_if_rush_orders_are_too_many():
     queue = [tight(0, 3000, PEAK_S, 1), tight(1, 2900, PEAK_S, 3)]
     assert order(queue, PEAK_S) == [1, 0]
     many = [*queue, *(tight(id, 2950, PEAK_S, 2) for id in range(2, 40))]
     assert first(many, PEAK_S, [FAST]) == 0
-    assert first([*many, loose(60, 15_000, PEAK_S, 3)], PEAK_S, [FAST]) == 1
+    assert first(many, PEAK_S, [FAST], "line=false") == 1
+    assert first([*many, loose(60, 15_000, PEAK_S, 3)], PEAK_S, [FAST]) == 0
 
 
 def test_tight_jobs_go_before_loose_ones_and_doomed_tight_ones_before_those_due_later():

@@ -212,3 +212,16 @@ def test_a_type_that_is_always_low_is_not_waited_for():
     )
     assert market.probabilities(short, 0.0)[LOW] == 1
     assert cg.simulate(day, "triage", 0).summary()["completed"] == day.jobs
+
+
+def test_of_stock_that_is_waited_out_a_dispatch_meets_none_that_is_low():
+    """Low with chance .375 for 15 minutes in the mean; its delays take 3,900 s."""
+    known = cg.day("hectic", persistence_s=900, sight="now").known()
+    law = law_of(known, GPU, PEAK_S)
+    sight = sight_of(known, GPU, PEAK_S, law)
+    assert law.met == (0.25, 0.375, 0.375)
+    assert sight.waits and sight.met == pytest.approx((0.4, 0.6, 0))
+    assert sight.busy_s == pytest.approx((law.work_s + 0.4 * 5 + 0.6 * 75) / 0.625)
+    slow = cg.day("hectic", persistence_s=9000, sight="now").known()
+    sight = sight_of(slow, GPU, PEAK_S, law)
+    assert not sight.waits and (sight.met, sight.busy_s) == (law.met, law.busy_s)

@@ -7,8 +7,9 @@ where stock persists and is seen, for the moment, given what was seen (`seen_law
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import accumulate
-from math import exp, inf
+from math import exp, inf, sqrt
 from typing import NamedTuple
 
 from cgrsp_simpy.rental.gpu import GpuType
@@ -27,6 +28,7 @@ __all__ = [
     "overrun_s",
     "seen_law",
     "sight_of",
+    "variation",
 ]
 
 ROUNDING = 1e-9  # in sums of chances
@@ -76,9 +78,14 @@ class Law(NamedTuple):
     held: bool = False
 
     @property
-    def held_s(self) -> float:
+    def busy_s(self) -> float:
         """Mean time for which a job holds a slot."""
         return self.delay_s + self.work_s
+
+    @property
+    def met(self) -> tuple[float, float, float]:
+        """Chances of High, Medium and Low stock that a dispatch meets."""
+        return self.chances
 
     @property
     def warm(self) -> Law:
@@ -246,6 +253,36 @@ def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
     return mean_work_s(known, gpu) + delay_s
 
 
+def variation(known: Known, met: Mapping[GpuType, tuple[float, float, float]]) -> float:
+    """Coefficient of variation of the time for which a job holds a slot.
+
+    Parameters
+    ----------
+    known : Known
+        What is known of the scenario.
+    met : dict
+        By type the chances of High, Medium and Low stock that a dispatch meets.
+
+    Returns
+    -------
+    float
+        sd(D + W) / E[D + W] over all slots, D the delay and W by complexity the mean
+        execution time; 0 where both are certain.
+    """
+    slots = mean_s = square_s2 = 0.0
+    for gpu, number in known.types.items():
+        shares = zip(known.complexity_mix, gpu.mean_execution_s)
+        work_s, work_s2 = mean_work_s(known, gpu), sum(p * s**2 for p, s in shares)
+        delays = list(zip(met[gpu], known.market.delay_s))
+        delay_s = sum(p * (a + b) / 2 for p, (a, b) in delays)
+        delay_s2 = sum(p * (a * a + a * b + b * b) / 3 for p, (a, b) in delays)
+        slots += number
+        mean_s += number * (work_s + delay_s)
+        square_s2 += number * (work_s2 + 2 * work_s * delay_s + delay_s2)
+    mean_s, square_s2 = mean_s / slots, square_s2 / slots
+    return sqrt(max(0.0, square_s2 - mean_s**2)) / mean_s
+
+
 def excess_s(least: float, most: float, bound: float) -> float:
     """E[(D - bound)+] of D uniform from `least` to `most`."""
     if bound <= least:
@@ -385,15 +422,32 @@ class Sight(NamedTuple):
     good_s: float
 
     @property
+    def waits(self) -> bool:
+        """Whether Low stock is waited out: it is expected to end before its delay."""
+        per_s = self.recovers_per_s
+        always = self.law.chances[LOW] >= 1.0
+        return not always and per_s > 0 and self.low_s > 1 / per_s + self.good_s
+
+    @property
     def busy_s(self) -> float:
         """Mean time a job of a slot with jobs at hand; if Low stock is waited out, the
         slot works in 1 - p_Low of the time.
         """
-        law, per_s = self.law, self.recovers_per_s
-        always = law.chances[LOW] >= 1.0
-        if always or per_s <= 0 or self.low_s <= 1 / per_s + self.good_s:
-            return law.held_s
-        return (law.work_s + self.good_s) / (1 - law.chances[LOW])
+        if not self.waits:
+            return self.law.busy_s
+        return (self.law.work_s + self.good_s) / (1 - self.law.chances[LOW])
+
+    @property
+    def met(self) -> tuple[float, float, float]:
+        """Chances of High, Medium and Low stock that a dispatch meets: none of Low, if
+        that is waited out.
+        """
+        high, medium, low = self.law.chances
+        return (
+            (high / (1 - low), medium / (1 - low), 0.0)
+            if self.waits
+            else self.law.chances
+        )
 
 
 def sight_of(known: Known, gpu: GpuType, time_s: float, law: Law) -> Sight | None:

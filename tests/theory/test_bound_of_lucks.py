@@ -77,7 +77,11 @@ def assert_none_is_below(scenario, seed, policies, bin_s):
     bounds = {name: lower_bound(scenario, name, seed, bin_s).value for name in OBJECTIVES}
     for policy in policies:
         for name, (value, error) in reached(scenario, policy, seed).items():
-            assert value >= bounds[name] - 4 * error - 1e-9, (scenario.name, policy, name)
+            if value == 0 and name in ("miss", "tardiness"):
+                # that of all draws none is late has a chance if less than ten are expected
+                assert bounds["miss"] / 100 * scenario.jobs * LUCKS < 10, (scenario.name, policy)
+            else:
+                assert value >= bounds[name] - 4 * error - 1e-9, (scenario.name, policy, name)
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,9 @@ which all types are scarce counts as their start (foresight). If the time left i
 take least time. A loose class is pressed likewise, by a line of all jobs and its own
 deadlines, as long as all loose classes have time for their whole lines. All is calm if
 there is time for 0.75 of the lines of all jobs, and none is due after the next scarce
-hours begin. Where a line is infeasible the order in scarcity is shortest first;
-in scarcity that outlasts all deadlines the doomed go last.
+hours begin. In scarcity that outlasts all deadlines the order is shortest first where a
+line is infeasible, and the doomed go last; in other scarcity, where there is time for
+less than 0.25 of a line.
 
 Slots. A slot of a scarce type is closed if a dispatch would delay the jobs behind it by
 more than it spares the job (both are waiting: its price cancels), or if fewer wait than
@@ -98,7 +99,8 @@ from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 __all__ = ["triage"]
 
 HELD = -1  # the rank of a tier that is not served now
-FEASIBLE = 0.75  # share of a line for which there must be time
+# shares of a line for which there must be time: to press, and for deadlines to count
+FEASIBLE, HOPELESS = 0.75, 0.25
 
 
 def triage(
@@ -188,21 +190,21 @@ def triage(
     many of the 100 more than a point more is missed than under the best of the others:
 
     ================ ===== ==     ================ ===== ==
-    all rules        14.32  2     line=false       14.51 11
-    urgent_s=0       14.92 14     spread=false     14.46  5
-    gate=0           14.22  2     foresight=false  14.33  2
-    harmless=0       14.33  2     late_first=false 14.76  2
-    margin=false     14.84  8     yielding=false   14.21  2
-    recovery=false   14.36  3     score=false      14.20  4
-    closing=false    14.61  3     sight=false      19.79  5
-    scarce_edf=false 14.55  4     warm=false       14.38  3
+    all rules        14.24  2     line=false       14.51 11
+    urgent_s=0       15.04 15     spread=false     14.46  4
+    gate=0           14.14  2     foresight=false  14.19  2
+    harmless=0       14.25  2     late_first=false 14.64  2
+    margin=false     14.83  8     yielding=false   14.11  2
+    recovery=false   14.23  3     score=false      14.21  4
+    closing=false    14.55  3     sight=false      19.56  5
+    scarce_edf=false 14.55  4     warm=false       14.30  3
     ================ ===== ==     ================ ===== ==
 
     By the 95 % interval of the difference over scenarios, each taken by itself,
-    `margin` and `late_first` save; of the others that is not shown. `score`
-    saves rent where prices lie far apart: with free types at .30 and 10 USD/h, the
-    latter four times faster, 8.4 USD on the surge day against 36.4 without it, at equal
-    misses.
+    `urgent_s`, `margin` and `late_first` save; of the others that is not shown.
+    `score` saves rent where prices lie far apart: with free types at .30 and 10 USD/h,
+    the latter four times faster, 8.4 USD on the surge day against 36.4 without it, at
+    equal misses.
     """
     return Triage(Rules(**locals()))
 
@@ -479,8 +481,8 @@ class Decision:
 
     Attributes
     ----------
-    feasible : bool
-        Whether there is time for the lines of tight jobs.
+    share : float
+        The least share of the lines of tight jobs for which there is time.
     pressed : list of JobClass
         Classes that must go now; none if that is in vain.
     """
@@ -492,7 +494,7 @@ class Decision:
         self._second_usd = rules.wait_usd_per_s / len(self.known.fleet)
         self._laws: dict[str, Law] = {}
         self.pressed: list[JobClass] = []
-        self.feasible = True
+        self.share = inf
         if rules.line:
             self._press()
 
@@ -512,15 +514,20 @@ class Decision:
         left, all_fit = self.left, True
         for own in left.classes:
             if own.tight:
-                spare_s, fits = self._line(own, left.tight)
-                self.feasible = self.feasible and fits
+                spare_s, share = self._line(own, left.tight)
+                self.share = min(self.share, share)
             else:
-                spare_s, fits = self._line(own, left.number, share=1.0, foresight=False)
-                all_fit = all_fit and fits
+                spare_s, share = self._line(own, left.number, foresight=False)
+                all_fit = all_fit and share >= 1
             if spare_s < self.band.urgent_s:
                 self.pressed.append(own)
         if not (self.feasible and all_fit):
             self.pressed = [own for own in self.pressed if own.tight and self.feasible]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is time for the lines of tight jobs."""
+        return self.share >= FEASIBLE
 
     @cached_property
     def calm(self) -> bool:
@@ -532,7 +539,8 @@ class Decision:
         if self.left.last_s >= self._scarce_s[0]:
             return False
         number = self.left.number
-        return all(self._line(own, number)[1] for own in self.left.classes)
+        lines = [self._line(own, number) for own in self.left.classes]
+        return all(share >= FEASIBLE for _, share in lines)
 
     @cached_property
     def room(self) -> bool:
@@ -541,18 +549,17 @@ class Decision:
         """
         number, classes = self.left.number, self.left.classes
         loose = [own for own in classes if self.rules.yielding and not own.tight]
-        return all(self._line(own, number)[1] for own in loose)
+        return all(self._line(own, number)[1] >= FEASIBLE for own in loose)
 
     def _line(
         self,
         own: JobClass,
         jobs: int,
-        share: float = FEASIBLE,
         foresight: bool = True,
-    ) -> tuple[float, bool]:
+    ) -> tuple[float, float]:
         """The least time to spare of a class's jobs that are not doomed, at 1, 2, 4,
-        ... of them, less a standard deviation of their lines; and whether there is time
-        for a share of each of these.
+        ... of them, less a standard deviation of their lines; and the least share of
+        these for which there is time.
 
         jobs: how many share the slots, those of the class among them. foresight:
         whether deadlines in the scarce hours to come count as their start.
@@ -562,17 +569,18 @@ class Decision:
         first = bisect_left(deadlines_s, ready_s)
         each_s = self.band.pace_s * jobs / len(deadlines_s)
         spread_s = self.band.spread_s * sqrt(jobs / len(deadlines_s))
-        last, number, least_s, feasible = len(deadlines_s) - first, 1, inf, True
+        last, number, least_s, share = len(deadlines_s) - first, 1, inf, inf
         while number < 2 * last:
             number = min(number, last)
             due_s = deadlines_s[first + number - 1]
             if foresight:
                 due_s = self._due_s(due_s, e)
-            spare_s = due_s - ready_s - number * each_s
+            line_s = number * each_s
+            spare_s = due_s - ready_s - line_s
             least_s = min(least_s, spare_s - spread_s * sqrt(number))
-            feasible = feasible and spare_s >= (share - 1) * number * each_s
+            share = min(share, 1 + spare_s / line_s)
             number *= 2
-        return least_s, feasible
+        return least_s, share
 
     def _due_s(self, deadline_s: float, e: float) -> float:
         """By when a job must be sent on its way: no later than the scarce hours begin,
@@ -795,7 +803,8 @@ class Decision:
         without delay.
         """
         rules = self.rules
-        by_deadline = rules.scarce_edf and self.feasible
+        least = HOPELESS if best.passing else FEASIBLE
+        by_deadline = rules.scarce_edf and self.share >= least
         key = 0.0 if by_deadline else e
         if not tight:
             return (

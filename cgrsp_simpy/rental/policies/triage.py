@@ -43,7 +43,7 @@ A tight class is pressed if for some k = 1, 2, 4, ... of its jobs by deadline
 
     deadline of the k-th - now - e - k x pace x tight jobs / jobs of the class
 
-is below `urgent_s` and a standard deviation of that line, by the law of the delays and
+is below `urgent_s` plus a standard deviation of that line, by the law of the delays and
 the mix of complexities: then just in time is too late. A deadline in the next hours in
 which all types are scarce counts as their start (foresight). If the time left is below
 0.75 of a line, the line is infeasible, no class is pressed, and those are saved that
@@ -154,7 +154,8 @@ def triage(
     line : bool
         Press classes whose line leaves no time.
     spread : bool
-        A line leaves time for a standard deviation of its own; else for `urgent_s`.
+        A line leaves time for `urgent_s` and a standard deviation of its own; else for
+        `urgent_s` alone.
     foresight : bool
         Deadlines in the scarce hours to come count as their start.
     late_first : bool

@@ -17,12 +17,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.analysis import queueing, statistics
+from simpy import Interrupt
+
 from cgrsp_simpy.engine.events import Event
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools, slots
 from cgrsp_simpy.engine.stepping import Due, Step
+from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.model import Metric, Model
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
@@ -70,6 +75,7 @@ __all__ = [
     "HourlyStock",
     "HourlyWorkload",
     "InputError",
+    "Interrupt",
     "Job",
     "JobList",
     "JobRecord",
@@ -79,6 +85,7 @@ __all__ = [
     "Metric",
     "Model",
     "Month",
+    "Place",
     "PoissonWorkload",
     "Policy",
     "PolicyError",
@@ -103,6 +110,7 @@ __all__ = [
     "dag",
     "day",
     "exercises",
+    "first_come",
     "fit_stock",
     "hgsp",
     "lower_bound",
@@ -112,12 +120,15 @@ __all__ = [
     "on_market",
     "optimum",
     "plots",
+    "policy",
+    "pools",
     "queueing",
     "read_market",
     "round_robin",
     "rules",
     "select",
     "simulate",
+    "slots",
     "spot",
     "statistics",
     "step_through",

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS

@@ -28,8 +28,8 @@ from cgrsp_simpy.cli.options import (
     workers_of,
 )
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
@@ -47,9 +47,9 @@ class Module(NamedTuple):
     of the scenario -> the option that gives it, where that is called otherwise.
     """
 
-    model: type[Model[Any]]
+    model: type[Model]
     add_scenario: Callable[[argparse.ArgumentParser], None]
-    scenario_of: Callable[[argparse.Namespace], Model[Any]]
+    scenario_of: Callable[[argparse.Namespace], Model]
     seeds: int = 10
     figures: str = ""
     more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
@@ -195,7 +195,7 @@ def compared(
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
+def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
     """The policies that the options name, or those of the scenario."""
     own = given.policies
     return list(scenario.default_policies()) if own is None else policies_of(own)

@@ -13,6 +13,7 @@ from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.simulation import Outcome, Simulation
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -21,7 +22,6 @@ from cgrsp_simpy.model.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.model.model import Model
 
 __all__ = ["Offered", "Setting", "simulate"]
 
@@ -66,7 +66,7 @@ class Offered:
 
 
 @dataclass(frozen=True)
-class Setting(Model[Outcome]):
+class Setting(Model):
     """Jobs on a cluster: everything that a run depends on, but the scheduler and the seed.
 
     Parameters

@@ -90,14 +90,14 @@ class Claim(simpy.Event):
     None when its patience ends.
 
     places, parts: all places, and what is granted of them. terms: what the model notes
-    of the grant. requests: what was requested, a part each. granted_s, acquired_s:
+    of the grant. requests: what was requested, a part each. granted_s, started_s:
     when; seconds. process: the job's.
     """
 
     parts: Sequence[Part] = ()
     terms: Any = None
     requests: Sequence[Any] = ()
-    granted_s = acquired_s = math.nan
+    granted_s = started_s = math.nan
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Claim(simpy.Event):
         """Request the places; they are the job's own since the grant, so that
         there is no wait.
         """
-        self.acquired_s = self.env.now
+        self.started_s = self.env.now
         places = self.places
         self.requests = [places[place].acquire(amount) for place, amount in self.parts]
 
@@ -139,11 +139,11 @@ def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
     seconds; phases of no length are left out.
     """
     rows = []
-    for job, parts, granted_s, acquired_s, released_s in sorted(
+    for job, parts, granted_s, started_s, released_s in sorted(
         log, key=lambda held: held[2]
     ):
         for phase, from_s, to_s in zip(
-            PHASES, (granted_s, acquired_s), (acquired_s, released_s)
+            PHASES, (granted_s, started_s), (started_s, released_s)
         ):
             if to_s > from_s:
                 rows += [

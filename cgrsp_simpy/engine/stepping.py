@@ -14,6 +14,7 @@ from simpy.core import Infinity
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Event, Listener, job_id
 from cgrsp_simpy.engine.instant import Bell, Patience
+from cgrsp_simpy.engine.simulation import Simulation
 
 __all__ = ["Due", "Holder", "Paused", "Step", "steps"]
 
@@ -140,13 +141,13 @@ def steps(
     heard: list[Event] = []
     run = set_up(heard.append)
     grants: dict[simpy.Event, Any] = {}
-    while run.env.peek() < Infinity:
-        run.env.step()
+    engine = getattr(run, "engine", run)
+    while run.env.peek() < Infinity and _advanced(run):
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {claim: job_id(job) for job, claim in run.engine.waiting.items()}
+        grants |= {claim: job_id(job) for job, claim in engine.waiting.items()}
         for event in heard:
-            waiting = tuple(map(job_id, run.engine.waiting))
-            holders = _holders(run.engine)
+            waiting = tuple(map(job_id, engine.waiting))
+            holders = _holders(engine)
             yield Step(
                 event,
                 waiting,
@@ -158,7 +159,15 @@ def steps(
     return run.close()
 
 
-def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
+def _advanced(run: Any) -> bool:
+    """Whether there was another event."""
+    if isinstance(run, Simulation):
+        return run.advance(1)
+    run.env.step()
+    return True
+
+
+def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
     """Who holds each place, by its index; of the places of one machine, its cores and
     its memory, the first is shown.
     """
@@ -171,7 +180,7 @@ def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
             if number in held:
                 held[number].append(
                     Holder(
-                        job_id(claim.job), amount, claim.acquired_s == claim.acquired_s
+                        job_id(claim.job), amount, claim.started_s == claim.started_s
                     )
                 )
     return {

@@ -8,11 +8,12 @@ from math import inf
 from typing import Any
 
 from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.hgsp.llm import Served, Simulation, printed_requests
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.hgsp.llm import Simulation, printed_requests
 from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS, RequestPolicy
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster, RequestList
 from cgrsp_simpy.model.checks import check_bool, check_number, require
-from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.model import Metric
 
 __all__ = ["METRICS", "Requests"]
 
@@ -39,7 +40,7 @@ POLICIES = {name: partial(_as_it_is, policy) for name, policy in SCHEDULERS.item
 
 
 @dataclass(frozen=True)
-class Requests(Model[Served]):
+class Requests(Model):
     """LLM inference requests on a cluster: all that a run depends on, but the scheduler.
 
     Parameters

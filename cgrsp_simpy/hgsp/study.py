@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
@@ -21,7 +22,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, simulate
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_one_of, require
-from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.timeline import Timeline
 
@@ -214,7 +215,7 @@ def _check_as_planned(found: Schedule, plan: Schedule) -> None:
 
 
 @dataclass(frozen=True)
-class Setting(Model[Solution]):
+class Setting(Model):
     """Tasks on GPUs, and in what reality differs from the plans: all but the scheduler
     and the seed.
 

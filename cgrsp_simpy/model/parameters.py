@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.policy import Named, is_policy
 
 __all__ = ["chosen", "from_file", "in_file", "made", "parameters"]
 
@@ -31,6 +32,8 @@ def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., M
     what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
     or file, for a value that a parameter cannot have, and for what is neither text nor function.
     """
+    if isinstance(given, Named):
+        return chosen(what, given.policy, factories)
     if not isinstance(given, str):
         if not callable(given):
             raise InputError(f"{what}(={given!r}) must be a name or a function of a view")
@@ -79,6 +82,9 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> 
     """
     name = text.partition(":")[0]
     check_one_of(what, name, factories)
+    if is_policy(factories[name]):
+        require(text == name, what, text, f"{name}, which has no parameters")
+        return cast(Made, factories[name])
     return factories[name](**parameters(what, text, factories[name]))
 
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -18,7 +19,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.model import Model, foreign_part
+from cgrsp_simpy.model.model import foreign_part
 from cgrsp_simpy.model.streams import stream, uniforms
 from cgrsp_simpy.model.toml import (
     check_keys,
@@ -57,7 +58,7 @@ MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may
 
 
 @dataclass(frozen=True)
-class Scenario(Model[Run]):
+class Scenario(Model):
     """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy
     and the seed.
 

@@ -367,10 +367,10 @@ class DispatchState:
             From 0 to 1.
         """
         job, left = claim.job, self.left(claim.job)
-        if claim.acquired_s != claim.acquired_s:  # it is being provisioned
+        if claim.started_s != claim.started_s:  # it is being provisioned
             return left
         restart_s = self.known.terms.restart_s if job in self.done else 0.0
-        ran_s: float = max(0.0, now_s - claim.acquired_s - restart_s)
+        ran_s: float = max(0.0, now_s - claim.started_s - restart_s)
         share: float = ran_s / claim.terms[1]
         return max(0.0, left - share)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
     Wanted,
@@ -32,9 +33,9 @@ MOST_SEEDS = 10_000  # where the search for a precision ends
 
 
 def compare(
-    scenario: Model[Any],
-    policies: Sequence[Any],
-    seeds: Iterable[int],
+    scenario: Model,
+    policies: Sequence[Any] | Mapping[str, Any] | None = None,
+    seeds: Iterable[int] = range(10),
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -49,8 +50,9 @@ def compare(
     ----------
     scenario : Model
         Of any module, as in `simulate`.
-    policies : sequence
-        As in `simulate`; the first is the one that the others are tested against.
+    policies : sequence or mapping, optional
+        As in `simulate`, or by the names that they are to have; the first is the one that the
+        others are tested against. Those that the scenario is usually compared under, unless given.
     seeds : iterable of int
         Whole numbers >= 0, each once.
     executor : Executor or int, optional
@@ -88,7 +90,7 @@ def compare(
 
 
 def _rows_of(
-    scenario: Model[Any],
+    scenario: Model,
     named: dict[str, Any],
     seeds: Iterable[int],
     executor: Executor | int | None,
@@ -108,7 +110,7 @@ def _rows_of(
 
 
 def _precision(
-    precision: float | Mapping[str, float] | None, scenario: Model[Any], seeds: list[int]
+    precision: float | Mapping[str, float] | None, scenario: Model, seeds: list[int]
 ) -> dict[str, float]:
     """Relative half widths wanted, by figure."""
     wanted: dict[str, float] = {}
@@ -156,7 +158,7 @@ class Comparison(Study):
         What was compared on.
     """
 
-    scenario: Model[Any] = field(repr=False)
+    scenario: Model = field(repr=False)
     _named: dict[str, Any] = field(repr=False)
     _rows: list[Row] = field(repr=False)
 
@@ -238,7 +240,7 @@ class Comparison(Study):
 
 
 def by_column(
-    scenario: Model[Any], named: Mapping[str, Any], seeds: Iterable[int], column: str
+    scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
     """The rows of `Comparison.by`, of policies by their labels."""
     found: dict[tuple[str, str], list[Row]] = {}

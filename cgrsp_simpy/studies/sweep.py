@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import (
     InputError,
     check_one_of,
@@ -18,7 +19,6 @@ from cgrsp_simpy.model.checks import (
     python_number,
     require,
 )
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table
 from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import Comparison
@@ -42,7 +42,7 @@ def sweep(
     grid: Mapping[str, Any],
     policies: Sequence[Any],
     seeds: Iterable[int],
-    scenario: Model[Any] | Callable[..., Model[Any]] = day,
+    scenario: Model | Callable[..., Model] = day,
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -118,8 +118,8 @@ def sweep(
 def scenarios_of(
     grid: Mapping[str, Any],
     policies: Sequence[Any],
-    scenario: Model[Any] | Callable[..., Model[Any]] = day,
-) -> list[Model[Any]]:
+    scenario: Model | Callable[..., Model] = day,
+) -> list[Model]:
     """The scenario at every point of a grid; parameters and errors as of `sweep`."""
     return _scenarios(list(_points(grid)), policies, scenario)
 
@@ -127,8 +127,8 @@ def scenarios_of(
 def _scenarios(
     points: Sequence[Point],
     policies: Sequence[Any],
-    scenario: Model[Any] | Callable[..., Model[Any]],
-) -> list[Model[Any]]:
+    scenario: Model | Callable[..., Model],
+) -> list[Model]:
     labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
     return [_scenario(scenario, point, labels) for point in points]
 
@@ -161,9 +161,7 @@ def _is_policy_parameter(name: str) -> bool:
     return ":" in name
 
 
-def _scenario(
-    scenario: Model[Any] | Callable[..., Model[Any]], point: Point, named: Iterable[str]
-) -> Model[Any]:
+def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]) -> Model:
     """The scenario of a point."""
     arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
     if isinstance(scenario, Model):
@@ -184,7 +182,7 @@ def _scenario(
     return checked_model(scenario(**arguments))
 
 
-def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> dict[str, Any]:
+def _policies(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[str, Any]:
     """The policies of a point by the labels of the sweep, with the point's parameters
     in their texts.
     """

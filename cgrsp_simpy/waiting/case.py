@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
@@ -35,7 +35,7 @@ __all__ = ["Case"]
 
 
 @dataclass(frozen=True)
-class Case(Model[Outcome]):
+class Case(Model):
     """Jobs, and machines that are owned or rented: everything that a run depends on, but the seed.
 
     A study puts its own policies in the place of the case's: a name of POLICIES with parameters, as

@@ -1,0 +1,129 @@
+"""A job's claim to places: what its life waits for, holds and leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import simpy
+
+from cgrsp_simpy.model.timeline import CLAIM, PHASES
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.simulation import Simulation
+
+__all__ = ["Claim", "Held", "Part", "claims_table"]
+
+Part = tuple[int, float]
+"""A place, by its number among those of the run, and the amount of it that a job holds."""
+
+
+class Claim(simpy.Event):
+    """A job's wish for places; in SimPy's idiom
+
+        with run.claim(job) as claim:
+            yield claim                     # until the policy grants it
+            yield run.timeout(work_s)
+
+    Yielded, it gives itself once places are granted, or None when the job's patience ends. On the
+    way out they are released; a claim that was not granted is withdrawn. Whoever loses its places
+    before (`run.down`, a policy that suspends) is interrupted, inside the block.
+
+    Attributes
+    ----------
+    job : Any
+        Whose it is.
+    granted : Any
+        What the policy answered; None until then.
+    parts : sequence of (int, float)
+        Number and amount of each place that is granted.
+    granted_s, started_s : float
+        When places were granted, and requested; seconds, NaN until then.
+    """
+
+    granted: Any = None
+    parts: Sequence[Part] = ()
+    terms: Any = None
+    requests: Sequence[Any] = ()
+    granted_s = started_s = math.nan
+    phases: Sequence[tuple[str, float]] = ()
+    revoked = False
+
+    def __init__(
+        self, run: Simulation, job: Any, patience_s: float, starts: bool
+    ) -> None:
+        self.env, self.callbacks = run.env, []  # as simpy.Event sets them
+        self.run, self.job, self.patience_s, self.starts = run, job, patience_s, starts
+        self.process = run.env._active_proc
+
+    def start(self) -> None:
+        """Request the places: they have been the job's own since the grant, so that there is no
+        wait.
+        """
+        self.started_s = self.env._now  # type: ignore[assignment]
+        resources, process = self.run.places, self.process
+        self.requests = [
+            resources[number].acquire(amount, process) for number, amount in self.parts
+        ]
+        if self.run.listener:
+            self.run.tell("start", self, self.run.model.says("start", self))
+
+    def phase(self, name: str) -> None:
+        """From now on, and until the next, the time at the places is of this phase."""
+        self.phases = [*self.phases, (name, self.env.now)]
+
+    def interrupt(self, cause: Any) -> None:
+        """Take the places away: the life is interrupted, at once or as soon as it has heard of the
+        grant, and leaves them.
+        """
+        self.revoked, process = True, self.process
+        assert process is not None, "a claim that no process has made"
+        if self.callbacks is None:
+            process.interrupt(cause)
+        else:
+            self.callbacks.append(lambda _: process.interrupt(cause))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if kind is not GeneratorExit:  # else a run that has failed discards its lives
+            self.run.leave(self)
+
+
+Held = tuple[Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]]
+"""A claim that has been released: job, its parts, when they were granted, requested and released,
+seconds, and phases of its own with when each began.
+"""
+
+
+def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
+    """One row a job, place and phase, by time of grant; a structured array of CLAIM.
+
+    place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of no length
+    are left out.
+    """
+    rows = []
+    for job, parts, granted_s, started_s, released_s, own in sorted(
+        log, key=lambda row: row[2]
+    ):
+        begun = [*zip(PHASES, (granted_s, started_s)), *own]
+        begun = sorted(
+            [each for each in begun if each[1] == each[1]], key=lambda each: each[1]
+        )
+        ends_s = [*[from_s for _, from_s in begun[1:]], released_s]
+        for (phase, from_s), to_s in zip(begun, ends_s):
+            if to_s > from_s:
+                rows += [
+                    (job, number, amount, phase, from_s, to_s)
+                    for number, amount in parts
+                ]
+    return np.array(rows, CLAIM)

@@ -1,0 +1,489 @@
+"""A run of a model: jobs arrive, live and claim places; one dispatcher asks the policy.
+
+A job's life is a process of the model's own, written in SimPy's idiom (`Model.life`). What it may
+use of the run is named here without an underscore, up to "the engine's own".
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from heapq import heappush
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from cgrsp_simpy.engine.answers import Answers
+from cgrsp_simpy.engine.claim import Claim, Held
+from cgrsp_simpy.engine.events import Event, Listener, job_id
+from cgrsp_simpy.engine.instant import (
+    AFTER_ALL_ELSE,
+    Alarm,
+    Bell,
+    Patience,
+    delay_until,
+)
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.model.streams import Draw
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.model import Model
+
+__all__ = ["Process", "Simulation"]
+
+Process = Generator[simpy.Event, Any, None]  # what SimPy runs
+
+
+class Life(simpy.Process):
+    """The process of a job."""
+
+    job: Any
+
+
+MANY = 100_000  # events in which jobs wait, and nothing is granted and nobody comes or leaves
+
+
+class Simulation:
+    """A run that has been set up and not let go; a job's life and a model's processes see it.
+
+    Parameters
+    ----------
+    model : Model
+        What is run.
+    policy : callable
+        A function of the model's view. The run works on a copy, so that one with memory is fresh
+        for every run.
+    seed : int
+        Of all random numbers.
+    drawn : iterable, optional
+        The arrivals, as of `Model.arrivals`, where they have been drawn already.
+    records : bool
+        Whether the run keeps what became of each job, and who held what; without, memory does not
+        grow with the number of jobs.
+    listener : callable, optional
+        Called with each Event.
+
+    Attributes
+    ----------
+    env : simpy.Environment
+        The run's.
+    places : list of simpy.Resource or simpy.Container
+        Each with index, noun, size, unit and kind.
+    luck : dict
+        By job, what arrived with it that no policy sees.
+    draw : callable
+        draw("name", number): the continuing stream of random numbers of that name, a NumPy
+        Generator; another one than `arrivals` has under the name.
+    timeout : callable
+        As of the environment.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        policy: Callable[[Any], Any],
+        seed: int = 0,
+        *,
+        drawn: Iterable[Any] | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> None:
+        env = self.env = simpy.Environment()
+        self.timeout = env.timeout
+        self.model, self.seed, self.listener = model, seed, listener
+        self.luck: dict[Any, Any] = {}
+        self.draw = Draw(seed, "run ")
+        self.declared = tuple(model.places())
+        self.places = [place.resource(env) for place in self.declared]
+        # ---- the engine's own ----
+        self.free = [place.size for place in self.places]  # what is promised to nobody
+        self.open = sum(
+            left > 0 for left in self.free
+        )  # number of places with something free
+        self.waiting: dict[Any, Claim] = {}  # oldest first
+        self.holding: dict[
+            Claim, None
+        ] = {}  # the claims that are granted, in that order
+        self.held_s = [0.0] * len(
+            self.places
+        )  # amount x seconds for which each was held
+        self.log: list[Held] | None = [] if records else None
+        self.records = Records(model, records)
+        self._down: dict[
+            int, list[float]
+        ] = {}  # by number: how often, and what is withheld
+        # that live: process, submit_s, dispatch_s, start_s, finish_s if told, notes
+        self._jobs: dict[Any, list[Any]] = {}
+        self._alive, self._background = (
+            1,
+            False,
+        )  # the source, lives and processes that count
+        self.policy = copy.deepcopy(policy)
+        self.hears_all = getattr(policy, "asks_on_arrival", False)
+        self.decisions, self.grants = 0, 0
+        self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
+        self.view = model.view(self)
+        says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
+        self.answers = Answers(env, self.policy, lambda: self.view, self.waiting, says)
+        self._bell, self._rung = Bell(env), False
+        self._alarm = Alarm(env, self._wake)
+        self._impatient: list[Claim] = []
+        env.process(self._dispatcher())
+        model.set_up(self)
+        for process in model.processes(self):
+            self.process(process)
+        env.process(
+            self._source(model.arrivals(Draw(seed)) if drawn is None else drawn)
+        )
+
+    # ---- for lives and processes ----
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return self.env._now  # type: ignore[return-value]
+
+    def claim(
+        self, job: Hashable, patience_s: float = math.inf, start: bool = True
+    ) -> Claim:
+        """A claim of a job to places, to be used in a `with` block; the policy decides which.
+
+        patience_s: after so many seconds without a grant the job leaves the queue. start: whether
+        places are requested at the grant; else once the life says `claim.start()`.
+        """
+        claim = self.waiting[job] = Claim(self, job, patience_s, start)
+        self.view.joined(job)
+        if self.listener:
+            self.tell("submit", job, self.model.says("submit", claim))
+        self.ring()
+        if patience_s < math.inf:
+            if self._rung:
+                self._impatient.append(claim)
+            else:
+                Patience(claim, self._give_up)
+        return claim
+
+    def resumed(self, job: Hashable, work_s: float) -> Process:
+        """Claims until so many seconds of work are done, however often interrupted; `yield from`
+        it.
+        """
+        left_s = work_s
+        while True:
+            with self.claim(job) as claim:
+                yield claim
+                began_s = self.env.now
+                try:
+                    yield self.timeout(left_s)
+                    return
+                except simpy.Interrupt:
+                    left_s -= self.env.now - began_s
+            if left_s <= 0:
+                return
+
+    @contextmanager
+    def down(self, place: Any) -> Iterator[None]:
+        """While in the block, a place of `places` is granted to nobody; who holds it is
+        interrupted. Downs of one place may overlap.
+        """
+        number = self.places.index(place)
+        down = self._down.setdefault(number, [0, 0.0])
+        down[0] += 1
+        if down[0] == 1:
+            down[1], self.free[number] = self.free[number], 0.0
+            self.open -= down[1] > 0
+            self.view.closed(number)
+            self.tell("down", None, f"{place.noun} {place.index}")
+            for claim in [
+                each
+                for each in self.holding
+                if any(own == number for own, _ in each.parts)
+            ]:
+                self.revoke(claim, place)
+        try:
+            yield
+        except GeneratorExit:  # the run is over
+            raise
+        except BaseException:
+            self._up(number)
+            raise
+        self._up(number)
+
+    def process(self, generator: Process, counts: bool = False) -> simpy.Process:
+        """Start a process beside the jobs'. counts: whether the run goes on until it has ended."""
+        process = self.env.process(generator)
+        if counts:
+            self._alive += 1
+            process.callbacks.append(self._gone)
+        else:
+            self._background = True
+        return process
+
+    def ended(self, job: Hashable) -> simpy.Event:
+        """Happens when a job that lives has ended. KeyError if it has ended before, or has not
+        arrived.
+        """
+        return self._jobs[job][0]  # type: ignore[no-any-return]
+
+    def note(self, job: Hashable, *values: Any) -> None:
+        """What the model's own columns say of a job, in their order."""
+        self._jobs[job][5] = values
+
+    def finished(self, job: Hashable) -> None:
+        """A job ends now, though its life goes on, as until its last bill."""
+        self._jobs[job][4] = self.env.now
+
+    def tell(self, kind: str, who: Any, detail: str) -> None:
+        """Report to the listener. who: a claim that holds places, a job, or None."""
+        if self.listener is None:
+            return
+        indices = dict[int, None]()
+        if isinstance(who, Claim):
+            indices = dict.fromkeys(
+                self.places[number].index for number, _ in who.parts
+            )
+            who = who.job
+        noun = self.places[0].noun if self.places else "place"
+        self.listener(
+            Event(self.env.now, kind, job_id(who), tuple(indices), detail, noun)
+        )
+
+    # ---- the engine's own: jobs ----
+
+    def _source(self, arrivals: Iterable[Any]) -> Process:
+        """Start the life of each job when it arrives."""
+        env, life, luck, jobs, end = (
+            self.env,
+            self.model.life,
+            self.luck,
+            self._jobs,
+            self._end,
+        )
+        for at_s, job, *more in arrivals:
+            if at_s > env.now:
+                delay_s = delay_until(env.now, at_s)
+                yield env.timeout(delay_s, ("submit", job_id(job)))
+            if job in jobs:
+                raise ValueError(
+                    f"job {job_id(job)!r} arrives while one that is equal to it lives"
+                )
+            if more:
+                luck[job] = more[0]
+            process = Life(env, life(self, job))
+            process.job = job
+            process.callbacks.append(end)
+            jobs[job] = [process, env._now, math.nan, math.nan, None, ()]
+            self._alive += 1
+        self._gone()
+
+    def _end(self, process: Any) -> None:
+        """A job's life has ended."""
+        if not process._ok:  # by an error, which SimPy raises
+            return
+        job = process.job
+        _, submit_s, dispatch_s, start_s, finish_s, notes = self._jobs.pop(job)
+        self.luck.pop(job, None)
+        finish_s = self.env._now if finish_s is None else finish_s
+        self.records.add(job, submit_s, dispatch_s, start_s, finish_s, notes)
+        self._gone()
+
+    def _gone(self, _: Any = None) -> None:
+        """The source, a life or a process that counts has ended; with the last the run."""
+        self._alive -= 1
+        if not self._alive and self._background:
+            raise simpy.core.StopSimulation(None)
+
+    # ---- the engine's own: claims ----
+
+    def leave(self, claim: Claim) -> None:
+        """A life leaves a claim: its places are released, or it waits no longer."""
+        if claim in self.holding:
+            self._release(claim)
+        elif self.waiting.get(claim.job) is claim:
+            self._withdraw(claim)
+
+    def revoke(self, claim: Claim, cause: Any = None) -> None:
+        """Take a job's places away: its life is interrupted, and leaves them."""
+        if not claim.revoked:
+            claim.interrupt(cause)
+
+    def _release(self, claim: Claim) -> None:
+        now_s = self.env._now
+        if self.listener and not claim.revoked and claim.requests:
+            self.tell("finish", claim, self.model.says("finish", claim))
+        del self.holding[claim]
+        own = self._jobs.get(claim.job)
+        if own is not None and (claim.requests or claim.revoked):  # else not taken up
+            if own[2] != own[2]:
+                own[2] = claim.granted_s
+            if own[3] != own[3]:
+                own[3] = claim.started_s
+        held_s, parts = now_s - claim.granted_s, claim.parts
+        for request, (number, amount) in zip(claim.requests, parts):
+            self.places[number].give_back(request, amount)
+        for number, amount in parts:
+            self.held_s[number] += amount * held_s
+            if self._down and number in self._down:
+                self._down[number][1] += amount
+            else:
+                self._gain(number, amount)
+        self.view.freed(claim)
+        if self.log is not None:
+            self.log.append(
+                (
+                    job_id(claim.job),
+                    parts,
+                    claim.granted_s,
+                    claim.started_s,
+                    now_s,
+                    claim.phases,
+                )
+            )
+        # it names itself: without that circle it is forgotten at once
+        claim._value = None
+        self.ring()
+
+    def _gain(self, number: int, amount: float) -> None:
+        """A place has more that is free."""
+        self.open += not self.free[number] and amount > 0
+        self.free[number] += amount
+        self.view.opened(number)
+
+    def _up(self, number: int) -> None:
+        """A place is down once less; after the last it is granted again."""
+        down, place = self._down[number], self.places[number]
+        down[0] -= 1
+        if not down[0]:
+            del self._down[number]
+            self.tell("up", None, f"{place.noun} {place.index}")
+            self._gain(number, down[1])
+            self.ring()
+
+    def _withdraw(self, claim: Claim) -> None:
+        del self.waiting[claim.job]
+        self.view.left(claim.job)
+        if not self.waiting:
+            self._alarm.stop()
+        self.ring()  # who was behind it may find room
+
+    def _give_up(self, end: Patience) -> None:
+        """Patience has ended: a job that still waits leaves."""
+        claim = end.claim
+        if self.waiting.get(claim.job) is claim:
+            claim.succeed(None)
+            self._withdraw(claim)
+
+    # ---- the engine's own: decisions ----
+
+    def ring(self) -> None:
+        """Have a decision made at the end of this instant, if it could grant anything."""
+        if not self._rung and self.waiting and (self.open > 0 or self.hears_all):
+            self._rung, bell, env = True, self._bell, self.env
+            bell._ok, bell._value = True, None
+            heappush(env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), bell))
+
+    def _dispatcher(self) -> Process:
+        """The one process that asks the policy, woken by arrivals and completions."""
+        while True:
+            yield self._bell
+            self._bell, self._rung = Bell(self.env), False  # first: a grant may ring it
+            if self.waiting:  # else all have been withdrawn
+                self._decide(self.env._now)
+            for claim in self._impatient:
+                if not claim.triggered:
+                    Patience(claim, self._give_up)
+            self._impatient.clear()
+
+    def _decide(self, now_s: float) -> None:
+        """Ask the policy, carry out its answer."""
+        self.decisions += 1
+        self._alarm.stop()
+        wake_s = math.inf
+        self.view.decides(now_s)
+        if self.listener:
+            self.tell("decide", None, self.view.summary())
+        for item in self.answers.now():
+            kind = type(item)
+            if kind is Wake:
+                wake_s = min(wake_s, self.answers.wake_s(item))
+            elif kind is Suspend:
+                self.revoke(self.answers.suspended(item, self.holding), item)
+            else:
+                self._grant(item, now_s)
+        if wake_s < math.inf:
+            self._alarm.set(wake_s)
+
+    def _grant(self, item: Any, now_s: float) -> None:
+        """Promise a job its places."""
+        try:
+            job, chosen = item
+            claim = self.waiting.pop(job)
+        except (TypeError, ValueError, KeyError):
+            raise self.answers.no_such_job(item) from None
+        claim.granted_s, claim.granted, free = now_s, chosen, self.free
+        try:
+            claim.parts = self.view.granted(claim, chosen)
+            for number, amount in claim.parts:
+                left = free[number] = free[number] - amount
+                if left <= 0:
+                    if left < 0:
+                        raise PlaceError(
+                            self.places[number].lacks(left + amount, amount)
+                        )
+                    self.open -= amount > 0
+                    self.view.closed(number)
+        except PlaceError as error:
+            raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
+        self.view.left(job)
+        self._alarm.in_a_row = 0
+        self.grants += 1
+        self.holding[claim] = None
+        claim.succeed(claim)
+        if claim.starts:
+            claim.start()
+
+    def _wake(self) -> None:
+        """The time has come at which the policy asked to be asked again."""
+        if self._alarm.in_a_row > self._alarm.most:
+            held = f"has held {len(self.waiting)} waiting jobs through"
+            raise self.answers.wrong(f"{held} {self._alarm.most} wake-ups in a row")
+        self.ring()
+
+    # ---- the engine's own: to the end ----
+
+    def advance(self, events: int = MANY) -> bool:
+        """Carry out the next events; whether there are more.
+
+        Raises PolicyError at the event at which the policy goes wrong, and if jobs wait for ever.
+        """
+        step = self.env.step
+        try:
+            for _ in range(events):
+                step()
+        except simpy.Interrupt as error:  # which a life has not expected
+            if not isinstance(error.cause, Suspend):
+                raise
+            told = f"suspended job {job_id(error.cause.job)}; this scenario allows no suspension"
+            raise self.answers.wrong(told) from None
+        except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
+            self._check_served()
+            return False
+        moved = self.grants, len(self.waiting), self.records.number
+        self._still, self._moved = (
+            (self._still + events) * (moved == self._moved),
+            moved,
+        )
+        if self._still > MANY and not self.holding:
+            self._check_served()
+        return True
+
+    def _check_served(self) -> None:
+        """Raise PolicyError if jobs wait, as nothing is to come that could help them."""
+        if self.waiting:
+            raise self.answers.stuck(self.declared, self.free)
+
+    def close(self) -> Run:
+        """What the run leaves, once nothing is left to happen."""
+        return Run(self)

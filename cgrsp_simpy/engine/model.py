@@ -205,6 +205,8 @@ class Model(ABC):
 
     def draw(self, seed: int) -> Any:
         """What the policies that meet on a seed share, drawn once: the arrivals."""
+        if type(self).arrivals is Model.arrivals:  # one that has a simulation of its own
+            return None
         return list(self.arrivals(Draw(seed)))
 
     def simulation(

@@ -16,12 +16,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from cgrsp_simpy.analysis import queueing, statistics
 from simpy import Interrupt
 
+from cgrsp_simpy.analysis import queueing, statistics
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Due, Step
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs.market import read_market
@@ -34,7 +35,7 @@ from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
-from cgrsp_simpy.rental.record import JobRecord, Run
+from cgrsp_simpy.rental.record import JobRecord
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.terms import Preemption, Terms

@@ -71,9 +71,9 @@ class Claim(simpy.Event):
         if self.run.listener:
             self.run.tell("start", self, self.run.model.says("start", self))
 
-    def phase(self, name: str) -> None:
-        """From now on, and until the next, the time at the places is of this phase."""
-        self.phases = [*self.phases, (name, self.env.now)]
+    def phase(self, name: str, at_s: float | None = None) -> None:
+        """From a time on, now unless given, the time at the places is of this phase."""
+        self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
     def interrupt(self, cause: Any) -> None:
         """Take the places away: the life is interrupted, at once or as soon as it has heard of the
@@ -120,7 +120,8 @@ def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
             [each for each in begun if each[1] == each[1]], key=lambda each: each[1]
         )
         ends_s = [*[from_s for _, from_s in begun[1:]], released_s]
-        for (phase, from_s), to_s in zip(begun, ends_s):
+        for (phase, from_s), end_s in zip(begun, ends_s):
+            to_s = min(end_s, released_s)
             if to_s > from_s:
                 rows += [
                     (job, number, amount, phase, from_s, to_s)

@@ -146,18 +146,29 @@ class Model(ABC):
         return {}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job, for files: the columns of `Run.jobs`, and its places as text, with the
-        amount where that is not one: "0 3", or "2:4".
+        """One dict a job, for files: the columns of `Run.jobs`, and the places of its last
+        claim as text, with the amount where that is not one: "0 3", or "2:4".
         """
-        held: dict[int, dict[str, None]] = {}
-        for job, place, amount in run.claims[["job", "place", "amount"]].tolist():
-            text = f"{place}" if amount == 1 else f"{place}:{amount:g}"
-            held.setdefault(job, {})[text] = None
+        held = {
+            job: " ".join(
+                f"{number}" if amount == 1 else f"{number}:{amount:g}"
+                for number, amount in parts
+            )
+            for job, parts in run.parts().items()
+        }
         names = run.jobs.dtype.names or ()
         return [
-            {**dict(zip(names, row)), "places": " ".join(held.get(row[0], ()))}
+            {**dict(zip(names, row)), "places": held.get(row[0], "")}
             for row in run.jobs.tolist()
         ]
+
+    def kinds(self, run: Run, by: str) -> dict[int, str]:
+        """By job the kind by which it is coloured, from a column of `Run.jobs`."""
+        check_one_of("colour_by", by, run.jobs.dtype.names or ())
+        return {
+            job: f"{by} {value}"
+            for job, value in zip(run.jobs["job"].tolist(), run.jobs[by].tolist())
+        }
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """A run as places and jobs. parts: fields of Timeline that the model knows better."""
@@ -205,7 +216,9 @@ class Model(ABC):
 
     def draw(self, seed: int) -> Any:
         """What the policies that meet on a seed share, drawn once: the arrivals."""
-        if type(self).arrivals is Model.arrivals:  # one that has a simulation of its own
+        if (
+            type(self).arrivals is Model.arrivals
+        ):  # one that has a simulation of its own
             return None
         return list(self.arrivals(Draw(seed)))
 

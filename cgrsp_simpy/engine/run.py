@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import claims_table
+from cgrsp_simpy.engine.claim import Part, claims_table
 from cgrsp_simpy.engine.events import job_id, policy_name
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.shown import ShownRun
@@ -197,6 +197,14 @@ class Run(ShownRun):
             raise InputError("this run kept no records; simulate with records=True")
         return claims_table(self._log)
 
+    def parts(self) -> dict[Any, Sequence[Part]]:
+        """By job the number and amount of each place of the last claim that it started."""
+        return {
+            job: parts
+            for job, parts, _, started_s, *_ in self._log or ()
+            if started_s == started_s
+        }
+
     @cached_property
     def timeline(self) -> Timeline:
         """The run as places and jobs, which it is drawn from."""
@@ -207,22 +215,17 @@ class Run(ShownRun):
         return self.scenario.summary(self)
 
     def by(self, column: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a column of `jobs`, or of a log's own.
+        """The figures of the jobs of each value of a column of `rows()`, or of a log's.
 
         Returns a row for each value, in their order. Raises InputError for a column that is not
         there.
         """
-        tags = self.scenario.tags
-        if column in tags:
-            return tags.report(
-                column, lambda chosen: self.scenario.summary_of(self, chosen)
-            )
-        names = self.jobs.dtype.names or ()
-        check_one_of("column", column, [*names, *tags])
-        values = self.jobs[column]
-        require(
-            values.dtype.kind != "f", "column", column, "one of names or whole numbers"
-        )
+        tags, rows = self.scenario.tags, self.rows()
+        check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
+        own = tags[column] if column in tags else [row[column] for row in rows]
+        values = np.array(own)
+        allowed = "one of names or whole numbers"
+        require(values.dtype.kind != "f", "column", column, allowed)
         return [
             {column: value, **self.scenario.summary_of(self, values == value)}
             for value in np.unique(values).tolist()

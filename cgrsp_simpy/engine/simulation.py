@@ -235,6 +235,14 @@ class Simulation:
         """A job ends now, though its life goes on, as until its last bill."""
         self._jobs[job][4] = self.env.now
 
+    def held(
+        self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
+    ) -> None:
+        """Take down that a place was a job's without a claim, as after its end."""
+        if self.log is not None:
+            parts, own = ((number, 1.0),), ((phase, from_s),)
+            self.log.append((job_id(job), parts, from_s, math.nan, to_s, own))
+
     def tell(self, kind: str, who: Any, detail: str) -> None:
         """Report to the listener. who: a claim that holds places, a job, or None."""
         if self.listener is None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market
-from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import Assignment, Policy, View
@@ -71,12 +71,12 @@ def wait_of_those_who_wait_s(run: Run) -> float:
 
 def mean_queue(run: Run) -> float:
     """Waiting jobs, averaged over time."""
-    return time_average(*queue_length(run), run.totals.end_s)
+    return time_average(*queue_length(run), run.tally.end_s)
 
 
 def area(run: Run) -> float:
     """Waiting jobs, summed over time: job seconds."""
-    return mean_queue(run) * run.totals.end_s
+    return mean_queue(run) * run.tally.end_s
 
 
 def queue_over_events(run: Run) -> float:
@@ -300,7 +300,7 @@ def surge() -> Run:
 def little(until: str, since: str = "submit_s") -> float:
     """Arrivals per second of the whole run, times the mean time between two columns."""
     run = surge()
-    return float((run.jobs[until] - run.jobs[since]).mean()) * len(run.jobs) / run.totals.end_s
+    return float((run.jobs[until] - run.jobs[since]).mean()) * len(run.jobs) / run.tally.end_s
 
 
 def little_at_the_drawn_rate() -> float:

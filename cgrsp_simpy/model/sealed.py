@@ -19,7 +19,12 @@ def _sealed(*names: str) -> Callable[[Kind], Kind]:
         plain = type(self).__mro__[1].__name__
         raise TypeError(f"a view is read only: change a copy, {plain}(...)")
 
+    def plain(self: Any) -> Any:
+        kind = type(self)
+        return kind, (kind.__mro__[1](self),)
+
     def seal(kind: Kind) -> Kind:
+        kind.__reduce__ = plain  # type: ignore[assignment]  # copies are made at once
         for name in names:
             setattr(kind, name, refused)
         return kind

@@ -14,6 +14,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_number, require
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
@@ -21,7 +22,6 @@ from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
-from cgrsp_simpy.rental.record import Run
 
 __all__ = ["gantt"]
 
@@ -63,8 +63,8 @@ def gantt(
     jobs : iterable of int, optional
         Ids of those to draw; all, unless given; then only places that they held count.
     colour_by : str, optional
-        Of a run of rented GPUs complexity, class (of the deadline) or status (the stock met at
-        dispatch); by the kinds of its timeline, unless given.
+        A column of the run's jobs; of rented GPUs complexity, class (of the deadline) or status
+        (the stock met at dispatch). By the kinds of its timeline, unless given.
     until_s : float, optional
         End of what is drawn, seconds; the end of the run, unless given.
     **style : Any
@@ -106,9 +106,9 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     if colour_by is None:
         return timeline_of(run)
     if not isinstance(run, Run):
-        require(False, "colour_by", colour_by, "left out for a run that is not of rented GPUs")
+        require(False, "colour_by", colour_by, "left out for what is not a run")
         return timeline_of(run)
-    return replace(run.timeline, kinds=run.kinds(colour_by))
+    return replace(run.timeline, kinds=run.scenario.kinds(run, colour_by))
 
 
 def _until(timeline: Timeline, until_s: float | None) -> Timeline:

@@ -23,9 +23,9 @@ from cgrsp_simpy.rental.policies.rules import fastest
 from cgrsp_simpy.rental.processes import source
 from cgrsp_simpy.rental.record import Recorder, Run
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import JobList, PoissonWorkload
+from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.experiments import FIGURES, MONTH, NAMES, TABLES, Source
 from cgrsp_simpy.thesis.published import PRINTED
@@ -173,12 +173,12 @@ def daily_rows(
 
 def three_jobs() -> list[Row]:
     """Figure 3.2: the worked example of Section 3.7."""
-    return run_once(THREE_JOBS, QOS_FIRST).rows()
+    return simulate(THREE_JOBS, QOS_FIRST).rows()
 
 
 def seven_jobs() -> list[Row]:
     """Figure 4.1: the worked example of Section 4.5.9, under both policies."""
-    runs = {name: run_once(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
+    runs = {name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
     return [{"policy": name, **row} for name, run in runs.items() for row in run.rows()]
 
 
@@ -271,7 +271,7 @@ def decision() -> list[Row]:
     """
     rows: list[Row] = []
     for seed in count():
-        run_once(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
+        simulate(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
         if rows:
             break
     return rows
@@ -294,7 +294,7 @@ def stock_over_the_day(days: Iterable[str] = ("normal", "surge")) -> list[Row]:
     """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
     found = []
     for name in days:
-        runs = [run_once(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
+        runs = [simulate(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
         jobs = np.concatenate(runs)
         hours = (jobs["dispatch_s"] // 3600).astype(int)
         for hour in range(int(hours.max()) + 1):
@@ -318,7 +318,7 @@ def queues(
     for policy in policies:
         lengths = []
         for seed in range(SEEDS):
-            at_s, jobs = queue_length(run_once(day("hectic"), make_policy(policy), seed))
+            at_s, jobs = queue_length(simulate(day("hectic"), make_policy(policy), seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
             lengths.append(np.where(place >= 0, jobs[place], 0))
         for hour, waiting in zip(times_s / 3600, np.array(lengths).T):

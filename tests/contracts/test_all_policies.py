@@ -174,7 +174,7 @@ def test_same_seed_gives_the_same_records_to_the_bit(policy, scenario, seed):
     first, _ = watched(scenario, policy, seed)
     again = cg.simulate(scenario, policy, seed)
     assert np.array_equal(first.jobs, again.jobs)
-    assert first.slot_held_s == again.slot_held_s
+    assert first.held_s == again.held_s
 
 
 @QUICK

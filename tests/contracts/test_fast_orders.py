@@ -122,7 +122,7 @@ def moments(draw, gangs=False):
 
 def view_of(moment):
     scenario, queue, busy = moment
-    return scenario.view(queue, NOW_S, busy)
+    return scenario.moment(queue, NOW_S, busy)
 
 
 def answer(policy, moment):

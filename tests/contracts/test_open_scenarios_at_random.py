@@ -96,7 +96,7 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
 @settings(max_examples=50)
 @given(scenario=open_scenarios())
 def test_a_view_shows_the_classes_and_the_law(scenario):
-    known = scenario.view([]).known
+    known = scenario.moment([]).known
     assert known.classes == scenario.workload.classes
     assert known.tight_fraction == pytest.approx(
         sum(each.share for each in known.classes if each.tight)

@@ -76,7 +76,7 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
         assert found["idle_usd"] == pytest.approx(by_phase["idle-warm"], abs=1e-12)
         if terms.billed_from == "provisioning":
             assert found["provisioning_usd"] == pytest.approx(by_phase["provisioning"], abs=1e-12)
-    assert sum(run.slot_held_s) == pytest.approx(
+    assert sum(run.held_s) == pytest.approx(
         sum(row["gpus"] * (row["finish_s"] - row["dispatch_s"]) for row in run.jobs)
     )
 
@@ -164,6 +164,6 @@ def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspen
     held_s = sum(
         row["gpus"] * (row["finish_s"] - row["dispatch_s"] - row["away_s"]) for row in run.jobs
     )
-    assert sum(run.slot_held_s) == pytest.approx(held_s, abs=1e-6)
+    assert sum(run.held_s) == pytest.approx(held_s, abs=1e-6)
     again = cg.simulate(scenario, policy, seed)
     assert again.jobs.tobytes() == run.jobs.tobytes()

@@ -72,7 +72,7 @@ def moments(number):
             for id, tight in enumerate(draw.choices([True, False], k=draw.choice([1, 3, 10, 60])))
         ]
         busy = [index for index in range(len(day.slots)) if draw.random() < 0.4]
-        yield day.view(jobs, now_s, {index: now_s + draw.uniform(1, 200) for index in busy})
+        yield day.moment(jobs, now_s, {index: now_s + draw.uniform(1, 200) for index in busy})
 
 
 def low(view, slot):

@@ -125,7 +125,7 @@ def test_the_records_of_three_jobs_on_two_slots():
         (1, 0, DAY_S, 2, False, 1, 1, 1, 0, 600, 750, 1, 1, 2, 600, 150, pytest.approx(0.075)),
         (2, 20, 100, 1, True, 1, 1, 0, 65, 70, 130, 0, 0, 0, 5, 60, pytest.approx(0.060)),
     ]
-    assert run.slot_held_s == (65 + 65, 750)
+    assert run.held_s == (65 + 65, 750)
     assert run.summary() == {
         "jobs": 3,
         "completed": 3,
@@ -289,7 +289,7 @@ def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
     )
     assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * (3.60 + 1.80) / 3600)]
     assert run.jobs["gpus"].tolist() == [2]
-    assert run.slot_held_s == (690, 690)
+    assert run.held_s == (690, 690)
     assert run.summary()["utilisation_pct"] == pytest.approx(100)
 
 
@@ -470,14 +470,14 @@ def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
 
 def test_with_free_types_every_idle_slot_is_offered_as_every_type():
     model = scenario(jobs(0), (A, A), free_types=True)
-    view = model.view(model.workload.listed, busy={0: 50.0})
+    view = model.moment(model.workload.listed, busy={0: 50.0})
     assert [(offer.index, offer.gpu) for offer in view.offers()] == [(1, A), (1, B)]
     assert view.fastest_s() == (60, 100)
 
 
 def test_with_fixed_types_a_slot_keeps_its_own():
     model = scenario(jobs(0), (A, A))
-    view = model.view(model.workload.listed, busy={0: 50.0})
+    view = model.moment(model.workload.listed, busy={0: 50.0})
     assert view.offers() == list(view.idle) == [view.slots[1]]
     with pytest.raises(
         cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"
@@ -494,7 +494,7 @@ HECTIC = cg.day("hectic", jobs=150)
 def test_the_same_seed_gives_the_same_records_to_the_bit(policy):
     first, second = (cg.simulate(HECTIC, policy, seed=4) for _ in range(2))
     assert np.array_equal(first.jobs, second.jobs)
-    assert first.slot_held_s == second.slot_held_s
+    assert first.held_s == second.held_s
     assert not np.array_equal(first.jobs, cg.simulate(HECTIC, policy, seed=5).jobs)
 
 

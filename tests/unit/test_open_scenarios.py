@@ -153,8 +153,8 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
     assert both.completed == 200
     assert [own.name for own in both.by_class] == ["rush", "day", "batch"]
     for place, own in enumerate(both.by_class):
-        assert own.completed == sum(run.totals.by_class[place].completed for run in runs)
-        assert own.wait_s == sum(run.totals.by_class[place].wait_s for run in runs)
+        assert own.completed == sum(run.tally.by_class[place].completed for run in runs)
+        assert own.wait_s == sum(run.tally.by_class[place].wait_s for run in runs)
     assert both.weighted
     assert both.weight == sum(run.jobs["weight"].sum() for run in runs)
     listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
@@ -380,7 +380,7 @@ def test_names_of_classes_may_be_a_list():
         (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
         (lambda: cg.JobList([JOB], ["a", ""]), ["name of a deadline class", "''"]),
         (lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]), ["deadline_class", "-1"]),
-        (lambda: three.view([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
+        (lambda: three.moment([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
         (
             lambda: cg.arrival_rates(cg.LoggedWorkload((0, 9), (1, 1), (9, 9), (1, 1), (1, 1))),
             ["hour of day", "None", "timestamps"],

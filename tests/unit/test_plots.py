@@ -254,8 +254,8 @@ def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(r
     )
     assert executing == pytest.approx(jobs["service_s"].sum())
     assert provisioning == pytest.approx(jobs["delay_s"].sum())
-    assert executing + provisioning == pytest.approx(sum(run.slot_held_s))
-    assert executing + provisioning + idle == pytest.approx(5 * run.totals.end_s)
+    assert executing + provisioning == pytest.approx(sum(run.held_s))
+    assert executing + provisioning + idle == pytest.approx(5 * run.tally.end_s)
 
 
 def area(corners):

@@ -155,9 +155,9 @@ def test_the_view_shows_the_status_as_of_the_last_look_and_since_when(sight):
 
 
 def test_the_thesis_s_view_knows_of_no_look():
-    view = cg.day("quiet").view([])
+    view = cg.day("quiet").moment([])
     assert (view.seen_s(view.slots[0]), view.since_s(view.slots[0])) == (None, None)
-    blind = cg.day("quiet", persistence_s=900).view([])
+    blind = cg.day("quiet", persistence_s=900).moment([])
     assert blind.seen_s(blind.slots[0]) is None
 
 
@@ -338,7 +338,7 @@ def offered(low_s, tau_s, sight="now", chances=(0.5, 0.2, 0.3), seed=0):
 @given(st.floats(100, 9000), st.floats(10, 20000), st.integers(0, 30))
 def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, seed):
     day, job = offered(low_s, tau_s)
-    view = day.view([job], seed=seed)
+    view = day.moment([job], seed=seed)
     answer = cg.make_policy("watch")(view)
     held_s = (tau_s + 0.2 * 60) / 0.7
     held = view.status(view.idle[0]) == cg.Status.LOW and low_s > held_s
@@ -350,7 +350,7 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
 
     day, job = offered(1000.0, 700.0, sight="poll:100000")
     for now_s in (0.0, 350.0, 5000.0):
-        view = day.view([job], now_s=now_s)
+        view = day.moment([job], now_s=now_s)
         own = {0: 0.0, 1: 60.0, 2: 1000.0}[int(view.status(view.idle[0]))]
         kept, law = math.exp(-now_s / 700), 0.2 * 60 + 0.3 * 1000
         assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
@@ -361,7 +361,7 @@ def expected_on(market):
     from cgrsp_simpy.rental.policies.watch import expected_s
 
     jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
-    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).view([], now_s=50.0)
+    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment([], now_s=50.0)
     return expected_s(view, view.idle[0])
 
 
@@ -439,7 +439,7 @@ def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed
     ]
     order = []
     while jobs:
-        [(job, _)] = cg.make_policy("watch")(day.view(jobs))
+        [(job, _)] = cg.make_policy("watch")(day.moment(jobs))
         order.append(job.id)
         jobs.remove(job)
     assert order == [3, 1, 0, 2]

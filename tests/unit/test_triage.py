@@ -38,7 +38,7 @@ def tight(id, left_s, now_s=0.0, complexity=1):
 
 def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
     return cg.make_policy(f"triage:{parameters}")(
-        cg.day("hectic", slots=slots, **scenario).view(queue, now_s, busy)
+        cg.day("hectic", slots=slots, **scenario).moment(queue, now_s, busy)
     )
 
 
@@ -393,7 +393,7 @@ def taken(waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, **
         "prices", cg.PoissonWorkload(9, 0.1), (gpus[0],), gpus, True, cg.Market(**market)
     )
     queue = [tight(id, left_s, now_s) for id in range(waiting)]
-    answer = cg.make_policy(f"triage:{parameters}")(scenario.view(queue, now_s))
+    answer = cg.make_policy(f"triage:{parameters}")(scenario.moment(queue, now_s))
     return answer[0][1][0].gpu.name
 
 
@@ -426,7 +426,7 @@ def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
         market = cg.Market(clock, ((0, 10), (30, 120), (100, longest_s)))
         day = replace(cg.day("hectic", slots=[FAST]), market=market)
         queue = [loose(0, 9000), tight(1, 3400, complexity=3)]
-        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.view(queue, 0.0))
+        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.moment(queue, 0.0))
         assert job.tight == scarce  # where it is, rush orders go first
 
 

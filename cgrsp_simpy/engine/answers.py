@@ -28,7 +28,7 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 class Answers:
     """A policy, asked by the dispatcher.
 
-    policy: a function of the view that `shows` gives. waiting: the claims of the jobs that wait.
+    policy: a function of the view. waiting: the claims of the jobs that wait.
     describe: what a message says of one of these.
     """
 
@@ -36,17 +36,17 @@ class Answers:
         self,
         env: simpy.Environment,
         policy: Callable[[Any], Any],
-        shows: Callable[[], Any],
+        view: Any,
         waiting: Mapping[Any, Any],
         describe: Callable[[Any], str],
     ) -> None:
-        self.env, self.policy, self.shows = env, policy, shows
+        self.env, self.policy, self.view = env, policy, view
         self.waiting, self.describe = waiting, describe
 
     def now(self) -> Iterable[Any]:
         """The items of the policy's answer at this time."""
         try:
-            answer = self.policy(self.shows())
+            answer = self.policy(self.view)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on

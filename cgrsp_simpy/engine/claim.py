@@ -47,10 +47,9 @@ class Claim(simpy.Event):
     granted: Any = None
     parts: Sequence[Part] = ()
     terms: Any = None
-    requests: Sequence[Any] = ()
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
-    revoked = False
+    started = revoked = False
 
     def __init__(
         self, run: Simulation, job: Any, patience_s: float, starts: bool
@@ -64,10 +63,9 @@ class Claim(simpy.Event):
         wait.
         """
         self.started_s = self.env._now  # type: ignore[assignment]
-        resources, process = self.run.places, self.process
-        self.requests = [
-            resources[number].acquire(amount, process) for number, amount in self.parts
-        ]
+        self.started, resources = True, self.run.places
+        for number, amount in self.parts:
+            resources[number].acquire(self, amount)
         if self.run.listener:
             self.run.tell("start", self, self.run.model.says("start", self))
 

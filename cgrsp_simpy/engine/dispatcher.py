@@ -30,10 +30,7 @@ class Dispatcher:
         env = self.env = engine.env
         self.engine, self.waiting, self.decisions = engine, engine.waiting, 0
         state = engine.state
-        shows = lambda: state.view(env.now)  # noqa: E731
-        self.answers = Answers(
-            env, engine.policy, shows, engine.waiting, state.describe
-        )
+        self.answers = Answers(env, engine.policy, None, engine.waiting, state.describe)
         self._bell, self._rung = Bell(env), False
         self._alarm = Alarm(env, self._wake)
         self._impatient: list[tuple[Claim, Callable[[Patience], None]]] = []
@@ -79,6 +76,7 @@ class Dispatcher:
         """Ask the policy, carry out its answer."""
         self.decisions += 1
         self._alarm.stop()
+        self.answers.view = self.engine.state.view(now_s)
         wake_s = math.inf
         if self.engine.listener:
             self.engine.tell("decide", None, self.engine.state.summary())

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import simpy
-from simpy.resources.resource import Request
 
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 
@@ -105,20 +104,6 @@ class Places(Sequence[Place]):
         return repr(tuple(self))
 
 
-class Granted(Request):
-    """The request of a slot that has been promised: granted as it is made, as SimPy grants it, but
-    for its event, which nobody waits for.
-    """
-
-    def __init__(self, slot: Slot, process: Any) -> None:
-        self.env = env = slot._env
-        self.callbacks = None  # type: ignore[assignment]  # it has happened
-        self._ok, self._value = True, None
-        self.resource, self.proc, self.usage_since = slot, process, env._now
-        assert not slot.users, "a slot was promised to two jobs"
-        slot.users.append(self)
-
-
 class Slot(simpy.Resource):
     """A place that one job holds at a time: a GPU slot, a machine taken as a whole."""
 
@@ -131,13 +116,16 @@ class Slot(simpy.Resource):
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which is busy or given away already"
 
-    def acquire(self, amount: float, process: Any) -> Any:  # noqa: ARG002, a job takes the whole
-        """Request the slot, which has been promised; what `give_back` takes."""
-        return Granted(self, process)
+    def acquire(self, claim: Any, amount: float) -> None:
+        """A claim uses the slot, which has been promised: as SimPy's requests do, but for
+        the event, which nobody waits for.
+        """
+        assert not self.users, "a slot was promised to two jobs"
+        self.users.append(claim)
 
-    def give_back(self, held: Any, amount: float) -> None:  # noqa: ARG002, a job has the whole
-        """Release what `acquire` requested, as `simpy.Release` does, but for its event."""
-        self.users.remove(held)
+    def give_back(self, claim: Any, amount: float) -> None:
+        """The claim uses it no longer; so SimPy's `release`, but for its event."""
+        self.users.remove(claim)
 
 
 class Pool(simpy.Container):
@@ -155,12 +143,12 @@ class Pool(simpy.Container):
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which has {free:g} {self.unit} free; it needs {amount:g}"
 
-    def acquire(self, amount: float, process: Any) -> None:  # noqa: ARG002, as of a slot
+    def acquire(self, claim: Any, amount: float) -> None:
         """Take an amount, which has been promised, as SimPy does, but for its event."""
         assert amount <= self._level, "room was promised to two jobs"
         self._level -= amount
 
-    def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
+    def give_back(self, claim: Any, amount: float) -> None:
         """Put an amount back, as SimPy does, but for its event: nobody waits for it."""
         self._level += amount
 

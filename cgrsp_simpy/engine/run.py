@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
-    from cgrsp_simpy.engine.simulation import Simulation
+    from cgrsp_simpy.engine.simulation import Life, Simulation
 
 __all__ = ["Records", "Run", "Tally"]
 
@@ -73,28 +73,18 @@ class Records:
         self.tally, self.number, self.names = model.tally(), 0, list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self._own = tuple(model.columns)
+        self._unknown = (math.nan,) * len(self._own)
         self._rows: list[tuple[Any, ...]] = []
         self._has_submit = self._is_tuple = False
 
-    def add(
-        self,
-        job: Any,
-        submit_s: float,
-        dispatch_s: float,
-        start_s: float,
-        finish_s: float,
-        notes: Sequence[Any],
-    ) -> None:
-        """Take the row of a job; notes: the model's own columns, in their order."""
+    def add(self, life: Life) -> None:
+        """Take the row of a job."""
         if not self.names:
-            self._name(job)
-        head = job if self._is_tuple else self._fields_of(job)
-        times = (
-            (dispatch_s, start_s, finish_s)
-            if self._has_submit
-            else (submit_s, dispatch_s, start_s, finish_s)
-        )
-        self._rows.append((*head, *times, *(notes or [math.nan] * len(self._own))))
+            self._name(life.job)
+        own = life.job if self._is_tuple else self._fields_of(life.job)
+        submit = () if self._has_submit else (life.submit_s,)
+        times = life.dispatch_s, life.start_s, life.finish_s
+        self._rows.append((*own, *submit, *times, *(life.notes or self._unknown)))
         self.number += 1
         if len(self._rows) >= BLOCK:
             self.close()

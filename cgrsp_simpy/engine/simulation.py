@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heappush
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from cgrsp_simpy.engine.instant import (
     delay_until,
 )
 from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.streams import Draw
 
@@ -38,9 +39,16 @@ Process = Generator[simpy.Event, Any, None]  # what SimPy runs
 
 
 class Life(simpy.Process):
-    """The process of a job."""
+    """The process of a job, and what is taken down of it; seconds, NaN until it happens.
+
+    notes: the model's own columns.
+    """
 
     job: Any
+    submit_s: float
+    dispatch_s = start_s = math.nan
+    finish_s: float | None = None
+    notes: Sequence[Any] = ()
 
 
 MANY = 100_000  # events in which jobs wait, and nothing is granted and nobody comes or leaves
@@ -100,9 +108,8 @@ class Simulation:
         self.places = [place.resource(env) for place in self.declared]
         # ---- the engine's own ----
         self.free = [place.size for place in self.places]  # what is promised to nobody
-        self.open = sum(
-            left > 0 for left in self.free
-        )  # number of places with something free
+        # bit n is set while something of the nth place is free
+        self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
         self.waiting: dict[Any, Claim] = {}  # oldest first
         self.holding: dict[
             Claim, None
@@ -112,11 +119,10 @@ class Simulation:
         )  # amount x seconds for which each was held
         self.log: list[Held] | None = [] if records else None
         self.records = Records(model, records)
-        self._down: dict[
+        self.downs: dict[
             int, list[float]
         ] = {}  # by number: how often, and what is withheld
-        # that live: process, submit_s, dispatch_s, start_s, finish_s if told, notes
-        self._jobs: dict[Any, list[Any]] = {}
+        self._jobs: dict[Any, Life] = {}  # that live
         self._alive, self._background = (
             1,
             False,
@@ -127,7 +133,7 @@ class Simulation:
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
         self.view = model.view(self)
         says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
-        self.answers = Answers(env, self.policy, lambda: self.view, self.waiting, says)
+        self.answers = Answers(env, self.policy, self.view, self.waiting, says)
         self._bell, self._rung = Bell(env), False
         self._alarm = Alarm(env, self._wake)
         self._impatient: list[Claim] = []
@@ -189,12 +195,13 @@ class Simulation:
         interrupted. Downs of one place may overlap.
         """
         number = self.places.index(place)
-        down = self._down.setdefault(number, [0, 0.0])
+        down = self.downs.setdefault(number, [0, 0.0])
         down[0] += 1
         if down[0] == 1:
             down[1], self.free[number] = self.free[number], 0.0
-            self.open -= down[1] > 0
-            self.view.closed(number)
+            self.mask &= ~(1 << number)
+            if down[1] > 0:
+                self.view.closed(number)
             self.tell("down", None, f"{place.noun} {place.index}")
             for claim in [
                 each
@@ -225,15 +232,15 @@ class Simulation:
         """Happens when a job that lives has ended. KeyError if it has ended before, or has not
         arrived.
         """
-        return self._jobs[job][0]  # type: ignore[no-any-return]
+        return self._jobs[job]
 
     def note(self, job: Hashable, *values: Any) -> None:
         """What the model's own columns say of a job, in their order."""
-        self._jobs[job][5] = values
+        self._jobs[job].notes = values
 
     def finished(self, job: Hashable) -> None:
         """A job ends now, though its life goes on, as until its last bill."""
-        self._jobs[job][4] = self.env.now
+        self._jobs[job].finish_s = self.env._now
 
     def held(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
@@ -262,40 +269,34 @@ class Simulation:
 
     def _source(self, arrivals: Iterable[Any]) -> Process:
         """Start the life of each job when it arrives."""
-        env, life, luck, jobs, end = (
-            self.env,
-            self.model.life,
-            self.luck,
-            self._jobs,
-            self._end,
-        )
-        for at_s, job, *more in arrivals:
-            if at_s > env.now:
-                delay_s = delay_until(env.now, at_s)
+        env, model, jobs, end = self.env, self.model, self._jobs, self._end
+        for arrival in arrivals:
+            at_s, job = arrival[0], arrival[1]
+            if at_s > env._now:
+                delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", job_id(job)))
             if job in jobs:
-                raise ValueError(
+                told = (
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
                 )
-            if more:
-                luck[job] = more[0]
-            process = Life(env, life(self, job))
-            process.job = job
-            process.callbacks.append(end)
-            jobs[job] = [process, env._now, math.nan, math.nan, None, ()]
+                raise InputError(told)
+            if len(arrival) > 2:
+                self.luck[job] = arrival[2]
+            life = jobs[job] = Life(env, model.life(self, job))
+            life.job, life.submit_s = job, env._now
+            life.callbacks.append(end)
             self._alive += 1
         self._gone()
 
-    def _end(self, process: Any) -> None:
+    def _end(self, life: Any) -> None:
         """A job's life has ended."""
-        if not process._ok:  # by an error, which SimPy raises
-            return
-        job = process.job
-        _, submit_s, dispatch_s, start_s, finish_s, notes = self._jobs.pop(job)
-        self.luck.pop(job, None)
-        finish_s = self.env._now if finish_s is None else finish_s
-        self.records.add(job, submit_s, dispatch_s, start_s, finish_s, notes)
-        self._gone()
+        if life._ok:  # else by an error, which SimPy raises
+            del self._jobs[life.job]
+            self.luck.pop(life.job, None)
+            if life.finish_s is None:
+                life.finish_s = self.env._now
+            self.records.add(life)
+            self._gone()
 
     def _gone(self, _: Any = None) -> None:
         """The source, a life or a process that counts has ended; with the last the run."""
@@ -307,66 +308,53 @@ class Simulation:
 
     def leave(self, claim: Claim) -> None:
         """A life leaves a claim: its places are released, or it waits no longer."""
-        if claim in self.holding:
-            self._release(claim)
-        elif self.waiting.get(claim.job) is claim:
-            self._withdraw(claim)
+        if claim not in self.holding:
+            if self.waiting.get(claim.job) is claim:
+                self._withdraw(claim)
+            return
+        now_s, parts, life = self.env._now, claim.parts, self._jobs.get(claim.job)
+        if self.listener and claim.started and not claim.revoked:
+            self.tell("finish", claim, self.model.says("finish", claim))
+        del self.holding[claim]
+        if life is not None and (claim.started or claim.revoked):  # else not taken up
+            if life.dispatch_s != life.dispatch_s:
+                life.dispatch_s = claim.granted_s
+            if life.start_s != life.start_s:
+                life.start_s = claim.started_s
+        held_s = now_s - claim.granted_s
+        for number, amount in parts:
+            if claim.started:
+                self.places[number].give_back(claim, amount)
+            self.held_s[number] += amount * held_s
+            if number in self.downs:
+                self.downs[number][1] += amount
+            elif amount > 0:
+                self.free[number] += amount
+                self.mask |= 1 << number
+        self.view.freed(claim)
+        if self.log is not None:
+            times_s = claim.granted_s, claim.started_s, now_s
+            self.log.append((job_id(claim.job), parts, *times_s, claim.phases))
+        # it names itself: without that circle it is forgotten at once
+        claim._value = None
+        self.ring()
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
         """Take a job's places away: its life is interrupted, and leaves them."""
         if not claim.revoked:
             claim.interrupt(cause)
 
-    def _release(self, claim: Claim) -> None:
-        now_s = self.env._now
-        if self.listener and not claim.revoked and claim.requests:
-            self.tell("finish", claim, self.model.says("finish", claim))
-        del self.holding[claim]
-        own = self._jobs.get(claim.job)
-        if own is not None and (claim.requests or claim.revoked):  # else not taken up
-            if own[2] != own[2]:
-                own[2] = claim.granted_s
-            if own[3] != own[3]:
-                own[3] = claim.started_s
-        held_s, parts = now_s - claim.granted_s, claim.parts
-        for request, (number, amount) in zip(claim.requests, parts):
-            self.places[number].give_back(request, amount)
-        for number, amount in parts:
-            self.held_s[number] += amount * held_s
-            if self._down and number in self._down:
-                self._down[number][1] += amount
-            else:
-                self._gain(number, amount)
-        self.view.freed(claim)
-        if self.log is not None:
-            self.log.append(
-                (
-                    job_id(claim.job),
-                    parts,
-                    claim.granted_s,
-                    claim.started_s,
-                    now_s,
-                    claim.phases,
-                )
-            )
-        # it names itself: without that circle it is forgotten at once
-        claim._value = None
-        self.ring()
-
-    def _gain(self, number: int, amount: float) -> None:
-        """A place has more that is free."""
-        self.open += not self.free[number] and amount > 0
-        self.free[number] += amount
-        self.view.opened(number)
-
     def _up(self, number: int) -> None:
         """A place is down once less; after the last it is granted again."""
-        down, place = self._down[number], self.places[number]
+        down, place = self.downs[number], self.places[number]
         down[0] -= 1
         if not down[0]:
-            del self._down[number]
+            del self.downs[number]
             self.tell("up", None, f"{place.noun} {place.index}")
-            self._gain(number, down[1])
+            if down[1] > 0:
+                self.free[number] = down[1]
+                self.mask |= 1 << number
+                self.view.opened(number)
             self.ring()
 
     def _withdraw(self, claim: Claim) -> None:
@@ -387,7 +375,7 @@ class Simulation:
 
     def ring(self) -> None:
         """Have a decision made at the end of this instant, if it could grant anything."""
-        if not self._rung and self.waiting and (self.open > 0 or self.hears_all):
+        if not self._rung and self.waiting and (self.mask or self.hears_all):
             self._rung, bell, env = True, self._bell, self.env
             bell._ok, bell._value = True, None
             heappush(env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), bell))
@@ -407,7 +395,8 @@ class Simulation:
     def _decide(self, now_s: float) -> None:
         """Ask the policy, carry out its answer."""
         self.decisions += 1
-        self._alarm.stop()
+        if self._alarm.is_set:
+            self._alarm.stop()
         wake_s = math.inf
         self.view.decides(now_s)
         if self.listener:
@@ -440,8 +429,7 @@ class Simulation:
                         raise PlaceError(
                             self.places[number].lacks(left + amount, amount)
                         )
-                    self.open -= amount > 0
-                    self.view.closed(number)
+                    self.mask &= ~(1 << number)
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
         self.view.left(job)

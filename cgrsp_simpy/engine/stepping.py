@@ -4,7 +4,7 @@ places and the future event list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from simpy.core import Infinity
 from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Event, Listener, job_id
 from cgrsp_simpy.engine.instant import Bell, Patience
-from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.simulation import Life, Simulation
 
 __all__ = ["Due", "Holder", "Paused", "Step", "steps"]
 
@@ -153,7 +153,7 @@ def steps(
                 waiting,
                 tuple(holders.values()),
                 tuple(holders),
-                _future(run.env, grants),
+                _future(run.env, grants, engine.holding),
             )
         heard.clear()
     return run.close()
@@ -189,7 +189,7 @@ def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
 
 
 def _future(
-    env: simpy.Environment, grants: Mapping[simpy.Event, Any]
+    env: simpy.Environment, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
 ) -> tuple[Due, ...]:
     """SimPy's queue, without the entries that set nothing off: the ends of processes,
     requests granted at once, releases, timeouts that nobody waits for any more.
@@ -198,12 +198,12 @@ def _future(
     return tuple(
         Due(time_s, *due)
         for time_s, _, _, event in entries
-        if (due := _due(event, grants)) is not None
+        if (due := _due(event, grants, holding)) is not None
     )
 
 
 def _due(
-    event: simpy.Event, grants: Mapping[simpy.Event, Any]
+    event: simpy.Event, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
 ) -> tuple[str, int | None] | None:
     if isinstance(event, Bell):
         return "decide", None
@@ -211,5 +211,12 @@ def _due(
         return "gives up" if event.value is None else "dispatch", grants[event]
     if isinstance(event, Patience):
         return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
-    # nobody waits any longer for what has no callbacks
-    return event.value if isinstance(event, simpy.Timeout) and event.callbacks else None
+    if not isinstance(event, simpy.Timeout) or not event.callbacks:
+        return None  # nobody waits any longer for what has no callbacks
+    process = getattr(event.callbacks[0], "__self__", None)
+    if event.value is not None or not isinstance(process, simpy.Process):
+        return event.value
+    if not isinstance(process, Life):
+        return process.name, None
+    started = any(claim.started for claim in holding if claim.job == process.job)
+    return "finish" if started else "start", job_id(process.job)

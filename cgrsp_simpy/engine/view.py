@@ -23,14 +23,11 @@ class View:
     which the engine tells what happens.
     """
 
-    __slots__ = ("_free", "_now_s", "_numbers", "_queue", "_run")
+    __slots__ = ("_now_s", "_numbers", "_queue", "_run")
 
     def __init__(self, run: Simulation) -> None:
         self._run, self._now_s, self._queue = run, 0.0, None
         self._numbers = {place: number for number, place in enumerate(run.declared)}
-        self._free = sum(
-            1 << number for number, left in enumerate(run.free) if left > 0
-        )
 
     @property
     def now_s(self) -> float:
@@ -57,7 +54,7 @@ class View:
     @property
     def free(self) -> Places:
         """The places that have something free, in their order."""
-        return Places(self._run.declared, self._free)
+        return Places(self._run.declared, self._run.mask)
 
     def room(self, place: Place) -> float:
         """How much of a place is free."""
@@ -109,12 +106,10 @@ class View:
         self._queue = None
 
     def closed(self, number: int) -> None:
-        """Nothing is left of a place."""
-        self._free &= ~(1 << number)
+        """A place that was free is down."""
 
     def opened(self, number: int) -> None:
-        """Something of a place is free again."""
-        self._free |= 1 << number
+        """A place that is free is up again."""
 
     def freed(self, claim: Claim) -> None:
         """A job has left its places."""

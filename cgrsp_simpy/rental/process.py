@@ -27,11 +27,11 @@ def life(run: Simulation, job: Job) -> Process:
         if run.listener:
             names = "+".join(gpu.name for gpu in gpus)
             run.tell("dispatch", claim, f"{names}, {status.name.title()} stock")
-        yield run.timeout(delay_s, ("start", job.id))
+        yield run.timeout(delay_s)
 
         claim.start()
         service_s = mean_s * draws.service  # thesis Eq. 3.12
-        yield run.timeout(service_s, ("finish", job.id))
+        yield run.timeout(service_s)
 
     price_usd_per_h = gpus[0].price_usd_per_h
     for gpu in gpus[1:]:

@@ -261,16 +261,15 @@ class Scenario(Model):
             yield job.submit_s, job, draws
 
     def life(self, run: Simulation, job: Job) -> Process:
-        return life(run, job) if self.terms == THESIS_TERMS else renting_life(run, job)
+        return life(run, job) if run.renting is None else renting_life(run, job)
 
     def view(self, run: Simulation) -> View:
         run.stock = Stock(self.market, run.seed)  # what dispatches meet, and the view may show
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
         view = View(self.known(), run.stock, run.seed, run)
-        if self.terms != THESIS_TERMS:
-            run.renting = Renting(run, view)
-            if isinstance(run.policy, Budget):
-                run.policy.totals = run.records.tally
+        run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)
+        if isinstance(run.policy, Budget):
+            run.policy.totals = run.records.tally
         return view
 
     def says(self, kind: str, claim: Claim) -> str:

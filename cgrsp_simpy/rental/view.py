@@ -508,8 +508,11 @@ class View:
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
         end_s = claim.granted_s + (mean_s * self.share_left(job) if self._done else mean_s)
-        for view in views:
-            self._expect(view, end_s)
+        for index, _ in parts:
+            self.closed(index)
+            self._busy[index] = self._busy[index][0], end_s
+            if self._ends_s is not None:
+                insort(self._ends_s, end_s)
         claim.terms = gpus, mean_s
         return parts
 
@@ -525,15 +528,9 @@ class View:
             raise PlaceError(f"slot {index} as {name}, which the view did not offer")
         return index
 
-    def _expect(self, view: SlotView, end_s: float) -> None:
-        """A slot is busy up to a time, as far as is known."""
-        self._busy[view.index] = view.gpu, end_s
-        if self._ends_s is not None:
-            insort(self._ends_s, end_s)
-
     def hold(self, index: int, end_s: float) -> None:
         """A slot is busy, up to an expected second, without a run."""
-        self._expect(self._slots[index], end_s)
+        self._busy[index] = self._slots[index].gpu, end_s
         self.closed(index)
 
     def closed(self, number: int) -> None:
@@ -552,6 +549,8 @@ class View:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
                 del self._ends_s[bisect_left(self._ends_s, end_s)]
+            if index not in self._run.downs:
+                self.opened(index)
 
 
 class Policy(Protocol):

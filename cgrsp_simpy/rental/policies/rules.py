@@ -84,7 +84,7 @@ class ListPolicy:
                 one = len(offers) == 1
                 taken = offers[0] if one else self.place(view, job, offers)
                 slots.append(taken)
-            answer.append((job, tuple(slots)))
+            answer.append((job, slots[0] if job.gpus == 1 else tuple(slots)))
             idle -= job.gpus
             if not idle:
                 break

@@ -24,6 +24,7 @@ from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.cli.working import working
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
 
@@ -53,7 +54,13 @@ VERBS = (  # modules of this package, each loaded when it is asked for
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line, of a command that may read large files."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        told = f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB unpacked"
+        none = argparse.SUPPRESS  # a command's own parser leaves what the one above it has read
+        self.add_argument("--large-files", action="store_true", default=none, help=told)
 
     def error(self, message: str) -> NoReturn:
         """Print the line and leave with status 2."""
@@ -88,7 +95,6 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
     given = _parsed(sys.argv[1:] if arguments is None else arguments)
-    given.parsed = _parsed
     _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
@@ -124,7 +130,10 @@ def _carried_out(given: argparse.Namespace) -> int:
             warnings.filterwarnings(
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
-            with working(_told(given)) if not _prints(given) else nullcontext():
+            with (
+                large_files() if "large_files" in given else nullcontext(),
+                working(_told(given)) if not _prints(given) else nullcontext(),
+            ):
                 text, status = cast(Answer, given.carry_out(given))
         print(text, flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:

@@ -3,6 +3,7 @@ ends soon, with one line.
 """
 
 import csv
+import gzip
 import io
 import json
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
+from cgrsp_simpy.model import files
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
 from cgrsp_simpy.model.table import csv_text, from_cell
 
@@ -262,11 +264,57 @@ def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, te
     assert len(err) < 1000
 
 
-@pytest.mark.parametrize("command", [None, 3, [], "cgrsp verify out", "cgrsp policies", "cgrsp '"])
-def test_verify_refuses_a_manifest_that_tells_of_no_study(ended, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("sys.argv", ["cgrsp", "compare"])
-    assert ended("compare --day quiet --policies fifo --seeds 1 --jobs-per-day 9 --out out")[0] == 0
-    path = tmp_path / "out" / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "command": command}))
-    status, out, err = ended("verify out")
+# ---- files without end ----
+
+LONG_FILES = {  # a file of ten lines or more, and the command that reads it
+    "log.csv": (
+        "submit_s,service_s\n" + "1,1\n" * 20,
+        "compare --trace {} --policies fifo --seeds 1",
+    ),
+    "log.swf": ("1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20, "cluster run --trace {}"),
+    "market.csv": (
+        "time,type,status\n" + "".join(f"{1800 * n},G,high\n" for n in range(200)),
+        "market report {}",
+    ),
+    "series.csv": (
+        "time,status\n" + "".join(f"{600 * n},up\n" for n in range(700)),
+        "spot run --trace {} --policy greedy --hours 2 --deadline 3",
+    ),
+    "tasks.csv": (
+        "workload,memory_gb,deadline_s,weight,arrival_s\n" + "9,1,99,1,0\n" * 20,
+        "hgsp solve --scheduler fifo --instance {}",
+    ),
+    "sizes.csv": (
+        "name,cores,memory_gb,price_per_h\n" + "a,4,16,1\n" * 20,
+        "waiting run --trace small.csv --servers 1 --machine-cores 4 --machine-memory 16"
+        " --prices {}",
+    ),
+    "platform.csv": (
+        "server,tflops,memory_gb\n" + "1,9,9\n" * 20,
+        "dag compare --graph er:n=9 --policies heft --platform {} --seeds 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LONG_FILES)
+@pytest.mark.parametrize(
+    ("limit", "told"), [("MOST_LINES", "10 lines"), ("MOST_BYTES", "10 bytes")]
+)
+def test_a_file_beyond_the_limit_is_refused_unless_told(
+    ended, tmp_path, monkeypatch, name, limit, told, packed
+):
+    text, line = LONG_FILES[name]
+    if packed and not name.startswith(("log", "market", "series")):
+        pytest.skip("read as it is")
+    (tmp_path / "small.csv").write_text("submit_s,service_s,cores,memory_gb\n1,1,1,1\n")
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    line = line.format(name)
+    before = ended(line)
+    assert before[0] == 0, before
+    monkeypatch.setattr(files, limit, 10)
+    status, out, err = ended(line)
     assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert f": more than {told}" in err
+    assert "--large-files" in err
+    assert ended(f"{line} --large-files")[0] == 0

@@ -26,6 +26,7 @@ from cgrsp_simpy.cli.working import working
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
 from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.model.table import visible
 from cgrsp_simpy.studies.executors import WorkerError
 
 __all__ = ["main", "make_parser"]
@@ -67,6 +68,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
+class Visible(logging.Formatter):
+    """Log lines in which control characters are shown."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return visible(super().format(record))
+
+
 def make_parser(verb: str = "") -> Parser:
     """The parser of every command; or of one alone, in a tenth of the time."""
     parser = Parser(prog="cgrsp", description="Simulate scheduling on rented cloud GPUs.")
@@ -96,7 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
     given = _parsed(sys.argv[1:] if arguments is None else arguments)
     _end_in_order()
-    logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
+    to_stderr = logging.StreamHandler()
+    to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
+    logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # of slides: which kernel runs
     return _carried_out(given)
@@ -135,7 +146,7 @@ def _carried_out(given: argparse.Namespace) -> int:
                 working(_told(given)) if not _prints(given) else nullcontext(),
             ):
                 text, status = cast(Answer, given.carry_out(given))
-        print(text, flush=True)
+        print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except MemoryError as error:
@@ -170,5 +181,5 @@ def _prints(given: argparse.Namespace) -> bool:
 
 
 def _failed(line: str, status: int) -> int:
-    print(" ".join(line.split()), file=sys.stderr)
+    print(visible(" ".join(line.split())), file=sys.stderr)
     return status

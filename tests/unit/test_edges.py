@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -318,3 +319,54 @@ def test_a_file_beyond_the_limit_is_refused_unless_told(
     assert f": more than {told}" in err
     assert "--large-files" in err
     assert ended(f"{line} --large-files")[0] == 0
+
+
+# ---- names that are no names ----
+
+ESCAPES = "\x1b]0;own\x07\x1b[31mred\x9b2J\u202e"
+
+
+def raw(text):
+    """Control characters that a terminal would obey."""
+    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare --trace log.csv --policies fifo --seeds 1 --by user",
+        "compare --trace log.csv --policies fifo --seeds 1 --by user --format csv",
+        "compare --trace log.csv --policies fifo --by user\x1b[31m",
+        "compare --trace log.csv --policies fifo,\x1b[31m.py:f",
+        "compare --trace none\x1b[31m.csv --policies fifo",
+        "compare escapes.toml --policies fifo --seeds 2",
+        "run escapes.toml --policy fifo",
+        "cluster run --trace log.csv --by user",
+        "verify escapes\x1b[31m",
+    ],
+)
+def test_names_are_printed_visibly(ended, tmp_path, line):
+    (tmp_path / "log.csv").write_text(f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n")
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    named.to_toml(tmp_path / "escapes.toml")
+    _, out, err = ended(line)
+    assert raw(out + err) == []
+    assert "\\x1b" in out + err
+
+
+def test_logged_lines_name_files_visibly(tmp_path):
+    (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
+    line = ["run", "--trace", f"a{ESCAPES}.csv", "--policy", "fifo"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "cgrsp_simpy", *line], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ran.returncode, raw(ran.stdout + ran.stderr)) == (0, [])
+    assert r"cgrsp: a\x1b]0;own\x07" in ran.stderr
+
+
+def test_a_study_in_a_script_is_printed_visibly():
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    study = cg.compare(named, ["fifo"], range(2))
+    run = cg.simulate(named, "fifo")
+    assert raw(str(study) + repr(study) + repr(run)) == []
+    assert r"\x1b]0;own\x07\x1b[31mred\x9b2J\u202e" in str(study)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.model.table import aligned, visible
 
 __all__ = ["ShownRun", "Table", "figure_text", "progress"]
 
@@ -33,7 +33,8 @@ class Table(NamedTuple):
 
     def text(self) -> str:
         """Lines for a terminal, columns aligned."""
-        return "\n".join([self.title, *aligned(self.rows), *([self.note] if self.note else [])])
+        title, note = (visible(text, "\n") for text in (self.title, self.note))
+        return "\n".join([title, *aligned(self.rows), *([note] if note else [])])
 
     def html(self) -> str:
         """The same for a notebook."""
@@ -67,7 +68,7 @@ class ShownRun:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.title}>"
+        return visible(f"<{type(self).__name__} of {self.title}>")
 
     def _repr_html_(self) -> str:
         rows = [[name, figure_text(value)] for name, value in self.summary().items()]

@@ -21,7 +21,7 @@ from cgrsp_simpy.analysis.statistics import (
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.shown import Table
-from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, write_csv
+from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, visible, write_csv
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class Tidy(Protocol):
         """What the study comes to, to be read."""
 
     def __str__(self) -> str:
-        return "\n\n".join([*(each.text() for each in self.tables), *failures_told(self)[1:]])
+        failures = (visible(line) for line in failures_told(self)[1:])
+        return "\n\n".join([*(each.text() for each in self.tables), *failures])
 
     def _repr_html_(self) -> str:
         failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)[1:]]
@@ -270,7 +271,8 @@ class Study(Tidy):
 
     def __repr__(self) -> str:
         held = counted(self.noun, self.policies)
-        return f"<{type(self).__name__} of {self.title}: {held}, {many(len(self.seeds), 'seed')}>"
+        told = f"{self.title}: {held}, {many(len(self.seeds), 'seed')}"
+        return visible(f"<{type(self).__name__} of {told}>")
 
     def _one_seed(self) -> str:
         return f"{self.title}: 1 seed (an interval needs two)"

@@ -429,8 +429,12 @@ def _change(advice: Advice, option: Option) -> str:
 
 
 def _for_days(advice: Advice, option: Option) -> str:
+    """Half of the interval over the days; its mean is that over the seeds."""
     change = advice.for_days(option)
-    return "" if change is None else f" (for days like these {_difference(change)})"
+    if change is None:
+        return ""
+    undecided = "" if _decided(change) else ", not decided"
+    return f" (for days like these ± {change.half_width:.2f}{undecided})"
 
 
 def _worse(option: Option) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "Mean",
     "PairedTest",
     "batch_means",
+    "block_bootstrap_mean",
     "bootstrap_mean",
     "cohens_d",
     "cohens_d_paired",
@@ -651,6 +652,49 @@ def bootstrap_mean(
     # sd is 0 or NaN
     low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
     return Mean(centre, low, high, len(x), sd=sd)
+
+
+def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -> Mean:
+    """Mean of a series with an interval from the circular block bootstrap: for days that follow
+    each other and may be correlated.
+
+    Blocks of so many neighbours, the first being the neighbour of the last, are drawn with
+    replacement. The variance of the mean over such draws is known without drawing; it is corrected
+    for the number of blocks, as a sample variance is, and the interval is Student's with a degree
+    of freedom less than there are blocks.
+
+    Parameters
+    ----------
+    values : array-like
+        In order of time, none missing or infinite.
+    block : int
+        Length of a block, >= 1; at most half of the values.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Mean
+        In the unit of the values, with p NaN.
+
+    Raises
+    ------
+    InputError
+        For a value, block or confidence that is not allowed.
+
+    References
+    ----------
+    Politis and Romano (1992), Exploring the Limits of Bootstrap, 263-270.
+    """
+    _check_confidence(confidence)
+    check_whole("block", block, least=1)
+    x = _series(values, 2 * block)
+    blocks = len(x) / block
+    around = np.concatenate([x, x[: block - 1]])
+    means = np.convolve(around, np.full(block, 1 / block), "valid")
+    (centre, sd), error = _moments(x), math.sqrt(float(means.var()) / (blocks - 1))
+    half = float(scipy.special.stdtrit(blocks - 1, 0.5 + confidence / 2)) * error
+    return Mean(centre, centre - half, centre + half, len(x), sd=sd)
 
 
 def _bca(x: np.ndarray, confidence: float, resamples: int, seed: int) -> tuple[float, float]:

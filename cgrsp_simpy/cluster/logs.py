@@ -67,10 +67,10 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
     Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out. The
-    estimate is the limit that was given, else the run time. Ours, for logs tell no more:
-    latency-sensitive pods (qos LS of openb) are inference, all others training. The family is the
-    application (swf), the model without its batch size (philly), or all pods of equal demands
-    (openb). What a log does not tell of its jobs (work, family, user) is not made up from what
+    estimate is the limit that was given, else the run time, which tables say. Ours, for logs tell
+    no more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family
+    is the application (swf), the model without its batch size (philly), or all pods of equal
+    demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from what
     happened to them: the column is None, and schedulers that look at it refuse the log. The user is
     None unless the log tells two users apart at least.
 
@@ -128,6 +128,7 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
         _numbered(found.tags.get("user", none), least=2),
         found.path.name,
         found.tags,
+        limit_s > 0,
     )
     _report(found, jobs, cluster)
     return jobs

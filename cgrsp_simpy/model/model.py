@@ -62,6 +62,8 @@ class Model(ABC, Generic[RunT]):
         The policies that a comparison takes unless told.
     noun : str
         What a policy is called here.
+    note : str
+        What readers of the figures have to know; it stands below every table.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
     pace_per_s : float
@@ -77,6 +79,7 @@ class Model(ABC, Generic[RunT]):
     compared: ClassVar[Sequence[str]]
     noun: ClassVar[str] = "policy"
     name: str
+    note: str = ""
     is_random: bool = True
     pace_per_s: float = 30_000.0
 

@@ -136,6 +136,11 @@ class Study(Tidy):
         raise NotImplementedError
 
     @property
+    def note(self) -> str:
+        """What readers of the figures have to know."""
+        return ""
+
+    @property
     def rows(self) -> list[Row]:
         """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then
         seed, as given.
@@ -263,7 +268,7 @@ class Study(Tidy):
             [policy] + [interval(row[name], count) for name in shown]
             for policy, row in self.means().items()
         ]
-        tables = [Table(title, [["policy", *shown], *means])]
+        tables = [Table(title, [["policy", *shown], *means], self.note)]
         if len(self.policies) > 1 and count > 1 and self.figures:
             tables.append(self._tests_shown())
         return tables

@@ -294,4 +294,5 @@ class Sweep(Tidy):
             else "1 seed (an interval needs two)"
         )
         title = f"{', '.join(names)}: {means}"
-        return [Table(title, [[*self.points[0], "policy", *shown], *rows])]
+        notes = dict.fromkeys(study.note for study in self.studies if study.note)
+        return [Table(title, [[*self.points[0], "policy", *shown], *rows], "\n".join(notes))]

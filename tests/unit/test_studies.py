@@ -485,7 +485,7 @@ def test_the_added_seeds_follow_the_greatest():
 
 
 def test_a_precision_that_is_there_adds_nothing():
-    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=50).seeds == list(range(4))
+    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=1).seeds == list(range(4))
     # 0 ± 0
     assert cg.compare(quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}).seeds == list(
         range(4)
@@ -1109,6 +1109,8 @@ BAD = [
     wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),  # negative
     wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),  # not a number
     wrong(lambda: compared(precision=INF), "precision", "inf", "number > 0"),  # not finite
+    wrong(lambda: compared(precision=5), "precision", "5", "at most 1: 5 per cent is 0.05"),
+    wrong(lambda: compared(precision={"wait_min": 12.5}), "12.5 per cent is 0.125"),
     wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),  # a truth value
     wrong(lambda: compared(precision="0.05"), "precision", "'0.05'"),  # a text
     wrong(lambda: compared(precision=[0.05]), "precision", "[0.05]"),  # a list

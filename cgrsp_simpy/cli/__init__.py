@@ -92,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _end_in_order()
     logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # and which letters a PDF holds
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # of slides: which kernel runs
     return _carried_out(given)
 

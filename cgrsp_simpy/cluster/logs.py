@@ -70,9 +70,9 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     estimate is the limit that was given, else the run time, which tables say. Ours, for logs tell
     no more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family
     is the application (swf), the model without its batch size (philly), or all pods of equal
-    demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from what
-    happened to them: the column is None, and schedulers that look at it refuse the log. The user is
-    None unless the log tells two users apart at least.
+    demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from
+    what happened to them: the column is None, and schedulers that look at it refuse the log. The
+    user is None unless the log tells two users apart at least.
 
     Parameters
     ----------

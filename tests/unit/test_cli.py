@@ -494,7 +494,7 @@ def test_tables_go_to_pandas(study, run):
 @pytest.mark.parametrize("table", ["study", "run"])
 def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "cgrsp_simpy\[pandas\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]" in a clone'):
         request.getfixturevalue(table).to_pandas()
 
 

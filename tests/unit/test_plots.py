@@ -909,8 +909,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 @pytest.mark.parametrize(
     ("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")]
 )
-def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys):
+def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name
+    caplog.set_level("INFO")
     assert main(["run", "--day", "quiet", "--gantt", str(path)]) == 0
     assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
     written = path.read_bytes()
@@ -918,6 +919,8 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys):
     main(["run", "--day", "quiet", "--gantt", str(path)])
     assert path.read_bytes() == written
     assert [each.name for each in tmp_path.iterdir()] == [name]
+    # those who draw tell how
+    assert all(each.name.startswith("cgrsp_simpy") for each in caplog.records)
 
 
 @pytest.mark.parametrize(

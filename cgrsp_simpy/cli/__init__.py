@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ from typing import Any, NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.cli.working import working
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, nearest
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
 
@@ -53,11 +54,23 @@ VERBS = (  # modules of this package, each loaded when it is asked for
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line, that of the command they are about."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Those of its options and arguments; another is an error, here and not further up."""
+        given, others = super().parse_known_args(args, namespace)
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(others)}")
+        return given, others
 
     def error(self, message: str) -> NoReturn:
-        """Print the line and leave with status 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        """Print the line, with the name that may have been meant, and leave with status 2."""
+        meant = ""
+        if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
+            meant = nearest(found[1], self._option_string_actions)
+        elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
+        self.exit(2, f"{self.prog}: {message}{meant} (see {self.prog} --help)\n")
 
 
 def make_parser(verb: str = "") -> Parser:

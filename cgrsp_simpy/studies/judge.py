@@ -24,7 +24,7 @@ from cgrsp_simpy.studies.replicate import (
     checked_model,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, plain_mean
+from cgrsp_simpy.studies.study import Row, Tidy, counted, many, plain_mean
 
 __all__ = ["Beside", "Judgement", "judge"]
 
@@ -114,7 +114,7 @@ class Beside(NamedTuple):
     difference: Mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement(Tidy):
     """What policies cost on scenarios.
 
@@ -134,6 +134,11 @@ class Judgement(Tidy):
     def rows(self) -> list[Row]:
         """One dict a scenario, policy and seed."""
         return self._rows
+
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
+        return f"{self.title}: {counted('policy', self.policies)}, {many(len(self.seeds), 'seed')}"
 
     def _each(self, key: str) -> list[Any]:
         return list(dict.fromkeys(row[key] for row in self.rows))

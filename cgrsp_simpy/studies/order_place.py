@@ -15,7 +15,7 @@ from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.studies.study import interval
+from cgrsp_simpy.studies.study import failures_told, interval
 
 __all__ = ["Grid", "Shares", "order_by_place"]
 
@@ -162,4 +162,5 @@ class Grid:
             ]
             for order in self.orders
         ]
-        return "\n".join(aligned([[figure, *self.places], *rows]))
+        lines = aligned([[figure, *self.places], *rows])
+        return "\n".join([*failures_told(self.study), *lines])

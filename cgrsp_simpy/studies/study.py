@@ -82,12 +82,20 @@ class Tidy(Protocol):
     def tables(self) -> list[Table]:
         """What the study comes to, to be read."""
 
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line: scenario, policies and seeds."""
+
+    def __repr__(self) -> str:
+        failed = f", {_failed(self)}," if self.failures else ""
+        return f"<{type(self).__name__}{failed} of {self._held}>"
+
     def __str__(self) -> str:
-        return "\n\n".join([*(each.text() for each in self.tables), *failures_told(self)[1:]])
+        return "\n\n".join([*failures_told(self), *(each.text() for each in self.tables)])
 
     def _repr_html_(self) -> str:
-        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)[1:]]
-        return "".join([*(each.html() for each in self.tables), *failures])
+        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)]
+        return "".join([*failures, *(each.html() for each in self.tables)])
 
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory.
@@ -273,9 +281,11 @@ class Study(Tidy):
             tables.append(self._tests_shown())
         return tables
 
-    def __repr__(self) -> str:
-        held = counted(self.noun, self.policies)
-        return f"<{type(self).__name__} of {self.title}: {held}, {many(len(self.seeds), 'seed')}>"
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
+        policies = counted(self.noun, self.policies)
+        return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 
     def _one_seed(self) -> str:
         return f"{self.title}: 1 seed (an interval needs two)"
@@ -343,10 +353,11 @@ def failures_told(study: Tidy) -> list[str]:
         return []
     first = failures[0]
     where = f"policy {first['policy']}, seed {first['seed']}"
-    return [
-        "",
-        f"{len(failures)} of {len(study.rows)} runs failed; the first: {where}: {first['error']}",
-    ]
+    return [f"{_failed(study)}; the first: {where}: {first['error']}"]
+
+
+def _failed(study: Tidy) -> str:
+    return f"{len(study.failures)} of {len(study.rows)} runs failed"
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:

@@ -262,10 +262,12 @@ class Sweep(Tidy):
         """Point by point: what varies, and the comparison there as plain values."""
         return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
 
-    def __repr__(self) -> str:
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
-        held = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
-        return f"<Sweep of {varied}, {many(len(self.points), 'point')}: {held}>"
+        policies = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
+        return f"{varied}, {many(len(self.points), 'point')}: {policies}"
 
     @property
     def tables(self) -> list[Table]:

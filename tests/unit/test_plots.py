@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -654,6 +655,17 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
         (lambda: plots.gantt(three_jobs(), colour_by="colour"), "unknown colour_by 'colour'"),
         (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
         (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
+        *(
+            (partial(draw, study_of(MADE_UP)), "must be a run, such as study.run(policy, seed)")
+            for draw in (
+                plots.gantt,
+                partial(plots.gantt, colour_by="class"),
+                plots.queue_length,
+                plots.slot_timeline,
+                plots.wait_histogram,
+                plots.animate,
+            )
+        ),
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
     ],
 )

@@ -167,9 +167,10 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 
 
 def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
+    load = jobs.load(cluster)
     log.info(
         "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
-        " run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
+        " run: %d, equal to it: %d; not told: %s; %s %d GPUs",
         found.path,
         jobs.jobs,
         jobs.gpus.mean(),
@@ -177,7 +178,7 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
         jobs.underestimated,
         (jobs.estimate_s == jobs.duration_s).sum(),
         ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
-        jobs.load(cluster),
+        f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
         cluster.gpus,
     )
 

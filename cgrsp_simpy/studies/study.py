@@ -20,7 +20,7 @@ from cgrsp_simpy.analysis.statistics import (
 )
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.shown import Table
+from cgrsp_simpy.model.shown import Table, digits
 from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, write_csv
 from cgrsp_simpy.studies.store import Store
 
@@ -361,12 +361,16 @@ def _failed(study: Tidy) -> str:
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
-    """A mean and its half width as text; with the number of values where it is not `count`."""
+    """A mean and its half width as text, the larger of them told as 0 only where it is; with the
+    number of values where it is not `count`.
+    """
     if math.isnan(value.mean):
         return "-"
-    text = f"{value.mean:{sign}.2f}" + (
-        "" if math.isnan(value.low) else f" ±{value.half_width:5.2f}"
-    )
+    half = 0.0 if math.isnan(value.low) else value.half_width
+    form = digits(max(abs(value.mean), half))
+    text = f"{value.mean:{sign}z{form}}"
+    if not math.isnan(value.low):
+        text += f" ±{half:5.2f}" if form == ".2f" else f" ± {half:{form}}"
     return text if value.n == count else f"{text} (n {value.n})"
 
 

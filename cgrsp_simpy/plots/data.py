@@ -91,9 +91,12 @@ def metrics_of(study: Any) -> Mapping[str, Metric]:
     return getattr(study, "metrics", METRICS)
 
 
-def replications(number: int) -> str:
+def replications(study: Study) -> str:
     """How many replications there are, and with two or more what the bars at a mean are."""
-    return f"mean of {number} seeds with 95 % interval" if number > 1 else "1 seed"
+    seeds = len(study.seeds)
+    n = getattr(study, "n", seeds)  # fewer where seeds are not independent
+    told = f"mean of {seeds} seeds{f' (n = {n})' * (n < seeds)}" if seeds > 1 else "1 seed"
+    return f"{told} with 95 % interval" if n > 1 else told
 
 
 def found(

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,8 @@ def _precision(
         check_number("precision", width, above=0)
         share = f"a share of the mean, at most 1: {width:g} per cent is {width / 100:g}"
         require(width <= 1, "precision", width, share)
+    days = "left out on a market that is replayed: more seeds begin on the same days"
+    require(not (wanted and scenario.common), "precision", precision, days)
     require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
     return wanted
 
@@ -191,6 +194,16 @@ class Comparison(Study):
     def note(self) -> str:
         """The scenario's."""
         return self.scenario.note
+
+    @property
+    def common(self) -> str:
+        """The scenario's."""
+        return self.scenario.common
+
+    @cached_property
+    def clusters(self) -> list[int]:
+        """The scenario's of each seed."""
+        return [self.scenario.in_common(seed) for seed in self.seeds]
 
     @property
     def named(self) -> Mapping[str, Any]:

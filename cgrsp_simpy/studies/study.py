@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from cgrsp_simpy.analysis.statistics import (
     Mean,
     PairedTest,
+    cluster_means,
     holm,
     mean,
     paired_difference,
@@ -27,7 +28,7 @@ from cgrsp_simpy.studies.store import Store
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many"]
+__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many", "mean_of"]
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -149,6 +150,40 @@ class Study(Tidy):
         return ""
 
     @property
+    def common(self) -> str:
+        """What runs of several seeds have in common; "" if they are independent."""
+        return ""
+
+    @property
+    def clusters(self) -> list[int]:
+        """Of each seed, which of `common` its runs have; the seeds where they are independent."""
+        return self.seeds
+
+    @property
+    def n(self) -> int:
+        """How many independent replications there are: seeds, or clusters of them."""
+        return len(set(self.clusters))
+
+    def independent(self, *values: Sequence[float]) -> list[list[float]]:
+        """Values as independent ones: the means of clusters; without clusters as they are.
+
+        Parameters
+        ----------
+        *values : sequences of float
+            By seed; where one is NaN, none of that seed counts.
+
+        Returns
+        -------
+        list of lists of float
+            One for each given.
+        """
+        if self.n == len(self.seeds):
+            return [list(each) for each in values]
+        none = [any(map(math.isnan, row)) for row in zip(*values)]
+        known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
+        return [cluster_means(each, self.clusters) for each in known]
+
+    @property
     def rows(self) -> list[Row]:
         """One dict a policy and seed, with the keys policy, seed and the figures; by policy, then
         seed, as given.
@@ -204,7 +239,9 @@ class Study(Tidy):
         figures = self.figures
         return _by_policy(
             {
-                policy: {name: mean(self._values(policy, name)) for name in figures}
+                policy: {
+                    name: mean(self.independent(self._values(policy, name))[0]) for name in figures
+                }
                 for policy in self.policies
             }
         )
@@ -227,7 +264,9 @@ class Study(Tidy):
         return _by_policy(
             {
                 policy: {
-                    name: compared(self._values(policy, name), self._values(first, name))
+                    name: compared(
+                        *self.independent(self._values(policy, name), self._values(first, name))
+                    )
                     for name in names
                 }
                 for policy in others
@@ -265,12 +304,7 @@ class Study(Tidy):
         """One of means with 95 % intervals, and one of paired differences from the
         first policy.
         """
-        count = len(self.seeds)
-        title = (
-            f"{self.title}: mean of {count} seeds ± 95 % half width"
-            if count > 1
-            else self._one_seed()
-        )
+        count, title = self.n, f"{self.title}: {mean_of(self)}"
         shown = [name for name in self.shown if name in self.figures]
         means = [
             [policy] + [interval(row[name], count) for name in shown]
@@ -287,16 +321,13 @@ class Study(Tidy):
         policies = counted(self.noun, self.policies)
         return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 
-    def _one_seed(self) -> str:
-        return f"{self.title}: 1 seed (an interval needs two)"
-
     def _tests_shown(self) -> Table:
         differences = self.differences()
         adjusted = _holm(differences)
         rows = [
             [policy]
             + [
-                f"{interval(value, len(self.seeds), '+')} {_stars(adjusted[policy][name])}"
+                f"{interval(value, self.n, '+')} {_stars(adjusted[policy][name])}"
                 for name, value in row.items()
             ]
             for policy, row in differences.items()
@@ -305,7 +336,7 @@ class Study(Tidy):
         family = sum(not math.isnan(p) for row in adjusted.values() for p in row.values())
         pairs = min(value.n for row in differences.values() for value in row.values())
         heading = (
-            f"difference from {self.policies[0]}, paired by seed"
+            f"difference from {self.policies[0]}, paired by seed{_clustered(self)}"
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
         few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
@@ -330,6 +361,17 @@ class _Named(dict[str, Value]):
 
 def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, Value]]:
     return _Named("policy", {policy: _Named("figure", row) for policy, row in entries.items()})
+
+
+def mean_of(study: Study) -> str:
+    """What the figures of a study's table are."""
+    seeds = len(study.seeds)
+    told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{_clustered(study)}"
+    return f"{told} ± 95 % half width" if study.n > 1 else f"{told} (an interval needs two)"
+
+
+def _clustered(study: Study) -> str:
+    return f", n = {many(study.n, study.common)}" if study.common else ""
 
 
 def counted(noun: str, names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "batch_means",
     "block_bootstrap_mean",
     "bootstrap_mean",
+    "cluster_means",
     "cohens_d",
     "cohens_d_paired",
     "holm",
@@ -116,6 +117,28 @@ def mean(values: Values, confidence: float = 0.95) -> Mean:
         return Mean(centre, math.nan, math.nan, n)
     half = _half_width(sd, n, confidence)
     return Mean(centre, centre - half, centre + half, n, _p_value(centre, sd / math.sqrt(n), n), sd)
+
+
+def cluster_means(values: Values, clusters: Sequence[Hashable]) -> list[float]:
+    """The means of values that belong together, as runs that begin on one day of a record; they are
+    independent where the values are not.
+
+    Parameters
+    ----------
+    values : array-like
+        NaN is left out.
+    clusters : sequence
+        Of each value, to which cluster it belongs.
+
+    Returns
+    -------
+    list of float
+        One a cluster, in the order in which they first occur; NaN for one without a value.
+    """
+    x, owners = _array(values), dict.fromkeys(clusters)
+    return [
+        mean([value for value, owner in zip(x, clusters) if owner == own]).mean for own in owners
+    ]
 
 
 def _check_confidence(confidence: float) -> None:

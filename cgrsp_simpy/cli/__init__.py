@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ from typing import Any, NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.cli.working import working
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, nearest
 from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.model.table import visible
@@ -55,7 +56,9 @@ VERBS = (  # modules of this package, each loaded when it is asked for
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, of a command that may read large files."""
+    """An argument parser whose errors are one line, that of the command they are about, which may
+    read large files.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -63,9 +66,21 @@ class Parser(argparse.ArgumentParser):
         none = argparse.SUPPRESS  # a command's own parser leaves what the one above it has read
         self.add_argument("--large-files", action="store_true", default=none, help=told)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Those of its options and arguments; another is an error, here and not further up."""
+        given, others = super().parse_known_args(args, namespace)
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(others)}")
+        return given, others
+
     def error(self, message: str) -> NoReturn:
-        """Print the line and leave with status 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        """Print the line, with the name that may have been meant, and leave with status 2."""
+        meant = ""
+        if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
+            meant = nearest(found[1], self._option_string_actions)
+        elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
+        self.exit(2, f"{self.prog}: {message}{meant} (see {self.prog} --help)\n")
 
 
 class Visible(logging.Formatter):
@@ -109,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
     logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # and which letters a PDF holds
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # of slides: which kernel runs
     return _carried_out(given)
 

@@ -130,6 +130,17 @@ class Setting(Model[Outcome]):
         return self.source.name if isinstance(self.source, Jobs) else str(self.source)
 
     @property
+    def note(self) -> str:  # type: ignore[override]
+        """How many jobs of a log have no limit, and what schedulers see instead."""
+        none = self.source.unlimited if isinstance(self.source, Jobs) else 0
+        if none == 0:
+            return ""
+        whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
+        see = "the" if none == self.jobs else "their"
+        seen = f"schedulers that look at limits see {see} run times"
+        return f"{self.offered} tells no limit{whose}: {seen}"
+
+    @property
     def place(self) -> Placement:
         """The placement as a function."""
         return self.placement if callable(self.placement) else PLACEMENTS[self.placement]

@@ -36,6 +36,7 @@ class Answers:
         self, env: simpy.Environment, state: State, policy: Callable[[Any], Any]
     ) -> None:
         self.env, self.state, self.policy = env, state, policy
+        self._last: Any = ()
 
     def now(self) -> Iterable[Any]:
         """The items of the policy's answer at this time."""
@@ -45,6 +46,7 @@ class Answers:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
             raise self.raised(error) from error
+        self._last = answer
         if type(answer) is list:  # most are
             return answer
         return () if answer is None else self._one_by_one(answer)
@@ -120,9 +122,10 @@ class Answers:
         every = {place.index for place in places}
         full = {p.index for p, left in zip(places, free) if p.size and not left}
         idle = f"{len(every - full)} of {len(every)} {noun}s idle"
+        none = "answered None (is a return missing?) and " * (self._last is None)
         return self.wrong(
-            f"left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle} and"
-            " nothing else to come: the simulation cannot go on"
+            f"{none}left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle}"
+            " and nothing else to come: the simulation cannot go on"
         )
 
 

@@ -62,6 +62,11 @@ class Model(ABC, Generic[RunT]):
         The policies that a comparison takes unless told.
     noun : str
         What a policy is called here.
+    note : str
+        What readers of the figures have to know; it stands below every table.
+    common : str
+        What runs of several seeds may have in common, such as a starting day on a market that is
+        replayed; "" if they are independent.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
     pace_per_s : float
@@ -77,6 +82,8 @@ class Model(ABC, Generic[RunT]):
     compared: ClassVar[Sequence[str]]
     noun: ClassVar[str] = "policy"
     name: str
+    note: str = ""
+    common: str = ""
     is_random: bool = True
     pace_per_s: float = 30_000.0
 
@@ -160,6 +167,22 @@ class Model(ABC, Generic[RunT]):
             False where one run is all there is.
         """
         return self.is_random
+
+    def in_common(self, seed: int) -> int:
+        """Which of `common` the runs of a seed have: those of two seeds with one are not
+        independent.
+
+        Parameters
+        ----------
+        seed : int
+            Of the runs.
+
+        Returns
+        -------
+        int
+            The seed itself where runs are independent.
+        """
+        return seed
 
     def draw(self, seed: int) -> Any:  # noqa: ARG002, most models draw as they go
         """What the policies that meet on a seed share, drawn once; None where that is nothing.

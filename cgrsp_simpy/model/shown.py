@@ -5,13 +5,14 @@ notebooks; and how work shows its progress.
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.table import aligned, visible
 
-__all__ = ["ShownRun", "Table", "figure_text", "progress"]
+__all__ = ["ShownRun", "Table", "digits", "figure_text", "progress"]
 
 
 class Table(NamedTuple):
@@ -52,7 +53,17 @@ def figure_text(value: Any) -> str:
     """A figure as text: what is not known is a dash."""
     if value is None or value != value:
         return "-"
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+    return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
+
+
+def digits(size: float) -> str:
+    """The format of a number: two decimals, or as many as show two digits of one of this size that
+    they would tell as 0.
+    """
+    small = abs(size)
+    if not 0 < small < 0.005:
+        return ".2f"
+    return f".{1 - math.floor(math.log10(small))}f" if small >= 1e-6 else ".1e"
 
 
 class ShownRun:

@@ -86,7 +86,7 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise ImportError('pandas is missing: pip install "cgrsp_simpy[pandas]"') from None
+        raise ImportError('pandas is missing: pip install ".[pandas]" in a clone') from None
     return pandas.DataFrame(list(rows))
 
 

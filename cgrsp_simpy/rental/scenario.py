@@ -38,7 +38,7 @@ from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.simulation import Simulation
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import DispatchState, Known, View
@@ -219,6 +219,26 @@ class Scenario(Model[Run]):
     def jobs(self) -> int:
         """Number of jobs of a run."""
         return self.workload.jobs
+
+    @property
+    def common(self) -> str:  # type: ignore[override]
+        """The day of the record on which a run begins, where the market is replayed."""
+        return "starting day" if self.market.series else ""
+
+    def in_common(self, seed: int) -> int:
+        """The day of the record on which the run of a seed begins; the seed where none is replayed.
+
+        Parameters
+        ----------
+        seed : int
+            Of the run.
+
+        Returns
+        -------
+        int
+            From 0.
+        """
+        return int(start_s(self.market, seed) // DAY_S) if self.market.series else seed
 
     def draw(self, seed: int) -> list[tuple[Job, Draws]]:
         """The jobs of a seed with their draws.

@@ -2,8 +2,10 @@
 where it is replayed.
 
 In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
-part that compares two policies rests on their differences seed by seed. Two-sided p-values are by
-Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A part
+part that compares two policies rests on their differences seed by seed. On a replayed market the
+seeds that begin on one of its days count once, and the months all together. Two-sided p-values are
+by Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A
+part
 
     holds           inside its bounds, p < 0.05;
     does not hold   outside of them, p < 0.05;
@@ -23,12 +25,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import scipy
 
-from cgrsp_simpy.analysis.statistics import holm
+from cgrsp_simpy.analysis.statistics import cluster_means, holm
 from cgrsp_simpy.rental.measured import Measured, on_market
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.thesis.experiments import Excess
+from cgrsp_simpy.thesis.experiments import Excess, average
 from cgrsp_simpy.thesis.findings import (
     FAILS,
     HOLDS,
@@ -88,8 +91,9 @@ def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
 class Tested(NamedTuple):
     """A part of a finding in a market.
 
-    n: seeds. value, half_width: the statistic and half of its 95 % interval. p, p_holm: that it
-    lies on the nearest bound. p_gone: adjusted; 1 where it cannot be gone.
+    n: seeds, or days on which they begin where a market is replayed. value, half_width: the
+    statistic and half of its 95 % interval. p, p_holm: that it lies on the nearest bound. p_gone:
+    adjusted; 1 where it cannot be gone.
     """
 
     part: Part
@@ -126,9 +130,18 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(part: Part, results: Results) -> _Estimate:
-    n = results.replications or part.n
-    values, statistic = results.sample(part.measure, n), part.measure.statistic
-    value, error = float(statistic(*values)), deviation(statistic, values, n)
+    seeds = results.replications or part.n
+    values, statistic = results.sample(part.measure, seeds), part.measure.statistic
+    clusters: Sequence[int] = results.clusters(part.measure, seeds)
+    n = len(set(clusters))
+    if n == 1 < seeds:
+        return _Estimate(n, float(statistic(*values)), math.inf)
+    if n < seeds and isinstance(statistic, Excess):
+        values, statistic = [statistic.by_seed(*values)], average
+    if n < seeds and statistic is average:
+        values, clusters = [np.array(cluster_means(values[0], clusters))], range(n)
+    value = float(statistic(*values))
+    error = deviation(statistic, values, n, clusters if len(values[0]) > n else None)
     # An effect size of values that never differ is none, and of such that always do is sure.
     value, error = (0.0 if math.isnan(each) else each for each in (value, error))
     return _Estimate(n, value, error)
@@ -139,6 +152,8 @@ def _p(own: _Estimate, low: float, high: float) -> float:
     distance = min(abs(own.value - low), abs(own.value - high))
     if own.error == 0:
         return float(distance == 0)
+    if math.isinf(own.error):  # one day of a record
+        return 1.0
     return float(2 * scipy.special.stdtr(own.n - 1, -distance / own.error))
 
 

@@ -388,7 +388,8 @@ def _deciding(rows: list[Row], where: str, sentence: str, market: str) -> str:
 
 _RULES = (
     "Every finding is the reproduction report's own test, on other runs; beside each verdict stands"
-    " the part that decides it. Parts that compare policies rest on differences by seed. p is"
+    " the part that decides it. Parts that compare policies rest on differences by seed; in a"
+    " replay seeds that begin on one of its days count once, and the months all together. p is"
     " two-sided, by Student's t against the nearest bound of the part, with Holm's adjustment over"
     " all parts in the market. **holds**: all parts lie within their bounds, p < 0.05. **does not"
     " hold**: one lies outside. **gone**: none lies outside, but a difference of two policies is"

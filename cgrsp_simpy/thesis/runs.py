@@ -91,6 +91,13 @@ class Results:
         """Values by seed of each source of a measure."""
         return [self.values(source, n) for source in measure.sources]
 
+    def clusters(self, measure: Measure, n: int) -> list[int]:
+        """To which cluster each seed of a measure belongs, as in `Study.clusters`."""
+        scenario = measure.sources[0].scenario
+        own = self.market(day("normal") if isinstance(scenario, str) else scenario)
+        whole = isinstance(scenario, str) and own.common  # each month has all days of the record
+        return [0 if whole else own.in_common(seed) for seed in range(n)]
+
 
 def reproduce(
     measures: Sequence[tuple[Measure, int]],

@@ -18,15 +18,25 @@ from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Findin
 from cgrsp_simpy.thesis.markets import DEPENDS, GONE, NO_MEANING, UNDECIDED
 from cgrsp_simpy.thesis.runs import reproduce
 
+RECORD = persistence.Measured(
+    (cg.HourlyStock("A", [(0.6, 0.3, 0.1)] * 24, 900.0),),
+    {"A": 9.0},
+    (cg.StockSeries("A", (0, 7200, 10800), (0, 2, 1), 90000.0, 8.0),),
+)
+
 
 class Given:
     """Values by seed in place of runs: of each part its own."""
 
-    def __init__(self, *samples):
+    def __init__(self, *samples, days=None):
         self._samples, self.replications = iter(samples), len(samples[0][0])
+        self._days = range(self.replications) if days is None else days
 
     def sample(self, measure, n):
         return [np.array(each, float) for each in next(self._samples)]
+
+    def clusters(self, measure, n):
+        return list(self._days)
 
 
 def less(figure="wait_min", factor=1.0):
@@ -39,8 +49,8 @@ def tied():
     return Part("tied", Measure(pooled_d, sources), -0.8, 0.8, 30)
 
 
-def parts_tested(parts, *samples):
-    [found] = markets.tested([Finding("here", "said", tuple(parts))], Given(*samples))
+def parts_tested(parts, *samples, days=None):
+    [found] = markets.tested([Finding("here", "said", tuple(parts))], Given(*samples, days=days))
     return found
 
 
@@ -89,6 +99,29 @@ def test_p_values_are_adjusted_over_all_parts_of_all_findings_in_the_market():
     assert [each.p_holm for each in found] == pytest.approx(expected)
 
 
+def test_seeds_that_begin_on_one_day_of_a_record_count_once():
+    """Four days, each met by two seeds that have the same: n is 4, p that of four values; and of
+    one day there is nothing to tell.
+    """
+    days, differences = [0, 1, 2, 3, 3, 2, 1, 0], np.array([3.0, -1, 2, 1.5])
+    mine = TEN + differences[days]
+    [mean, effect] = parts_tested([less(), tied()], (mine, TEN), (mine, TEN), days=days)
+    [alone] = parts_tested([less()], (10 + differences, 10 + ZERO[:4]))
+    assert (mean.n, mean.value) == (4, pytest.approx(alone.value))
+    assert (mean.half_width, mean.p) == pytest.approx((alone.half_width, alone.p))
+    assert effect.value == pytest.approx(pooled_d(mine, TEN))
+    [wider] = parts_tested([tied()], (np.tile(mine, 9), np.tile(TEN, 9)), days=days * 9)
+    assert (effect.n, wider.n) == (4, 4)
+    assert wider.half_width == pytest.approx(effect.half_width, rel=0.2)  # more seeds, no more days
+    [one] = parts_tested([less()], (mine - 90, TEN), days=[5] * 8)
+    assert (one.n, one.p, one.p_gone, one.verdict) == (1, 1.0, 1.0, UNDECIDED)
+    results = reproduce([], market=markets.replayed(RECORD, "none"))
+    (month,) = (Source("month", "rh", "wait_min"),)
+    assert set(results.clusters(Measure(average, (month,)), 10)) == {0}
+    assert reproduce([]).clusters(Measure(average, (month,)), 3) == [0, 1, 2]
+    assert results.clusters(less().measure, 3) == [0, 0, 0]  # of 25 h, from the clock's hour on
+
+
 def test_policies_that_never_differ_tie():
     [same, apart] = parts_tested([tied(), tied()], (ZERO, ZERO), (ZERO, ZERO + 1))
     assert (same.value, same.verdict, apart.verdict) == (0.0, HOLDS, FAILS)
@@ -134,12 +167,9 @@ PUTS = {"thesis": (0, "none"), "15 min, seen": (15, "now")}
 @pytest.fixture(scope="module")
 def rows():
     """Two findings on two seeds, in two markets and a replayed one."""
-    steady = cg.HourlyStock("A", [(0.6, 0.3, 0.1)] * 24, 900.0)
-    series = cg.StockSeries("A", (0, 7200, 10800), (0, 2, 1), 90000.0, 8.0)
-    replay = persistence.Measured((steady,), {"A": 9.0}, (series,))
     patch = pytest.MonkeyPatch()
     patch.setattr(persistence, "MARKETS", PUTS)
-    runs = persistence.Runs(2, None, replay, 2, [*FEW, RECORDED[0]])
+    runs = persistence.Runs(2, None, RECORD, 2, [*FEW, RECORDED[0]])
     yield runs.judged()
     patch.undo()
 

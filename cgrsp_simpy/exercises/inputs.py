@@ -160,7 +160,7 @@ EXERCISES: dict[str, Exercise] = {
         number(
             lambda: _last_h(8.0),
             "hours",
-            1e-4,
+            5e-4,
             Mistake(lambda: _last_h(0.0), "that starts at midnight; the run starts at 8:00"),
             Mistake(
                 lambda: _last_at_one_rate_h(6.0),
@@ -180,7 +180,7 @@ EXERCISES: dict[str, Exercise] = {
         number(
             lambda: _piece_h(8.0),
             "hours",
-            2e-4,
+            5e-4,
             Mistake(
                 lambda: _piece_h(8.0, 0.0),
                 "that is without the time of a restart; each attempt but the first needs it",

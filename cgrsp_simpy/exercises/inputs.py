@@ -106,14 +106,14 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "9.2": Exercise(
         "A gamma law is fitted to the same times. What is the p-value of the chi-square test"
-        " with 20 equally likely cells?",
+        " with 20 equally likely cells, if each fitted parameter takes a degree of freedom?",
         number(
             lambda: _chi_square_p(2),
             "a probability",
             5e-3,
             Mistake(
                 lambda: _chi_square_p(0),
-                "that has 19 degrees of freedom; each fitted parameter costs one",
+                "that has 19 degrees of freedom; here each fitted parameter takes one",
             ),
             Mistake(
                 lambda: _chi_square_p(1),

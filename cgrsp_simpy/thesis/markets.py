@@ -14,9 +14,10 @@ part
     is undecided    else.
 
 A finding holds in a market if all its parts do; it does not hold if one does not, is gone if one is
-gone, and is undecided else. Over all markets it holds if it does so in each; it does not hold if
-in each it does not, or is gone; it depends if it holds in one, and in another does not or is gone;
-it is undecided else.
+gone, and is undecided else. Over a group of markets it holds if it does so in each; it does not
+hold if in each it does not, or is gone; it depends if it holds in one, and in another does not or
+is gone; it is undecided else. Groups are the thesis's own market, those whose stock persists, and
+those that were measured: what one of them leaves undecided does not hide what another decides.
 """
 
 from __future__ import annotations
@@ -187,11 +188,11 @@ def in_market(verdicts: Sequence[str]) -> str:
     return next((one for one in (FAILS, GONE, UNDECIDED) if one in verdicts), HOLDS)
 
 
-# ---- all markets ----
+# ---- groups of markets ----
 
 
 def over_markets(verdicts: Sequence[str]) -> str:
-    """The verdict on a finding over markets, from those in each."""
+    """The verdict on a finding over the markets of a group, from those in each."""
     there = set(verdicts)
     if there == {HOLDS}:
         return HOLDS
@@ -200,25 +201,35 @@ def over_markets(verdicts: Sequence[str]) -> str:
     return DEPENDS if HOLDS in there and there & {FAILS, GONE} else UNDECIDED
 
 
-def finding_rows(findings: Sequence[Finding], markets: Mapping[str, Results]) -> list[Row]:
-    """A row a finding, market and part; and one for each finding that no run can judge."""
-    found = {name: tested(findings, results) for name, results in markets.items()}
+def finding_rows(
+    findings: Sequence[Finding], groups: Mapping[str, Mapping[str, Results]]
+) -> list[Row]:
+    """A row a finding, market and part; and one for each finding that no run can judge.
+
+    groups: name -> market -> its runs.
+    """
+    found = {
+        group: {name: tested(findings, results) for name, results in markets.items()}
+        for group, markets in groups.items()
+    }
     rows = []
     for place, finding in enumerate(findings):
-        own = {name: tests[place] for name, tests in found.items()}
-        told = {name: in_market([each.verdict for each in tests]) for name, tests in own.items()}
-        whole = over_markets(list(told.values()))
-        rows += [
-            _row(finding.where, finding.sentence, name, told[name], whole, each)
-            for name, tests in own.items()
-            for each in tests
-        ]
+        for group, markets in found.items():
+            own = {name: tests[place] for name, tests in markets.items()}
+            told = {name: in_market([part.verdict for part in own[name]]) for name in own}
+            whole = over_markets(list(told.values()))
+            rows += [
+                _row(finding.where, finding.sentence, group, name, told[name], whole, each)
+                for name, tests in own.items()
+                for each in tests
+            ]
     return rows + [_row(each.where, each.sentence) for each in of_printed_figures()]
 
 
 def _row(
     where: str,
     sentence: str,
+    group: str = "all",
     market: str = "all",
     verdict: str = NO_MEANING,
     whole: str = NO_MEANING,
@@ -228,10 +239,11 @@ def _row(
     return {
         "where": where,
         "sentence": sentence,
+        "group": group,
         "market": market,
         "part": test.part.text if test else PRINTED_ALONE,
         **{name: getattr(test, name) if test else "" for name in names},
         "of_part": test.verdict if test else NO_MEANING,
         "in_market": verdict,
-        "over_markets": whole,
+        "in_group": whole,
     }

@@ -4,6 +4,9 @@ them on few seeds, against comparisons made otherwise.
 
 import csv
 import math
+import re
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,6 +163,8 @@ def test_a_finding_over_markets(verdicts, expected):
 
 # ---- on runs ----
 
+CADR = "Table 5.14, 6"  # misses about as little as RH
+
 FEW = [each for each in FINDINGS if each.where == "Section 5.3"]
 PUTS = {"thesis": (0, "none"), "15 min, seen": (15, "now")}
 
@@ -203,7 +208,7 @@ def test_the_same_finding_is_tested_on_each_market(rows):
 
 
 def test_what_no_run_can_judge_is_listed_with_the_reason(rows):
-    none = [row for row in rows if row["over_markets"] == NO_MEANING]
+    none = [row for row in rows if row["in_group"] == NO_MEANING]
     assert [row["where"] for row in none] == [
         "Eq. 3.10",
         "Section 5.6",
@@ -252,9 +257,38 @@ def test_the_findings_are_drawn_and_told(rows, tmp_path):
     with paths[0].open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
     text = picture.table(rows)
-    assert text.count("| **") == 3
+    assert text.count("| **") == 3 * 3  # findings by groups
+    assert text.splitlines()[0] == "| where | finding | thesis | persistent | measured |"
     assert "- Eq. 3.10: The objective adds seconds" in text
-    assert "Verdicts on 3 findings over all markets: holds " in picture.seen(rows)
+    told = picture.seen(rows)
+    assert "Verdicts on 3 findings, by group of markets: thesis: holds " in told
+    for group in ("thesis", "persistent", "measured"):
+        (counts,) = re.findall(f"{group}: (holds .*?)[.;]", told)
+        assert sum(map(int, re.findall(r"\d+", counts))) == 3
+
+
+def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
+    """CADR's finding fails in six of seven markets; on those whose stock persists most are decided."""
+    path = Path(__file__).parents[2] / "figures" / "market" / "market_findings.csv"
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    judged = {(row["where"], row["sentence"], row["group"]): row["in_group"] for row in rows}
+    for (where, sentence, group), verdict in judged.items():
+        markets_of = {
+            row["market"]: row["in_market"]
+            for row in rows
+            if (row["where"], row["sentence"], row["group"]) == (where, sentence, group)
+        }
+        if verdict != NO_MEANING:
+            assert verdict == markets.over_markets(list(markets_of.values()))
+    cadr = {group: verdict for (where, _, group), verdict in judged.items() if where == CADR}
+    assert cadr == {"thesis": UNDECIDED, "persistent": FAILS, "measured": FAILS}
+    persistent = Counter(
+        verdict for (*_, group), verdict in judged.items() if group == "persistent"
+    )
+    told = persistence.FIGURES["findings"].seen(rows)
+    assert persistent == {HOLDS: 5, FAILS: 9, UNDECIDED: 3}
+    assert "persistent: holds 5, does not hold 9, depends 0, undecided 3" in told
 
 
 def test_a_market_that_cannot_be_read_is_one_line(tmp_path, capsys):

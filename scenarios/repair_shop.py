@@ -39,9 +39,7 @@ class RepairShop(cg.Model):
 
 
 if __name__ == "__main__":
-    study = cg.compare(
-        RepairShop(jobs=20_000), seeds=range(10)
-    )  # waits, responses, utilisation: by itself
+    study = cg.compare(RepairShop(jobs=20_000), seeds=range(10))  # waits, responses, utilisation: by itself
     print(study)
     print(f"M/M/2: {cg.queueing.mmc(1 / 60, 1 / 100, 2).wait_s:.0f} s")
     print(cg.sweep({"mechanics": [2, 3]}, ["first"], range(5), RepairShop()))

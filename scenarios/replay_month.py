@@ -1,10 +1,11 @@
-"""A real market, replayed: who sees its stock waits three minutes on a median day, one
-if the type is free; the mean is made by four days of thirty, on which both types are
-out of stock.
+"""A real market, replayed: who sees its stock waits three minutes in a median run, one
+if the type is free; the mean is made by two of the sixteen days on which the runs
+begin, when both types are out of stock.
 
 The market is a month of half-hourly offers of H100 and A100 GPUs (GPU price tracker,
 October and November 2025); each seed is a normal day of the thesis that begins on one
-of its days. Run it as: python scenarios/replay_month.py FILE FILE
+of its days, and seeds that begin on the same day count once. Run it as:
+python scenarios/replay_month.py FILE FILE
 """
 
 import sys
@@ -22,11 +23,14 @@ def replayed(files, free_types, sight):
 
 
 def waits(study, policy):
-    """Median and mean of the days' mean waits, and the days of more than an hour."""
-    own = study.values(policy, "wait_min")
+    """Median of the runs' mean waits, their mean over the days on which they begin, and
+    the days of more than an hour.
+    """
+    runs = study.values(policy, "wait_min")
+    (own,) = study.independent(runs)
     mean, long = study.means()[policy]["wait_min"], sum(wait > 60 for wait in own)
     return (
-        f"{policy:5} {median(own):6.1f} min in the median, {mean.mean:5.1f} ±"
+        f"{policy:5} {median(runs):6.1f} min in the median, {mean.mean:5.1f} ±"
         f" {mean.half_width:4.1f} in the mean, over an hour on {long:2} of {len(own)}"
     )
 
@@ -41,6 +45,8 @@ if __name__ == "__main__":
             scenario = replayed(sys.argv[1:], free_types, sight)
             study = cg.compare(scenario, ["fifo", "spt", "watch"], SEEDS)
             kind, seen = "free" if free_types else "fixed", "not " * (sight == "none")
-            print(f"{kind} types, stock {seen}seen")
+            print(
+                f"{kind} types, stock {seen}seen: {len(SEEDS)} runs on {study.n} days"
+            )
             for policy in study.policies:
                 print(f"  {waits(study, policy)}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,9 @@ __all__ = [
     "Mean",
     "PairedTest",
     "batch_means",
+    "block_bootstrap_mean",
     "bootstrap_mean",
+    "cluster_means",
     "cohens_d",
     "cohens_d_paired",
     "holm",
@@ -115,6 +117,28 @@ def mean(values: Values, confidence: float = 0.95) -> Mean:
         return Mean(centre, math.nan, math.nan, n)
     half = _half_width(sd, n, confidence)
     return Mean(centre, centre - half, centre + half, n, _p_value(centre, sd / math.sqrt(n), n), sd)
+
+
+def cluster_means(values: Values, clusters: Sequence[Hashable]) -> list[float]:
+    """The means of values that belong together, as runs that begin on one day of a record; they are
+    independent where the values are not.
+
+    Parameters
+    ----------
+    values : array-like
+        NaN is left out.
+    clusters : sequence
+        Of each value, to which cluster it belongs.
+
+    Returns
+    -------
+    list of float
+        One a cluster, in the order in which they first occur; NaN for one without a value.
+    """
+    x, owners = _array(values), dict.fromkeys(clusters)
+    return [
+        mean([value for value, owner in zip(x, clusters) if owner == own]).mean for own in owners
+    ]
 
 
 def _check_confidence(confidence: float) -> None:
@@ -651,6 +675,49 @@ def bootstrap_mean(
     # sd is 0 or NaN
     low, high = _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
     return Mean(centre, low, high, len(x), sd=sd)
+
+
+def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -> Mean:
+    """Mean of a series with an interval from the circular block bootstrap: for days that follow
+    each other and may be correlated.
+
+    Blocks of so many neighbours, the first being the neighbour of the last, are drawn with
+    replacement. The variance of the mean over such draws is known without drawing; it is corrected
+    for the number of blocks, as a sample variance is, and the interval is Student's with a degree
+    of freedom less than there are blocks.
+
+    Parameters
+    ----------
+    values : array-like
+        In order of time, none missing or infinite.
+    block : int
+        Length of a block, >= 1; at most half of the values.
+    confidence : float
+        Of the interval, between 0 and 1.
+
+    Returns
+    -------
+    Mean
+        In the unit of the values, with p NaN.
+
+    Raises
+    ------
+    InputError
+        For a value, block or confidence that is not allowed.
+
+    References
+    ----------
+    Politis and Romano (1992), Exploring the Limits of Bootstrap, 263-270.
+    """
+    _check_confidence(confidence)
+    check_whole("block", block, least=1)
+    x = _series(values, 2 * block)
+    blocks = len(x) / block
+    around = np.concatenate([x, x[: block - 1]])
+    means = np.convolve(around, np.full(block, 1 / block), "valid")
+    (centre, sd), error = _moments(x), math.sqrt(float(means.var()) / (blocks - 1))
+    half = float(scipy.special.stdtrit(blocks - 1, 0.5 + confidence / 2)) * error
+    return Mean(centre, centre - half, centre + half, len(x), sd=sd)
 
 
 def _bca(x: np.ndarray, confidence: float, resamples: int, seed: int) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -23,8 +24,10 @@ from typing import Any, NoReturn, cast
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli.options import Answer, summary
 from cgrsp_simpy.cli.working import working
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, nearest
+from cgrsp_simpy.model.files import MOST_BYTES, MOST_LINES, large_files
 from cgrsp_simpy.model.policy import PolicyError
+from cgrsp_simpy.model.table import visible
 from cgrsp_simpy.studies.executors import WorkerError
 
 __all__ = ["main", "make_parser"]
@@ -53,11 +56,39 @@ VERBS = (  # modules of this package, each loaded when it is asked for
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line."""
+    """An argument parser whose errors are one line, that of the command they are about, which may
+    read large files.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        told = f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB unpacked"
+        none = argparse.SUPPRESS  # a command's own parser leaves what the one above it has read
+        self.add_argument("--large-files", action="store_true", default=none, help=told)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Those of its options and arguments; another is an error, here and not further up."""
+        given, others = super().parse_known_args(args, namespace)
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(others)}")
+        return given, others
 
     def error(self, message: str) -> NoReturn:
-        """Print the line and leave with status 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        """Print the line, with the name that may have been meant, and leave with status 2."""
+        meant = ""
+        if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
+            meant = nearest(found[1], self._option_string_actions)
+        elif found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
+        self.exit(2, f"{self.prog}: {message}{meant} (see {self.prog} --help)\n")
+
+
+class Visible(logging.Formatter):
+    """Log lines in which control characters are shown."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return visible(super().format(record))
 
 
 def make_parser(verb: str = "") -> Parser:
@@ -88,10 +119,12 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status."""
     given = _parsed(sys.argv[1:] if arguments is None else arguments)
-    given.parsed = _parsed
     _end_in_order()
-    logging.basicConfig(format="cgrsp: %(message)s", level=logging.INFO)
+    to_stderr = logging.StreamHandler()
+    to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
+    logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells how it saves
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # and which letters a PDF holds
     logging.getLogger("traitlets").setLevel(logging.ERROR)  # of slides: which kernel runs
     return _carried_out(given)
 
@@ -124,9 +157,12 @@ def _carried_out(given: argparse.Namespace) -> int:
             warnings.filterwarnings(
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
-            with working(_told(given)) if not _prints(given) else nullcontext():
+            with (
+                large_files() if "large_files" in given else nullcontext(),
+                working(_told(given)) if not _prints(given) else nullcontext(),
+            ):
                 text, status = cast(Answer, given.carry_out(given))
-        print(text, flush=True)
+        print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {given.verb}: {error}", 2)
     except MemoryError as error:
@@ -161,5 +197,5 @@ def _prints(given: argparse.Namespace) -> bool:
 
 
 def _failed(line: str, status: int) -> int:
-    print(" ".join(line.split()), file=sys.stderr)
+    print(visible(" ".join(line.split())), file=sys.stderr)
     return status

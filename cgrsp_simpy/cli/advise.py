@@ -31,7 +31,7 @@ from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.advice import hours, html_page, markdown, rows, sentences
 from cgrsp_simpy.studies.advise import Advice, advise, fleets, later, numbers_around
 from cgrsp_simpy.studies.gaps import LUCKS
-from cgrsp_simpy.studies.recommend import FIXED, FREE, Option, Prices, Spot
+from cgrsp_simpy.studies.recommend import FIXED, FREE, LEAST_SEEDS, Option, Prices, Spot
 from cgrsp_simpy.studies.study import many
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ def _draw(found: Advice, folder: Path) -> dict[str, bytes]:
         types: {
             name: mean(values)
             for (each, name), values in found.bounds.items()
-            if each == types and len(values) > 1
+            if each == types and len(values) >= LEAST_SEEDS
         }
         for types in choices
     }

@@ -34,7 +34,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     """Serve the page until it is interrupted."""
     check_whole("--port", given.port, least=1, most=65535)
     if find_spec("streamlit") is None:
-        raise InputError('Streamlit is missing: pip install "cgrsp_simpy[app]"')
+        raise InputError('Streamlit is missing: pip install ".[app]" in a clone')
     told = OPTIONS | {
         "server.port": str(given.port),
         "server.headless": str(given.headless).lower(),

@@ -30,7 +30,7 @@ from cgrsp_simpy.studies.suite import TEST, TRAIN, scenario
 SUITES = {"train": TRAIN, "test": TEST}
 OF_SUITE = (
     *("policies", "seeds", "first_seed", "workers", "out", "format", "yes", "suite"),
-    *("verb", "carry_out", "parsed", "default_of"),
+    *("verb", "carry_out", "default_of", "large_files"),
 )
 
 

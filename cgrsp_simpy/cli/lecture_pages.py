@@ -96,5 +96,5 @@ def _needed(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        extra = 'pip install "cgrsp_simpy[teach]"'
+        extra = 'pip install ".[teach]" in a clone'
         raise InputError(f"notebooks and slides need {package}: {extra}") from error

@@ -428,12 +428,17 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
+    load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
+    told = (
+        f"offered load {load:.3f} {slots} (execution time only)"
+        if span_h
+        else f"all at once, {slots}"
+    )
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
         f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span_h:.1f} h{pace}{begun};"
-        f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; offered load"
-        f" {scenario.known().offered_load:.3f} on {len(scenario.slots)} slots (execution time only)"
+        f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; {told}"
     )
 
 

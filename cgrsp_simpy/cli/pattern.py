@@ -163,7 +163,7 @@ def run(given: argparse.Namespace, module: Module) -> Answer:
     title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
     width = max(16, *map(len, figures))
     lines = [f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()]
-    return Answer("\n".join([title, *lines, *([text] if text else [])]))
+    return Answer("\n".join([title, *lines, *filter(None, [text, scenario.note])]))
 
 
 def compared(

@@ -1,60 +1,135 @@
-"""Run a sample of the tasks of a results directory again, and compare them to the bit."""
+"""Run a sample of the tasks of a results directory again, and compare them to the bit.
+
+What is run is told by the directory's configuration, as plain values: nothing there is carried
+out, and nothing is written.
+"""
 
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli.options import Answer, add_options
-from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.studies.store import verifying
+from cgrsp_simpy.model.checks import InputError, require
+from cgrsp_simpy.model.files import naming_nothing
+from cgrsp_simpy.rental.policies import later
+from cgrsp_simpy.studies.identity import Restored
+from cgrsp_simpy.studies.judge import judge
+from cgrsp_simpy.studies.recommend import Prices
+from cgrsp_simpy.studies.store import kept_json, verifying
+from cgrsp_simpy.thesis.report import run_tables
+
+# modules whose classes a configuration holds: each is imported when its name is looked up
+CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
+DIGEST = frozenset("0123456789abcdef")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument(
-        "directory",
-        metavar="DIR",
-        help="made by a command with --out, whose files still lie where they were",
-    )
+    parser.add_argument("directory", metavar="DIR", help="made by a command with --out")
     add_options(
         parser,
         ("--sample N", int, "tasks to run again (default: %(default)s)", 5),
         ("--seed N", int, "of the sample (default: %(default)s)", 0),
+        ("--run-code", bool, "import the policy files that DIR names, which runs what is in them"),
     )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
     """How many tasks came out as they are kept; status 1 where one did not."""
-    words, out = _command(Path(given.directory)), str(given.directory)
-    again: argparse.Namespace = given.parsed(words)
-    if again.verb == given.verb or getattr(again, "out", None) is None:
-        raise InputError(f"{out} was made by another command than its manifest.json tells")
-    again.out = out
-    command: Callable[[argparse.Namespace], Answer] = again.carry_out
-    with verifying(given.sample, given.seed) as found:
-        command(again)
-    if not found.tasks:
-        raise InputError(f"{out} was made by another command than its manifest.json tells")
+    out = Path(given.directory)
+    if not (out / "configuration.json").is_file():
+        raise InputError(f"{out} is no results directory of a command")
+    try:
+        with (
+            nullcontext() if given.run_code else naming_nothing(),
+            verifying(given.sample, given.seed) as found,
+        ):
+            _run_again(out, kept_json(out / "configuration.json"))
+    except InputError as error:
+        told = str(error)
+        raise InputError(told if told.startswith(str(out)) else f"{out}: {told}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+        raise InputError(f"{out / 'configuration.json'} is damaged or altered") from None
     if found.differing:
         number = f"{len(found.differing)} of {len(found.tasks)}"
         return Answer(f"{out}: task {found.differing[0]} came out otherwise ({number})", 1)
     return Answer(f"{out}: {len(found.tasks)} tasks run again, all as they are kept, to the bit")
 
 
-def _command(directory: Path) -> list[str]:
-    """The words of the command that made a directory."""
-    try:
-        found = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-        words = shlex.split(str(found["command"]))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        raise InputError(f"{directory} is no results directory of a command") from None
-    if not words or Path(words[0]).name not in ("cgrsp", "cgrsp.exe", "__main__.py"):
+def _run_again(out: Path, configuration: Any) -> None:
+    """Carry out the study that a configuration tells of."""
+    require(isinstance(configuration, dict), "configuration", configuration, "a table")
+    code = configuration.pop("code", {})
+    own = [_policy(told, code) for told in configuration.pop("policies").values()]
+
+    def data(name: Any) -> Sequence[Any]:
+        if not isinstance(name, str) or not set(name) <= DIGEST:
+            raise InputError(f"data {name!r} is no digest")
+        values: Sequence[Any] = kept_json(out / "data" / f"{name}.json")
+        return values
+
+    restored = Restored(data)
+    policies = [restored.of(policy) for policy in own]
+    told = {name: restored.of(part) for name, part in configuration.items()}
+    AGAIN[told["study"]](told, policies, out)
+
+
+def _policy(told: Any, code: Mapping[str, Any]) -> Any:
+    """A policy as it was given; a function of a file is told with its name and digest."""
+    if isinstance(told, list):
+        return told[0]
+    if isinstance(told, str) and told in code:
         raise InputError(
-            f"{directory} was made by a script: there, run the study within"
+            f"the policy {told!r} is of a script: there, run the study within"
             " cgrsp_simpy.studies.store.verifying"
         )
-    return words[1:]
+    return told
+
+
+def _compared(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    precision = told["precision"] or None
+    cg.compare(told["scenario"], policies, told["seeds"], out=out, precision=precision)
+
+
+def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    points = [point for point, _ in told["points"]]
+    places = {_arguments(point): place for point, place in told["points"]}
+    grid = {name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]}
+    number = math.prod(map(len, grid.values()))
+    require(number == len(points), "points", len(points), f"{number}, those of the grid")
+    cg.sweep(grid, policies, told["seeds"], lambda **given: places[_arguments(given)], out=out)
+
+
+def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a point of a grid varies of the scenario."""
+    return tuple(item for item in point.items() if ":" not in item[0])
+
+
+def _month(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    seeds = told["seeds"]
+    own = (told["days"], len(seeds), seeds[0], told["scenarios"].__getitem__)
+    cg.month(told["mix"], policies, *own, out=out)
+
+
+def _judged(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    prices = Prices(**told["prices"])
+    judge(told["scenarios"], policies, told["seeds"], prices=prices, out=out)
+
+
+def _tables(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    run_tables(told["tables"], told["replications"], None, out)
+
+
+AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], None]] = {
+    "compare": _compared,
+    "sweep": _swept,
+    "month": _month,
+    "suite": _judged,
+    "thesis": _tables,
+}

@@ -51,7 +51,8 @@ from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
-from cgrsp_simpy.waiting.best import best_number
+from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.waiting.best import best_number, strain, strained
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.outcome import Outcome, of_trials
@@ -61,7 +62,7 @@ from cgrsp_simpy.waiting.simulation import simulate
 
 log = logging.getLogger(__name__)
 
-SHOWN = ("wait_s", "price", "on_demand_fraction", "cost", "servers")
+SHOWN = ("wait_s", "p95_wait_s", "backlog", "price", "on_demand_fraction", "cost", "servers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -240,6 +241,10 @@ def _optimize(given: argparse.Namespace) -> Answer:
     else:
         case = case_of(given, source_of(given), 1)
         rows = {policy.name: _best(given, replace(case, policy=policy)) for policy in policies}
+    for name, row in rows.items():
+        if why := strained({**own, **row}):
+            best = many(int(row["servers"]), "fixed machine")
+            log.warning("%s: best by %s: %s; but %s", name, given.by, best, why)
     if len(rows) == 1:
         return _row(given, rows[policies[0].name])
     return _table(given, rows)
@@ -248,7 +253,7 @@ def _optimize(given: argparse.Namespace) -> Answer:
 def _best(given: argparse.Namespace, case: Case) -> dict[str, float]:
     outcome = best_number(case, given.by)
     machines = outcome.case.machines
-    figures = outcome.summary()
+    figures = outcome.summary() | strain(outcome)
     if given.duration is not None:
         figures["cost"] = figures["cost_per_h"] * given.duration
     return {**figures, "servers": machines if isinstance(machines, int) else len(machines)}

@@ -180,7 +180,8 @@ def check_without_trace(given: argparse.Namespace) -> None:
 
 def log_of(given: argparse.Namespace) -> ListedJobs:
     """The jobs of a log, which is summed up on stderr."""
-    jobs = read_jobs(given.trace, given.trace_format, **reading_of(given)).jobs
+    whole = getattr(given, "whole", False)
+    jobs = read_jobs(given.trace, given.trace_format, whole=whole, **reading_of(given)).jobs
     log.info("%s: %s", given.trace, describe(jobs))
     if not jobs.run_s.any():
         raise InputError(

@@ -14,6 +14,7 @@ from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.stepping import Paused, steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.table import visible
 
 __all__ = ["PICTURES", "add_watching", "check_watching", "draw", "watch"]
 
@@ -66,7 +67,7 @@ def watch(
     """
     if given.step:
         return _stepped(set_up)
-    run = set_up(print if given.events else None)
+    run = set_up(_say if given.events else None)
     run.env.run()
     return run.close()
 
@@ -76,11 +77,15 @@ def _stepped(set_up: Callable[[Listener], Paused[Outcome]]) -> Outcome:
     walk = steps(set_up)
     while True:
         try:
-            print(next(walk), flush=True)
+            _say(next(walk), flush=True)
         except StopIteration as end:
             outcome: Outcome = end.value
             return outcome
         sys.stdin.readline()
+
+
+def _say(what: object, flush: bool = False) -> None:
+    print(visible(str(what), "\n"), flush=flush)
 
 
 def draw(given: argparse.Namespace, run: Any) -> None:

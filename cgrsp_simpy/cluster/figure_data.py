@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.hybrid import hps_aging
 from cgrsp_simpy.cluster.jobs import Floats, Ints
@@ -48,6 +49,8 @@ METRICS = {
     "wait_variance_min2": ("wait variance (1000 min²)", 1e-3, True),
     "fragmentation_pct": ("fragmentation (%)", 1.0, False),
 }
+# Column -> unit, of those whose least is best.
+LEAST = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
 UNITS = {
     "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
     "utilisation_pct": ("utilisation (%)", 1.0, False),
@@ -105,14 +108,29 @@ def _outcome(scheduler: str, jobs: int, seed: int) -> Outcome:
 
 
 def metrics(runs: Runs) -> list[Row]:
-    """Each scheduler's figures with 95 % half widths."""
-    rows = []
-    for name, known in runs.compared.means().items():
+    """Each scheduler's figures, and what they differ by from the least, paired by seed; with 95 %
+    half widths.
+    """
+    rows, study = [], runs.compared
+    means = study.means()
+    least = {
+        metric: study.values(min(means, key=lambda name: means[name][metric].mean), metric)
+        for metric in LEAST
+    }
+    for name, known in means.items():
         row: Row = {"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds}
         for metric in METRICS:
             row |= {metric: known[metric].mean, half(metric): known[metric].half_width}
+        for metric in LEAST:
+            more = paired_difference(study.values(name, metric), least[metric])
+            row |= {above_least(metric): more.mean, half(above_least(metric)): more.half_width}
         rows.append(row)
     return rows
+
+
+def above_least(metric: str) -> str:
+    """The column of what a figure is more than the least of all schedulers."""
+    return f"{metric}_above_least"
 
 
 def waits(runs: Runs) -> list[Row]:

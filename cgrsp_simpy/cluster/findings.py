@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cgrsp_simpy.cluster.figure_data import COURSE, GANTT, GANTT_H, HPS, WIDTHS, Row
+from cgrsp_simpy.cluster.figure_data import (
+    COURSE,
+    GANTT,
+    GANTT_H,
+    HPS,
+    LEAST,
+    WIDTHS,
+    Row,
+    above_least,
+)
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, verdict
 from cgrsp_simpy.model.table import half
@@ -23,8 +32,7 @@ CLAIMED = {
 def metrics(rows: list[Row]) -> str:
     """Who is best at what, and how near the others are."""
     found = {row["scheduler"]: row for row in rows}
-    units = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
-    fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in units.items())
+    fewest, soonest, evenest = (_least(rows, metric, unit) for metric, unit in LEAST.items())
     fifo, *others = sorted(
         rows, key=lambda row: (row["scheduler"] != "fifo", row["throughput_per_h"])
     )
@@ -39,15 +47,15 @@ def metrics(rows: list[Row]) -> str:
     )
 
 
-def _least(rows: Sequence[Row], metric: str, unit: str = "") -> str:
-    """The scheduler of the least mean, and how many others cannot be told from it by
-    their intervals.
+def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
+    """The scheduler of the least mean, and which others are not shown to differ from it: those
+    whose paired difference may be 0.
     """
     least, *others = sorted(rows, key=lambda row: float(row[metric]))
-    high = least[metric] + least[half(metric)]
-    near = sum(row[metric] - row[half(metric)] <= high for row in others)
-    overlap = f" (the intervals of {near} others overlap with it)" if near else ""
-    return f"{least['scheduler']}, {least[metric]:,.0f} ± {least[half(metric)]:,.0f}{unit}{overlap}"
+    more = above_least(metric)
+    near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
+    also = f" (not shown to differ, paired by seed: {', '.join(near)})" if near else ""
+    return f"{least['scheduler']}, {least[metric]:,.0f} ± {least[half(metric)]:,.0f}{unit}{also}"
 
 
 def waits(rows: list[Row]) -> str:

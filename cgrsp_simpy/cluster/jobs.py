@@ -19,7 +19,8 @@ __all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "J
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
-MAY_LACK = ("iterations", "family", "user")  # columns of jobs
+KIND = dict.fromkeys(("gpus", "kind", "family", "user"), np.int64) | {"limited": np.bool_}
+MAY_LACK = ("iterations", "family", "user", "limited")  # columns of jobs
 Number = TypeVar("Number", np.float64, np.int64)
 
 
@@ -97,6 +98,8 @@ class Jobs:
         For tables and messages.
     tags : Tags
         Of jobs of a log, its own ids and all other columns, as texts.
+    limited : array of bool or None
+        Whether the estimate is one that was given, not the run time for want of one; None: all are.
 
     Raises
     ------
@@ -114,15 +117,12 @@ class Jobs:
     user: Ints | None = field(repr=False)
     name: str = "jobs"
     tags: Tags = field(default_factory=Tags, repr=False)
+    limited: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            whole = column in ("gpus", "kind", "family", "user")
-            object.__setattr__(
-                self,
-                column,
-                np.array(getattr(self, column), dtype=np.int64 if whole else np.float64),
-            )
+            kind = KIND.get(column, np.float64)
+            object.__setattr__(self, column, np.array(getattr(self, column), dtype=kind))
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
         for column in self.columns:
@@ -165,6 +165,11 @@ class Jobs:
         see `backfilling`.
         """
         return int((self.estimate_s < self.duration_s).sum())
+
+    @property
+    def unlimited(self) -> int:
+        """Number of jobs without a limit, whose run time is the estimate."""
+        return 0 if self.limited is None else int((~self.limited).sum())
 
     @property
     def gpu_seconds(self) -> float:

@@ -67,12 +67,12 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     """The jobs of a log on a cluster; time 0 is the first arrival.
 
     Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left out. The
-    estimate is the limit that was given, else the run time. Ours, for logs tell no more:
-    latency-sensitive pods (qos LS of openb) are inference, all others training. The family is the
-    application (swf), the model without its batch size (philly), or all pods of equal demands
-    (openb). What a log does not tell of its jobs (work, family, user) is not made up from what
-    happened to them: the column is None, and schedulers that look at it refuse the log. The user is
-    None unless the log tells two users apart at least.
+    estimate is the limit that was given, else the run time, which tables say. Ours, for logs tell
+    no more: latency-sensitive pods (qos LS of openb) are inference, all others training. The family
+    is the application (swf), the model without its batch size (philly), or all pods of equal
+    demands (openb). What a log does not tell of its jobs (work, family, user) is not made up from
+    what happened to them: the column is None, and schedulers that look at it refuse the log. The
+    user is None unless the log tells two users apart at least.
 
     Parameters
     ----------
@@ -128,6 +128,7 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
         _numbered(found.tags.get("user", none), least=2),
         found.path.name,
         found.tags,
+        limit_s > 0,
     )
     _report(found, jobs, cluster)
     return jobs
@@ -166,9 +167,10 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 
 
 def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
+    load = jobs.load(cluster)
     log.info(
         "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter than the"
-        " run: %d, equal to it: %d; not told: %s; offered load %.3g of %d GPUs",
+        " run: %d, equal to it: %d; not told: %s; %s %d GPUs",
         found.path,
         jobs.jobs,
         jobs.gpus.mean(),
@@ -176,7 +178,7 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
         jobs.underestimated,
         (jobs.estimate_s == jobs.duration_s).sum(),
         ", ".join(column for column in MAY_LACK if column not in jobs.columns) or "none",
-        jobs.load(cluster),
+        f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
         cluster.gpus,
     )
 

@@ -130,6 +130,17 @@ class Setting(Model):
         return self.source.name if isinstance(self.source, Jobs) else str(self.source)
 
     @property
+    def note(self) -> str:  # type: ignore[override]
+        """How many jobs of a log have no limit, and what schedulers see instead."""
+        none = self.source.unlimited if isinstance(self.source, Jobs) else 0
+        if none == 0:
+            return ""
+        whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
+        see = "the" if none == self.jobs else "their"
+        seen = f"schedulers that look at limits see {see} run times"
+        return f"{self.offered} tells no limit{whose}: {seen}"
+
+    @property
     def place(self) -> Placement:
         """The placement as a function."""
         return self.placement if callable(self.placement) else PLACEMENTS[self.placement]
@@ -214,7 +225,7 @@ class Setting(Model):
         seed: int,
         *,
         drawn: Jobs | None = None,
-        records: bool = True,  # noqa: ARG002, the figures need every job
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up and not let go.

@@ -14,6 +14,7 @@ import numpy as np
 
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.model.files import text_of
 from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
@@ -105,7 +106,7 @@ def _toml(path: Path) -> tuple[list[Entry], list[Entry]]:
 
 def _csv(path: Path) -> tuple[list[Entry], list[Entry]]:
     gpus, links = list[Entry](), list[Entry]()
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with text_of(path) as file:
         table = csv.DictReader(file, restkey="", restval="", strict=True)
         columns = table.fieldnames or ()
         check_keys("the header", dict.fromkeys(columns), COLUMNS)

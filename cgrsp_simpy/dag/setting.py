@@ -192,7 +192,7 @@ class Setting(Model):
         seed: int,
         *,
         drawn: Problem | None = None,
-        records: bool = True,  # noqa: ARG002, the figures need every node
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up, its plan found, and not let go.

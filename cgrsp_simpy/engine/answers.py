@@ -42,6 +42,7 @@ class Answers:
     ) -> None:
         self.env, self.policy, self.view = env, policy, view
         self.waiting, self.describe = waiting, describe
+        self._last: Any = ()
 
     def now(self) -> Iterable[Any]:
         """The items of the policy's answer at this time."""
@@ -51,6 +52,7 @@ class Answers:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
             raise self.raised(error) from error
+        self._last = answer
         if type(answer) is list:  # most are
             return answer
         return () if answer is None else self._one_by_one(answer)
@@ -121,9 +123,10 @@ class Answers:
         every = {place.index for place in places}
         full = {p.index for p, left in zip(places, free) if p.size and not left}
         idle = f"{len(every - full)} of {len(every)} {noun}s idle"
+        none = "answered None (is a return missing?) and " * (self._last is None)
         return self.wrong(
-            f"left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle} and"
-            " nothing else to come: the simulation cannot go on"
+            f"{none}left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle}"
+            " and nothing else to come: the simulation cannot go on"
         )
 
 

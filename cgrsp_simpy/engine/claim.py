@@ -22,7 +22,7 @@ Part = tuple[int, float]
 
 
 class Claim(simpy.Event):
-    """A job's wish for places; in SimPy's idiom
+    """A job's wish for places, in SimPy's idiom.
 
         with run.claim(job) as claim:
             yield claim                     # until the policy grants it

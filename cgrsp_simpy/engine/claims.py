@@ -31,17 +31,17 @@ class Slot(simpy.Resource):
         super().__init__(env, capacity=1)
         self.noun, self.index = noun, index
 
-    def lacks(self, free: float, amount: float) -> str:  # noqa: ARG002
+    def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which is busy or given away already"
 
-    def acquire(self, amount: float) -> Any:  # noqa: ARG002, a job takes the whole
+    def acquire(self, amount: float) -> Any:
         """Request the slot, which has been promised; what `give_back` takes."""
         request = self.request()
         assert request.triggered, "a slot was promised to two jobs"
         return request
 
-    def give_back(self, held: Any, amount: float) -> None:  # noqa: ARG002
+    def give_back(self, held: Any, amount: float) -> None:
         """Release what `acquire` requested, as `simpy.Release` does, but for its event:
         nobody waits for it.
         """
@@ -75,7 +75,7 @@ class Pool(simpy.Container):
             got = self.get(amount)
             assert got.triggered, "room was promised to two jobs"
 
-    def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
+    def give_back(self, held: None, amount: float) -> None:
         """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for
         its event: nobody waits for it.
         """

@@ -5,7 +5,6 @@ models, and so is what you write yourself.
 from __future__ import annotations
 
 import re
-from abc import ABC
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
@@ -26,7 +25,7 @@ from cgrsp_simpy.model.timeline import VISIT, Timeline
 __all__ = ["Model"]
 
 
-class Model(ABC):
+class Model:
     """Everything that a run depends on, but the policy and the seed: a frozen dataclass of
     parameters that says what `places`, `arrivals` and `life` are.
 
@@ -48,6 +47,11 @@ class Model(ABC):
         Name -> dtype of what the life notes of a job (`run.note`), in that order.
     noun : str
         What a policy is called here.
+    note : str
+        What readers of the figures have to know; it stands below every table.
+    common : str
+        What runs of several seeds may have in common, such as a starting day on a market that is
+        replayed; "" if they are independent.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
     pace_per_s : float
@@ -68,6 +72,8 @@ class Model(ABC):
     compared: ClassVar[Sequence[str]] = ()
     columns: ClassVar[Mapping[str, str]] = {}
     noun: ClassVar[str] = "policy"
+    note: ClassVar[str] = ""
+    common: ClassVar[str] = ""
     is_random: ClassVar[bool] = True
     pace_per_s: ClassVar[float] = 30_000.0
 
@@ -213,6 +219,12 @@ class Model(ABC):
     def is_random_under(self, policies: Sequence[Any]) -> bool:
         """Whether seeds differ for these policies; else one run is all there is."""
         return self.is_random
+
+    def in_common(self, seed: int) -> int:
+        """Which of `common` the runs of a seed have: those of two seeds with one are not
+        independent. The seed itself where they are.
+        """
+        return seed
 
     def draw(self, seed: int) -> Any:
         """What the policies that meet on a seed share, drawn once: the arrivals."""

@@ -112,7 +112,7 @@ class Slot(simpy.Resource):
         self.place, self.index, self.noun = place, place.index, place.noun
         self.size, self.unit, self.kind = place.size, place.unit, place.kind
 
-    def lacks(self, free: float, amount: float) -> str:  # noqa: ARG002, as of a pool
+    def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which is busy or given away already"
 

@@ -12,7 +12,8 @@ from cgrsp_simpy.model.checks import InputError, require
 
 __all__ = ["Exercise", "Mistake", "Verdict", "number"]
 
-ROUNDING = 1e-6  # a tolerance below it is for rounding alone
+ROUNDING = 1e-6  # a tolerance below it is for rounding alone: a count
+THREE_FIGURES = 5e-3  # how far three significant figures may lie from the number, as a share
 
 Judge = Callable[[Any], str]
 """What is off in an answer, without the answer; "" if it is right."""
@@ -74,10 +75,13 @@ def number(
 ) -> Judge:
     """A judge of numbers, who never says on which side of the right one an answer lies.
 
-    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share.
-    way: how to come by the answer, said to any wrong one that is no usual mistake.
+    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as a share; 0
+    for a count. All other answers are right to three significant figures as well. way: how to come
+    by the answer, said to any wrong one that is no usual mistake.
     """
     within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
+    if ROUNDING < tolerance < THREE_FIGURES:
+        within = "to three significant figures"
 
     def judge(given: Any) -> str:
         value = _as_float(given)
@@ -96,6 +100,8 @@ def number(
 
 
 def _near(value: float, exact: float, tolerance: float) -> bool:
+    if tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}":
+        return True
     return abs(value - exact) <= tolerance * abs(exact)
 
 

@@ -106,14 +106,14 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "9.2": Exercise(
         "A gamma law is fitted to the same times. What is the p-value of the chi-square test"
-        " with 20 equally likely cells?",
+        " with 20 equally likely cells, if each fitted parameter takes a degree of freedom?",
         number(
             lambda: _chi_square_p(2),
             "a probability",
             5e-3,
             Mistake(
                 lambda: _chi_square_p(0),
-                "that has 19 degrees of freedom; each fitted parameter costs one",
+                "that has 19 degrees of freedom; here each fitted parameter takes one",
             ),
             Mistake(
                 lambda: _chi_square_p(1),
@@ -160,7 +160,7 @@ EXERCISES: dict[str, Exercise] = {
         number(
             lambda: _last_h(8.0),
             "hours",
-            1e-4,
+            5e-4,
             Mistake(lambda: _last_h(0.0), "that starts at midnight; the run starts at 8:00"),
             Mistake(
                 lambda: _last_at_one_rate_h(6.0),
@@ -180,7 +180,7 @@ EXERCISES: dict[str, Exercise] = {
         number(
             lambda: _piece_h(8.0),
             "hours",
-            2e-4,
+            5e-4,
             Mistake(
                 lambda: _piece_h(8.0, 0.0),
                 "that is without the time of a restart; each attempt but the first needs it",

@@ -25,7 +25,7 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.files import text_of, write_whole
 from cgrsp_simpy.model.reading import csv_faults, listed
 from cgrsp_simpy.model.table import csv_text, from_cell
 from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
@@ -404,7 +404,7 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
 
 def _table(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
     """The rows of a CSV file that must have some columns, with their lines."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with text_of(path) as file:
         table = csv.DictReader(file)
         missing = [column for column in columns if column not in (table.fieldnames or ())]
         require(
@@ -489,9 +489,12 @@ def read_orlib(
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
     try:
-        numbers = np.array(Path(path).read_text(encoding="ascii").split(), dtype=np.float64)
+        with text_of(path, "ascii") as file:
+            numbers = np.array(file.read().split(), dtype=np.float64)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except ValueError:
         raise InputError(f"{path}: not a list of numbers") from None
     n = tasks or ORLIB_TASKS.get(Path(path).stem) or _refuse_to_guess(path, len(numbers))

@@ -164,7 +164,7 @@ class RequestState:
         self.free -= gpus
         return ((0, gpus),)
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+    def released(self, claim: Claim, now_s: float) -> None:
         """A request has ended.
 
         Parameters

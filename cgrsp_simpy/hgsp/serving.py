@@ -113,10 +113,10 @@ class Requests(Model):
     def simulation(
         self,
         policy: RequestPolicy,
-        seed: int,  # noqa: ARG002, nothing is drawn
+        seed: int,
         *,
-        drawn: None = None,  # noqa: ARG002
-        records: bool = True,  # noqa: ARG002, the figures need every request
+        drawn: None = None,
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up and not let go.

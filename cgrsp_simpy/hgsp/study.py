@@ -368,7 +368,7 @@ class Setting(Model):
         seed: int,
         *,
         drawn: Instance | None = None,
-        records: bool = True,  # noqa: ARG002, the figures need every task
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Trial:
         """A run that has been set up, and planned ahead if it plans, and not let go.

@@ -147,7 +147,7 @@ class TaskState:
         claim.terms = chosen
         return ((chosen.index, 1),)
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+    def released(self, claim: Claim, now_s: float) -> None:
         """A GPU is idle again."""
         self.ends_s[claim.terms.index] = None
 

@@ -4,7 +4,7 @@ become numbers and times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -45,8 +45,9 @@ class Field:
     name: its column in a `Log`, or what the format makes others of. of: its names in the file;
     the first that is there is taken. kind: a number, a time (a timestamp, or seconds, as the first
     one is written) or a text. least: of a number; above: more than that. whole: whether the number
-    is. unit: what one of the file is in the unit of the column. missing: texts that stand for none,
-    and minus: whether -1 does. needed: whether the file must have it.
+    is. read: what a cell is in the unit of the file, or a ValueError; form: what it takes. unit:
+    what one of the file is in the unit of the column. missing: texts that stand for none, in
+    whatever case, and minus: whether -1 does. needed: whether the file must have it.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Field:
     least: float = 0.0
     above: bool = False
     whole: bool = False
+    read: Callable[[str], float] = float
+    form: str = "a number"
     missing: tuple[str, ...] = ("",)
     minus: bool = False
     needed: bool = True
@@ -63,11 +66,15 @@ class Field:
     @property
     def allowed(self) -> str:
         """What a number of it may be."""
-        kind, than = ("a whole number" if self.whole else "a number"), (">" if self.above else ">=")
+        kind, than = ("a whole number" if self.whole else self.form), (">" if self.above else ">=")
         return (
             f"{kind} {than} {self.least:g} and at most"
             f" {MOST:g}{', or -1 if missing' if self.minus else ''}"
         )
+
+    def is_none(self, text: str) -> bool:
+        """Whether a cell stands for no value."""
+        return text.strip().lower() in {each.lower() for each in self.missing}
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
         """The values of cells in the unit of the column, NaN where there is none, and what is wrong
@@ -75,9 +82,11 @@ class Field:
         """
         faults: Faults = {}
         try:
-            values, none = np.array(list(map(float, texts))), np.zeros(len(texts), dtype=bool)
+            values, none = np.array(list(map(self.read, texts))), np.zeros(len(texts), dtype=bool)
         except ValueError:
             values, none = self._one_by_one(column, texts, faults)
+        for row in np.flatnonzero(np.isnan(values) & ~none).tolist():
+            none[row] = self.is_none(texts[row])
         if self.minus:
             none |= values == -1
         ok = (values > self.least if self.above else values >= self.least) & (values <= MOST)
@@ -94,9 +103,9 @@ class Field:
         values, none = np.full(len(texts), np.nan), np.zeros(len(texts), dtype=bool)
         for row, text in enumerate(texts):
             try:
-                values[row] = float(text)
+                values[row] = self.read(text)
             except ValueError:
-                none[row] = text.strip() in self.missing
+                none[row] = self.is_none(text)
                 if not none[row]:
                     faults[row] = f"{column}(={text[:50]!r}) must be {self.allowed}"
         return values, none
@@ -120,12 +129,10 @@ class Clock:
         with the others.
         """
         if self.stamped is None:
-            kinds = (_is_stamp(text, column) for text in texts if text.strip() not in field.missing)
+            kinds = (_is_stamp(text, column) for text in texts if not field.is_none(text))
             self.stamped = next((kind for kind in kinds if kind is not None), None)
         if self.stamped is None:
-            told = {
-                row: text for row, text in enumerate(texts) if text.strip() not in field.missing
-            }
+            told = {row: text for row, text in enumerate(texts) if not field.is_none(text)}
             faults = {
                 row: f"{column}(={text[:50]!r}) must be {FORM}, or a number of seconds"
                 for row, text in told.items()
@@ -145,7 +152,7 @@ class Clock:
                 stamp, has = zoned(text.strip())
             except ValueError:
                 found.append(None)
-                if text.strip() not in field.missing:
+                if not field.is_none(text):
                     faults[row] = f"{column}(={text[:50]!r}) must be {FORM}"
             else:
                 found.append(stamp)

@@ -23,10 +23,11 @@ from cgrsp_simpy.model.reading import timestamp
 __all__ = ["FORMATS", "STEPS_PER_S", "SWF_FIELDS", "TASK", "format_of", "philly"]
 
 KB_PER_GB, MB_PER_GB = 1 << 20, 1 << 10
+NO_VALUE = ("", "nan", "nat", "none", "null", "na", "n/a")  # as programs write it
 GIVEN = ()  # no text stands for a missing value
 
 
-def _optional(name: str, *of: str, **more: float | bool) -> Field:
+def _optional(name: str, *of: str, **more: float | bool | tuple[str, ...]) -> Field:
     return Field(name, of or (name,), needed=False, **more)  # type: ignore[arg-type]
 
 
@@ -52,8 +53,8 @@ CSV = Format(
         Field("submit_s", ("time",), TIME, minus=True),
         Field("service_s", ("service_s",)),
         Field("service_s", ("wallclock_runtime_sec",), minus=True),
-        Field("deadline_s", ("deadline_s",), TIME, needed=False),
-        _optional("limit_s", "limit_s", "wallclock_limit_sec", minus=True),
+        Field("deadline_s", ("deadline_s",), TIME, missing=NO_VALUE, needed=False),
+        _optional("limit_s", "limit_s", "wallclock_limit_sec", minus=True, missing=NO_VALUE),
         _optional("known_work"),
         _optional("gpus", whole=True),
         _optional("cores", "cores", "num_cores", whole=True, minus=True),

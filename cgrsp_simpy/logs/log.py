@@ -4,7 +4,6 @@ report of what was read.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +41,7 @@ COLUMNS = {
 }
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Tags(Mapping[str, tuple[str, ...]]):
     """Texts of jobs by the name of their column: one text a job, "" where there is none.
 
@@ -51,8 +51,15 @@ class Tags(Mapping[str, tuple[str, ...]]):
         Name -> one text a job.
     """
 
-    def __init__(self, columns: Mapping[str, Iterable[str]] | None = None) -> None:
-        self._columns = {name: tuple(texts) for name, texts in (columns or {}).items()}
+    columns: Mapping[str, Iterable[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns = {name: tuple(texts) for name, texts in self.columns.items()}
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def _columns(self) -> dict[str, tuple[str, ...]]:
+        return self.columns  # type: ignore[return-value]  # since it was made
 
     def __getitem__(self, name: str) -> tuple[str, ...]:
         return self._columns[name]
@@ -62,10 +69,6 @@ class Tags(Mapping[str, tuple[str, ...]]):
 
     def __len__(self) -> int:
         return len(self._columns)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Tags], tuple[bytes]]:
-        """As bytes: so a study's identity holds a digest of them."""
-        return _unpacked, (json.dumps(self._columns).encode(),)
 
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
         """The texts of one job.
@@ -175,10 +178,6 @@ class Tags(Mapping[str, tuple[str, ...]]):
             {"by": name, "value": value, "jobs": int(chosen.sum()), **figures(chosen)}
             for value, chosen in self.groups(name).items()
         ]
-
-
-def _unpacked(content: bytes) -> Tags:
-    return Tags(json.loads(content))
 
 
 class Fault(NamedTuple):

@@ -20,6 +20,7 @@ GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P
 COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
 TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
+LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", re.ASCII)
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
@@ -28,6 +29,20 @@ def _step(job_id: str) -> str | None:
     heterogeneous job has no dot.
     """
     return "step of a job" if "." in job_id else None
+
+
+def _minutes(text: str) -> float:
+    """A limit in minutes, from a number of them or one of the forms of Slurm's --time:
+    MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS.
+    """
+    found = LIMIT.fullmatch(text.strip())
+    if found is None:
+        return float(text)
+    days, *parts = (None if part is None else float(part) for part in found.groups())
+    told = [part for part in parts if part is not None]
+    hours_first = days is not None or len(told) == 3
+    hours, minutes, seconds = [*([] if hours_first else [0.0]), *told, 0.0, 0.0][:3]
+    return ((days or 0.0) * 24 + hours) * 60 + minutes + seconds / 60
 
 
 def _resources(text: str) -> dict[str, str]:
@@ -118,10 +133,11 @@ SACCT = Format(
         Field("submit_s", ("Submit",), TIME, missing=NONE),
         Field("start", ("Start",), TIME, missing=NONE),
         Field("end", ("End",), TIME, missing=NONE),
-        # minutes
         Field(
             "limit_s",
-            ("TimelimitRaw",),
+            ("TimelimitRaw", "Timelimit"),
+            read=_minutes,
+            form="minutes, or [days-]hours:minutes:seconds,",
             unit=60,
             missing=(*NONE, "UNLIMITED", "Partition_Limit"),
             needed=False,

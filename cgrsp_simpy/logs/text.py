@@ -10,11 +10,11 @@ import re
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO, cast
 
 from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.files import Text, check_named
 
 __all__ = [
     "Rows",
@@ -56,6 +56,7 @@ def faults_of(path: Path) -> Iterator[None]:
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
     """The text of a file; whether it is gzipped is seen from its content."""
+    check_named(path)
     with path.open("rb") as raw:
         file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
         start = file.peek(1)
@@ -63,7 +64,7 @@ def opened(path: Path) -> Iterator[TextIO]:
             raise InputError("the file is empty")
         if b"\0" in start or start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError("not a text file in UTF-8")
-        yield TextIOWrapper(file, encoding="utf-8-sig", errors="cgrsp_simpy.latin1", newline="")
+        yield Text(cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1")
 
 
 def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001, as of every format

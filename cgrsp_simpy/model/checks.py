@@ -21,6 +21,7 @@ __all__ = [
     "check_shares",
     "check_whole",
     "entries_of",
+    "nearest",
     "python_number",
     "python_numbers",
     "require",
@@ -131,6 +132,11 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     allowed = list(dict.fromkeys(allowed))
     if name in allowed:
         return
-    near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"unknown {what} {name!r}{hint} (allowed: {', '.join(allowed) or 'none'})")
+    told = f"unknown {what} {name!r}{nearest(str(name), allowed)}"
+    raise InputError(f"{told} (allowed: {', '.join(allowed) or 'none'})")
+
+
+def nearest(name: str, allowed: Iterable[str]) -> str:
+    """The end of a message that offers the nearest of the names `allowed`, if one is near."""
+    near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,14 +1,133 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what of the files of others is read: none where a
+text that is not the user's own names it, and none without end.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["check_folder", "write_whole"]
+__all__ = [
+    "MOST_BYTES",
+    "MOST_LINES",
+    "Text",
+    "check_folder",
+    "check_named",
+    "check_size",
+    "large_files",
+    "naming_nothing",
+    "text_of",
+    "write_whole",
+]
+
+MOST_BYTES = 1 << 28  # of a file that is read, unpacked
+MOST_LINES = 2_000_000
+_LARGE = ContextVar("large", default=False)
+_NAMING = ContextVar("naming", default=True)
+
+
+@contextmanager
+def large_files() -> Iterator[None]:
+    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and MOST_LINES
+    lines.
+    """
+    token = _LARGE.set(True)
+    try:
+        yield
+    finally:
+        _LARGE.reset(token)
+
+
+def check_size(size: int) -> None:
+    """Refuse a file of more bytes than are read."""
+    if size > MOST_BYTES and not _LARGE.get():
+        _refuse_size(f"{MOST_BYTES:,} bytes, unpacked")
+
+
+def _refuse_size(limit: str) -> None:
+    raise InputError(
+        f"more than {limit}, the limit; --large-files (in a script"
+        " cgrsp_simpy.model.files.large_files) lifts it"
+    )
+
+
+class _Counted(RawIOBase):
+    """The bytes of a file, up to the limit."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._count, self.name = file, 0, file.name
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._count = self._file.seek(offset, whence)
+        return self._count
+
+    def readinto(self, into: Any) -> int:
+        number: int = self._file.readinto(into)  # type: ignore[attr-defined]
+        self._count += number
+        check_size(self._count)
+        return number
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class Text(TextIOWrapper):
+    """The text of a file that a user names, up to the limits of bytes and of lines.
+
+    Raises InputError, as it is read, beyond them.
+    """
+
+    def __init__(self, file: BinaryIO, **how: Any) -> None:
+        super().__init__(BufferedReader(_Counted(file)), newline="", **how)
+        self._lines = 0
+
+    def seek(self, cookie: int, whence: int = 0) -> int:
+        """As of any file; lines count anew."""
+        self._lines = 0
+        return super().seek(cookie, whence)
+
+    def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper
+        self._lines += 1
+        if self._lines > MOST_LINES and not _LARGE.get():
+            super().__next__()  # unless the file ends here
+            _refuse_size(f"{MOST_LINES:,} lines")
+        return super().__next__()
+
+
+def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
+    """The text of a file as it is, up to the limits."""
+    check_named(path)
+    return Text(Path(path).open("rb"), encoding=encoding)
+
+
+@contextmanager
+def naming_nothing() -> Iterator[None]:
+    """Within it, no text can name a file that is then read or imported."""
+    token = _NAMING.set(False)
+    try:
+        yield
+    finally:
+        _NAMING.reset(token)
+
+
+def check_named(path: str | Path) -> None:
+    """Refuse a file that a text names where no text may."""
+    if not _NAMING.get():
+        raise InputError(f"it names a file, {str(path)!r}, which is opened only with --run-code")
 
 
 def check_folder(path: Path) -> None:

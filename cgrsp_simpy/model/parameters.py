@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.files import check_named
 from cgrsp_simpy.model.policy import Named, is_policy
 
 __all__ = ["chosen", "from_file", "in_file", "made", "parameters"]
@@ -51,6 +52,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     cannot be loaded.
     """
     name, _, function = text.partition(":")
+    check_named(name)
     path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
     if not path.is_file():
         raise InputError(f"{what} file {name!r} does not exist")

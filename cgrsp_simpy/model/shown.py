@@ -5,13 +5,14 @@ notebooks; and how work shows its progress.
 from __future__ import annotations
 
 import html
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.model.table import aligned
+from cgrsp_simpy.model.table import aligned, visible
 
-__all__ = ["ShownRun", "Table", "figure_text", "progress"]
+__all__ = ["ShownRun", "Table", "digits", "figure_text", "progress"]
 
 
 class Table(NamedTuple):
@@ -33,7 +34,8 @@ class Table(NamedTuple):
 
     def text(self) -> str:
         """Lines for a terminal, columns aligned."""
-        return "\n".join([self.title, *aligned(self.rows), *([self.note] if self.note else [])])
+        title, note = (visible(text, "\n") for text in (self.title, self.note))
+        return "\n".join([title, *aligned(self.rows), *([note] if note else [])])
 
     def html(self) -> str:
         """The same for a notebook."""
@@ -51,7 +53,17 @@ def figure_text(value: Any) -> str:
     """A figure as text: what is not known is a dash."""
     if value is None or value != value:
         return "-"
-    return f"{value:,.2f}" if isinstance(value, float) else str(value)
+    return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
+
+
+def digits(size: float) -> str:
+    """The format of a number: two decimals, or as many as show two digits of one of this size that
+    they would tell as 0.
+    """
+    small = abs(size)
+    if not 0 < small < 0.005:
+        return ".2f"
+    return f".{1 - math.floor(math.log10(small))}f" if small >= 1e-6 else ".1e"
 
 
 class ShownRun:
@@ -67,7 +79,7 @@ class ShownRun:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.title}>"
+        return visible(f"<{type(self).__name__} of {self.title}>")
 
     def _repr_html_(self) -> str:
         rows = [[name, figure_text(value)] for name, value in self.summary().items()]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,25 @@ __all__ = [
     "json_text",
     "or_none",
     "to_pandas",
+    "visible",
     "write_csv",
 ]
 
 Rows = Sequence[Mapping[str, Any]]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a formula
+
+# what moves the cursor, colours, hides or turns text round, or cannot be written at all
+CONTROLS = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str, keep: str = "") -> str:
+    """A text for a terminal: control characters, such as those in names from files, escaped.
+
+    keep: characters that stay, such as line ends.
+    """
+    return CONTROLS.sub(lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text)
 
 
 def csv_text(rows: Rows) -> str:
@@ -71,7 +86,7 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
     try:
         import pandas
     except ImportError:
-        raise ImportError('pandas is missing: pip install "cgrsp_simpy[pandas]"') from None
+        raise ImportError('pandas is missing: pip install ".[pandas]" in a clone') from None
     return pandas.DataFrame(list(rows))
 
 
@@ -93,8 +108,9 @@ def or_none(value: Any) -> Any:
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table whose columns are aligned: the first to the left, the
-    others to the right.
+    others to the right; control characters are shown.
     """
+    rows = [list(map(visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()

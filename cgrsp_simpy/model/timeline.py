@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from inspect import getattr_static
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "timeline_of"]
+from cgrsp_simpy.model.checks import require
+
+__all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "check_run", "timeline_of"]
 
 PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
@@ -79,5 +82,12 @@ class Timed(Protocol):
 
 
 def timeline_of(run: Timed | Timeline) -> Timeline:
-    """The timeline of a run, or the one given."""
+    """The timeline of a run, or the one given; raises InputError for neither."""
+    check_run(run)
     return run if isinstance(run, Timeline) else run.timeline
+
+
+def check_run(run: object) -> None:
+    """Raise InputError for what has no timeline, such as a study."""
+    has = isinstance(run, Timeline) or getattr_static(run, "timeline", None) is not None
+    require(has, "run", run, "a run, such as study.run(policy, seed) of a study")

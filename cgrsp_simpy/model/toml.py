@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cgrsp_simpy.model.checks import InputError, check_one_of, python_number, require
+from cgrsp_simpy.model.files import check_named, check_size
 
 __all__ = ["check_keys", "entries", "make", "mapping", "read_toml", "table_of", "toml_text"]
 
@@ -20,7 +21,11 @@ T = TypeVar("T")
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; InputError if it is none, OSError if it cannot be read."""
     try:
+        check_named(path)
+        check_size(path.stat().st_size)
         return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except InputError:
+        raise
     except RecursionError:
         raise InputError("not TOML (nested too deeply)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

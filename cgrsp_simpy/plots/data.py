@@ -12,7 +12,7 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.timeline import Timed, Timeline
+from cgrsp_simpy.model.timeline import Timed, Timeline, check_run
 from cgrsp_simpy.rental.record import METRICS
 
 __all__ = [
@@ -92,9 +92,12 @@ def metrics_of(study: Any) -> Mapping[str, Metric]:
     return getattr(study, "metrics", METRICS)
 
 
-def replications(number: int) -> str:
+def replications(study: Study) -> str:
     """How many replications there are, and with two or more what the bars at a mean are."""
-    return f"mean of {number} seeds with 95 % interval" if number > 1 else "1 seed"
+    seeds = len(study.seeds)
+    n = getattr(study, "n", seeds)  # fewer where seeds are not independent
+    told = f"mean of {seeds} seeds{f' (n = {n})' * (n < seeds)}" if seeds > 1 else "1 seed"
+    return f"{told} with 95 % interval" if n > 1 else told
 
 
 def found(
@@ -120,9 +123,11 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 
 def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
-    """The runs, of one or several; raises InputError for none."""
+    """The runs, of one or several; raises InputError for none, and for what is no run."""
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
     require(len(listed) > 0, "runs", listed, "at least one run")
+    for each in listed:
+        check_run(each)
     return listed
 
 

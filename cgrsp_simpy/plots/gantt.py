@@ -78,7 +78,7 @@ def gantt(
     Raises
     ------
     InputError
-        For a job that the run does not have, or another colour_by.
+        For what is no run, a job that the run does not have, or another colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
@@ -103,12 +103,13 @@ def gantt(
 
 def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     """The timeline with the kinds asked for."""
+    timeline = timeline_of(run)
     if colour_by is None:
-        return timeline_of(run)
+        return timeline
     if not isinstance(run, Run):
         require(False, "colour_by", colour_by, "left out for what is not a run")
-        return timeline_of(run)
-    return replace(run.timeline, kinds=run.scenario.kinds(run, colour_by))
+        return timeline
+    return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
 
 
 def _until(timeline: Timeline, until_s: float | None) -> Timeline:

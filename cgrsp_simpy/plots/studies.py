@@ -104,9 +104,10 @@ def _difference_bars(study: Study, metric: str, ax: Axes | None, style: dict[str
     )
     ax.axvline(0, color="0.3", linewidth=0.8)
     ax.set_xlabel(f"{axis(metric, study)}: difference from {against}")
-    number = len(study.seeds)
-    told = f"paired by seed: mean of {number} differences with 95 % interval"
-    marks.legend_above(ax, [], f"{study.title}: {told if number > 1 else replications(number)}")
+    told = replications(study)
+    if len(study.seeds) > 1:
+        told = f"paired by seed: {told.replace('seeds', 'differences')}"
+    marks.legend_above(ax, [], f"{study.title}: {told}")
     return ax
 
 
@@ -262,4 +263,4 @@ def _explain(
     handles = [marks.published(list(published) if by_policy else ())] if published else []
     handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     titles = ", ".join(dict.fromkeys(study.title for study in studies))
-    marks.legend_above(ax, handles, f"{titles}: {replications(len(studies[0].seeds))}")
+    marks.legend_above(ax, handles, f"{titles}: {replications(studies[0])}")

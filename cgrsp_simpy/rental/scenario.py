@@ -59,7 +59,7 @@ from cgrsp_simpy.rental.record import (
 )
 from cgrsp_simpy.rental.renting import renting_life
 from cgrsp_simpy.rental.service import Service
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
 from cgrsp_simpy.rental.view import Known, View
@@ -241,6 +241,14 @@ class Scenario(Model):
     def jobs(self) -> int:
         """Number of jobs of a run."""
         return self.workload.jobs
+
+    @property
+    def common(self) -> str:  # type: ignore[override]
+        """The day of the record on which a run begins, where the market is replayed."""
+        return "starting day" if self.market.series else ""
+
+    def in_common(self, seed: int) -> int:
+        return int(start_s(self.market, seed) // DAY_S) if self.market.series else seed
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]

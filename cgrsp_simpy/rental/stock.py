@@ -11,7 +11,7 @@ from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status, StockSeries
 
-__all__ = ["Stock"]
+__all__ = ["DAY_S", "Stock", "start_s"]
 
 DAY_S = 86400.0
 DRAWN = 256  # epochs that are drawn together
@@ -34,7 +34,7 @@ class Stock:
         self.market, self._seed = market, seed
         self._paths: dict[str, _Held | _Replayed | None] = {}
         self._shortages: dict[str, tuple[Iterator[float], list[float]]] = {}
-        self._start_s = _start_s(market, seed)
+        self._start_s = start_s(market, seed)
         if not market.persists:
             self.status = market.status  # type: ignore[method-assign]  # a job's own draw
 
@@ -170,7 +170,7 @@ class _Replayed:
         return [time_s - start_s for time_s in found]
 
 
-def _start_s(market: Market, seed: int) -> float:
+def start_s(market: Market, seed: int) -> float:
     """The second of the series at which a run of a seed begins; the same for all types."""
     if not market.series:
         return 0.0

@@ -207,7 +207,7 @@ class Setting(Model):
         seed: int,
         *,
         drawn: Drawn | None = None,
-        records: bool = True,  # noqa: ARG002, there is one job
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up and not let go.

@@ -6,13 +6,14 @@ import html
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from math import isnan
+from math import floor, isnan, log10
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.rental.scenario import widths
-from cgrsp_simpy.studies.advise import Advice, own_types, variant
+from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
+from cgrsp_simpy.studies.advise import WEEK, Advice, own_types, variant
 from cgrsp_simpy.studies.gaps import LUCKS
 from cgrsp_simpy.studies.page import bullets, page, paragraph
 from cgrsp_simpy.studies.recommend import (
@@ -20,8 +21,10 @@ from cgrsp_simpy.studies.recommend import (
     FIGURES,
     FIXED,
     FREE,
+    LEAST_SEEDS,
     PARTS,
     SHOWN,
+    WORTH,
     Option,
     cheapest,
     shown_cheaper,
@@ -58,7 +61,7 @@ WORSE = {  # figures that can get worse: name and unit
 }
 PICTURES = {
     "advice_cost": "The cost of a day by what it is for: today, and of each fleet the cheapest"
-    " policy; 95 % intervals of the whole.",
+    " policy; 95 % intervals of the whole over the seeds.",
     "advice_points": "Missed deadlines against mean wait with today's number of slots.",
     "advice_slots": "The cost of a day by the number of slots.",
 }
@@ -198,12 +201,14 @@ def _notes(advice: Advice) -> list[str]:
     notes = [
         f"Prices: {miss} USD a missed deadline, {late} a minute late, {wait} a minute waiting,"
         f" {slot} a slot kept a day; the rent is the market's. A run counts as {days}.",
-        "What stands after ± is half of a 95 % interval, of each figure by itself; changes are"
+        "What stands after ± is half of a 95 % interval, of each figure by itself."
+        f" {_luck(advice)} Changes are"
         " paired by seed, and not decided where their interval holds 0. An option is shown to"
         " cost less than today if a t-test says so after Holm's correction for the"
-        f" {many(len(advice.others), 'other')} (p < {SHOWN}). Pareto: no other option has as few"
-        " misses, as short a wait and as little to pay for rent and slots in the mean, and less"
-        " of one.",
+        f" {many(len(advice.others), 'other')} (p < {SHOWN}), and the saving is at least"
+        f" {100 * WORTH:g} % of today's cost{_sure_of_days(advice)}."
+        " Pareto: no other option has as few misses, as short a wait and as little to pay for rent"
+        " and slots in the mean, and less of one.",
     ]
     if advice.spot:
         kept = advice.scenario.terms.checkpoint_s is not None
@@ -226,7 +231,7 @@ def _notes(advice: Advice) -> list[str]:
             "A bound is what no policy that does not see the future can be below on average,"
             f" by a linear program. Gaps to it are of the first {number} of the seeds, each with"
             f" the mean over {LUCKS} draws of the same arrivals,"
-            f" paired{'' if number > 1 else '; one seed gives no interval, and no gap'}."
+            f" paired{'' if number >= LEAST_SEEDS else f'; {_few(number)}, and no gap'}."
         )
     return notes
 
@@ -238,21 +243,21 @@ def sentences(advice: Advice) -> list[str]:
     """What the figures say, in plain words."""
     shown = shown_cheaper(advice.others)
     return [
-        _today(advice.now),
+        _today(advice),
         _first(advice),
         _best(advice, shown),
-        *(f"{name}: {_change(advice.now, option)}" for name, option in levers(advice).items()),
+        *(f"{name}: {_change(advice, option)}" for name, option in levers(advice).items()),
         *_limits(advice),
     ]
 
 
 def levers(advice: Advice) -> dict[str, Option]:
-    """Changes of one thing, told in words; all else is as today.
+    """Changes of one thing, told in words, the smallest first; all else is as today.
 
-    The cheapest other policy; today's with loose jobs later; the next numbers of slots, and the
-    cheapest that was tried; free or fixed types; the cheapest slots of one type; the cheapest type
-    on spot instances; and of all that are shown to cost less than today the cheapest, which pays
-    first.
+    The cheapest other policy; today's with loose jobs later; free or fixed types; the cheapest
+    slots of one type; the cheapest type on spot instances; the next numbers of slots, and the
+    cheapest that was tried; and of all that are shown to cost less than today the smallest, which
+    pays first, and the cheapest.
     """
     now, others = advice.now, advice.others
     policies = [one for one in others if (one.slots, one.types) == (now.slots, now.types)]
@@ -261,25 +266,44 @@ def levers(advice: Advice) -> dict[str, Option]:
     types = [one for one in kept if one.slots == now.slots]
     found = _cheapest(one for one in policies if one.policy != _later(now))
     found += [one for one in policies if one.policy == _later(now)]
+    found += [one for one in types if one.types in (FIXED, FREE)]
+    for kind in ("all ", "spot "):
+        found += _cheapest(one for one in types if one.types.startswith(kind))
     if slots:
         more = sorted((one for one in slots if one.slots > now.slots), key=lambda one: one.slots)
         fewer = sorted((one for one in slots if one.slots < now.slots), key=lambda one: -one.slots)
         found += [*more[:1], *fewer[:1], cheapest(slots)]
-    found += [one for one in types if one.types in (FIXED, FREE)]
-    for kind in ("all ", "spot "):
-        found += _cheapest(one for one in types if one.types.startswith(kind))
-    found += _paying_first(advice)
-    return {_lever(advice, option): option for option in found}
+    paying = _paying(advice)
+    found += [*paying[:1], *_cheapest(paying)]
+    return {
+        _lever(advice, option): option
+        for option in sorted(found, key=lambda option: _size(now, option))
+    }
 
 
-def _paying_first(advice: Advice) -> list[Option]:
-    """Of changes of one thing that are shown to cost less than today the cheapest, if any is."""
+def _paying(advice: Advice) -> list[Option]:
+    """The changes of one thing that are shown to cost less than today: the smallest first, of
+    equals the cheapest.
+    """
     now = advice.now
-    return _cheapest(
+    alone = (
         one
         for one in shown_cheaper(advice.others)
         if (one.policy != now.policy) + (one.slots != now.slots) + (one.types != now.types) == 1
+        and _holds(advice, one)
     )
+    return sorted(alone, key=lambda one: (_size(now, one), one.cost))
+
+
+def _size(now: Option, option: Option) -> tuple[int, bool]:
+    """How much a change takes: slots before types, and a policy, which costs nothing, least."""
+    return abs(option.slots - now.slots), option.types != now.types
+
+
+def _holds(advice: Advice, option: Option) -> bool:
+    """Whether an option costs less also for days like those of the log, where these are enough."""
+    change = advice.for_days(option)
+    return change is None or change.high < 0
 
 
 def _cheapest(options: Iterable[Option]) -> list[Option]:
@@ -319,12 +343,69 @@ def _count(advice: Advice, number: int) -> str:
     return told if advice.scenario.free_types else f"{told} ({names})"
 
 
-def _today(now: Option) -> str:
+def _today(advice: Advice) -> str:
+    now = advice.now
     cost, miss, wait = (_mean(now.figures[name]) for name in (COST, "miss_pct", "wait_min"))
     return (
         f"Today, {now}: a day costs {cost} USD: {_bill(now)}."
         f" {miss} % of the deadlines are missed, the mean wait is {wait} min."
+        f"{_overload(advice)}{_days_told(advice)}"
     )
+
+
+def _overload(advice: Advice) -> str:
+    """That more work comes than the slots can do, in all or in some hours."""
+    above = sum(load > 1 for load in advice.loads)
+    if not above:
+        return ""
+    hours, most = len(advice.loads), max(advice.loads)
+    mean_load, slots = sum(advice.loads) / hours, many(advice.now.slots, "slot")
+    by_hour = f"more than they can do in {above} of {many(hours, 'hour')}, at most {most:.2f} times"
+    if mean_load > 1:
+        return (
+            f" Overloaded: while jobs come they bring {mean_load:.2f} times the work that {slots}"
+            f" can do, provisioning included ({by_hour}). The queue grows as long as such jobs"
+            " come, so that the cost of a day depends on how long it is watched."
+        )
+    return (
+        f" While jobs come they bring {mean_load:.2f} times the work that {slots} can do,"
+        f" provisioning included, but {by_hour}."
+    )
+
+
+def _days_told(advice: Advice) -> str:
+    """What an interval is of, where the days are those of a log."""
+    if not advice.whole_days:
+        return ""
+    if advice.block_days:
+        days, block = advice.whole_days, advice.block_days
+        return (
+            f' {_luck(advice)} What stands behind "for days like these" is of the log\'s {days}'
+            f" days, drawn again in blocks of {block}."
+        )
+    return (
+        f" {_luck(advice)} Nothing is said of other days: for that the log, of"
+        f" {advice.days:.2g} days, is too short (at least {WEEK})."
+    )
+
+
+def _luck(advice: Advice) -> str:
+    """What an interval over the seeds is of."""
+    seeds = len(advice.found.studies[0].seeds)
+    if seeds < LEAST_SEEDS:
+        return f"{_few(seeds)[0].upper()}{_few(seeds)[1:]}."
+    if isinstance(advice.scenario.workload, (LoggedWorkload, JobList)):
+        return f"± is of the luck of stock and delays on these jobs alone, over {seeds} seeds."
+    return f"It is over {seeds} days drawn by the same law."
+
+
+def _few(seeds: int) -> str:
+    return f"{many(seeds, 'seed')} give{'s' * (seeds == 1)} no interval (at least {LEAST_SEEDS})"
+
+
+def _sure_of_days(advice: Advice) -> str:
+    told = ", and is advised if the interval for days like these does not hold 0"
+    return told if advice.block_days else ""
 
 
 def _bill(option: Option) -> str:
@@ -334,16 +415,26 @@ def _bill(option: Option) -> str:
     )
 
 
-def _change(now: Option, option: Option) -> str:
+def _change(advice: Advice, option: Option) -> str:
     """What an option changes, and what gets worse."""
-    change = option.change
+    now, change = advice.now, option.change
     before, after = (_told(each.figures["miss_pct"].mean) for each in (now, option))
     told = (
-        f"{_difference(change[COST])} USD a day, of which rent {_difference(change['rent_usd'])};"
+        f"{_difference(change[COST])} USD a day{_for_days(advice, option)}, of which rent"
+        f" {_difference(change['rent_usd'])};"
         f" misses {before} to {after} % ({_difference(change['miss_pct'])} points),"
         f" wait {_difference(change['wait_min'])} min."
     )
     return told + _worse(option)
+
+
+def _for_days(advice: Advice, option: Option) -> str:
+    """Half of the interval over the days; its mean is that over the seeds."""
+    change = advice.for_days(option)
+    if change is None:
+        return ""
+    undecided = "" if _decided(change) else ", not decided"
+    return f" (for days like these ± {change.half_width:.2f}{undecided})"
 
 
 def _worse(option: Option) -> str:
@@ -357,33 +448,52 @@ def _worse(option: Option) -> str:
 
 
 def _first(advice: Advice) -> str:
-    paying = _paying_first(advice)
+    paying = _paying(advice)
     if not paying:
-        return "No change of one thing alone is shown to cost less."
-    name, saved = _lever(advice, paying[0]), paying[0].change[COST]
-    return (
+        like = " for days like these" if advice.block_days else ""
+        return f"No change of one thing alone is shown to cost less{like}."
+    first, best = paying[0], cheapest(paying)
+    name = _lever(advice, first)
+    told = (
         f"What pays first: {name[0].lower()}{name[1:]}. Of changes of one thing that are shown to"
-        f" cost less it costs least: {_told(-saved.mean, saved.half_width)} USD a day less than"
-        " today."
+        f" cost less it is the smallest: {_saved(advice, first)}."
     )
+    if not advice.between(best, first, COST).high < 0:
+        return told
+    return f"{told} More saves: {_lever(advice, best)}: {_saved(advice, best)}."
+
+
+def _saved(advice: Advice, option: Option) -> str:
+    saved = option.change[COST]
+    told = _told(-saved.mean, saved.half_width)
+    return f"{told} USD a day less than today{_for_days(advice, option)}"
 
 
 def _best(advice: Advice, shown: Sequence[Option]) -> str:
     """The option that costs least, what gets worse with it, and what is not told apart from it."""
     others = len(advice.others)
+    best = next(
+        (
+            one
+            for one in sorted(shown, key=lambda one: (one.cost, one.slots))
+            if _holds(advice, one)
+        ),
+        None,
+    )
     tried = f"Of the {many(others, 'other')} that {'was' if others == 1 else 'were'} tried"
-    if not shown:
-        none = (
-            f"{tried} none is shown to cost less than today" if others else "Nothing else was tried"
-        )
+    if best is None:
+        none = f"{tried} none is shown to cost less than today"
+        if shown:
+            none += f" for days like these, though {len(shown)} on these days"
+        none = none if others else "Nothing else was tried"
         return f"{none}: leave it as it is.{_alike(advice, advice.now)}"
-    best = cheapest(shown)
     saved = best.change[COST]
     return (
         f"{tried} {len(shown)}"
         f" {'is' if len(shown) == 1 else 'are'} shown to cost less than today;"
         f" of these {best} costs least: {_mean(best.figures[COST])} USD a day,"
-        f" {_told(-saved.mean, saved.half_width)} less than today: {_bill(best)}."
+        f" {_told(-saved.mean, saved.half_width)} less than today{_for_days(advice, best)}:"
+        f" {_bill(best)}."
         f"{_worse(best)}{_alike(advice, best)}{_edge(advice, best)}"
     )
 
@@ -439,12 +549,14 @@ def _mean(value: Mean) -> str:
 
 
 def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one; two places, or four where two
+    """A figure and half of its interval, where there is one; two places, or more where two
     would tell as 0 what is not.
     """
     if value is None:
         return ""
     places = 4 if 0.00005 <= abs(value) < 0.005 else 2
-    return f"{value:{sign}z.{places}f}" + (
-        "" if half_width is None or isnan(half_width) else f" ± {half_width:.{places}f}"
-    )
+    if half_width is None or isnan(half_width) or half_width == 0:  # no interval, or no luck
+        return f"{value:{sign}z.{places}f}"
+    if half_width < 0.5 * 10**-places:
+        places = 1 - floor(log10(half_width))
+    return f"{value:{sign}z.{places}f} ± {half_width:.{places}f}"

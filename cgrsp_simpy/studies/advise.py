@@ -5,6 +5,7 @@ Compared on the same seeds, in USD a day.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext, suppress
@@ -13,18 +14,30 @@ from functools import cached_property
 from itertools import cycle, islice, product
 from pathlib import Path
 
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean, paired_difference
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
+from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.gaps import bounds_of, expected
-from cgrsp_simpy.studies.recommend import FIGURES, FIXED, FREE, Option, Prices, Spot
+from cgrsp_simpy.studies.recommend import (
+    FIGURES,
+    FIXED,
+    FREE,
+    LEAST_SEEDS,
+    Option,
+    Prices,
+    Spot,
+    with_enough,
+)
 from cgrsp_simpy.studies.replicate import check_policies, check_seeds
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
@@ -42,7 +55,8 @@ __all__ = [
     "variant",
 ]
 
-DAY_S = 86_400
+HOUR_S, DAY_S = 3600, 86_400
+WEEK = 7  # days: of fewer, nothing is said of others
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,10 @@ class Advice:
     means : dict
         (policy, types, figure) -> means over many draws of the same arrivals, with the scenario's
         own number of slots; one a seed of the bounds.
+    loads : tuple of float
+        Offered load of what is now by the hour, from the first submission to the last: what the
+        jobs of the hour hold the slots for, provisioning included, over what the slots have; on
+        the first seed.
     """
 
     scenario: Scenario
@@ -76,6 +94,8 @@ class Advice:
     spot: Spot | None = None
     unbounded: str = ""
     means: dict[tuple[str, str, str], list[float]] = field(default_factory=dict, repr=False)
+    loads: tuple[float, ...] = ()
+    _by_day: dict[str, np.ndarray] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def days(self) -> float:
@@ -142,7 +162,57 @@ class Advice:
         Mean
             In the figure's unit, with its 95 % interval.
         """
-        return paired_difference(self._values(one, figure), self._values(other, figure))
+        return with_enough(
+            paired_difference(self._values(one, figure), self._values(other, figure))
+        )
+
+    @property
+    def whole_days(self) -> int:
+        """Parts of about a day that the days of a log are taken in; 0 where jobs are drawn."""
+        drawn = not isinstance(self.scenario.workload, LoggedWorkload)
+        return 0 if drawn else round(self.days)
+
+    @property
+    def block_days(self) -> int:
+        """Days that are drawn together, as many as the cube root of all; 0 below a week."""
+        return math.ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
+
+    def for_days(self, option: Option) -> Mean | None:
+        """What an option changes of the cost of a day, for days like those of the log: they are
+        drawn again in blocks, each with its mean over the seeds.
+
+        Simulates again, for the days of the jobs.
+
+        Parameters
+        ----------
+        option : Option
+            Of `options`.
+
+        Returns
+        -------
+        Mean
+            USD a day, with its 95 % interval; None where jobs are drawn, and below a week.
+        """
+        if not self.block_days:
+            return None
+        return block_bootstrap_mean(self._daily(option) - self._daily(self.now), self.block_days)
+
+    def _daily(self, option: Option) -> np.ndarray:
+        """The cost of each day, of the jobs that were submitted on it; the mean over the seeds."""
+        if str(option) not in self._by_day:
+            study = self.found.at(fleet=self._fleets[option.slots, option.types])
+            runs = [study.run(option.policy, seed) for seed in study.seeds]
+            costs = np.mean([self._cost_by_day(run) for run in runs], axis=0)
+            self._by_day[str(option)] = costs + self.prices.price_slot * option.slots
+        return self._by_day[str(option)]
+
+    def _cost_by_day(self, run: Run) -> np.ndarray:
+        jobs, days = run.jobs, self.whole_days
+        cost_usd = jobs["cost_usd"] + self.prices.of_jobs(
+            late_s=np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
+            wait_s=jobs["start_s"] - jobs["submit_s"],
+        )
+        return _by_part(jobs["submit_s"], cost_usd, days) * (days / self.days)
 
     def gap(self, option: Option, figure: str) -> Mean | None:
         """How far the means of an option over many draws are above the bound of the same
@@ -158,12 +228,12 @@ class Advice:
         Returns
         -------
         Mean or None
-            In the figure's unit; None without an interval: below two seeds.
+            In the figure's unit; None without an interval.
         """
         own = option.slots == len(self.scenario.slots)
         bounds = self.bounds.get((option.types, figure), []) if own else []
         means = self.means.get((option.policy, option.types, figure), [])
-        return paired_difference(means, bounds) if len(bounds) > 1 else None
+        return paired_difference(means, bounds) if len(bounds) >= LEAST_SEEDS else None
 
     @cached_property
     def _fleets(self) -> dict[tuple[int, str], str]:
@@ -191,12 +261,35 @@ class Advice:
             policy,
             slots,
             types,
-            {name: mean(own) for name, own in values.items()},
-            {name: paired_difference(own, before[name]) for name, own in values.items()},
+            {name: with_enough(mean(own)) for name, own in values.items()},
+            {
+                name: with_enough(paired_difference(own, before[name]))
+                for name, own in values.items()
+            },
         )
 
     def _values(self, option: Option, figure: str) -> list[float]:
         return self._figures[option.policy, option.slots, option.types][figure]
+
+
+def _by_part(submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0) -> np.ndarray:
+    """The sums of values by equal parts of the time from the first submission to the last, or of
+    a longer span.
+    """
+    since_s = submit_s - submit_s.min()
+    part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
+    return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
+
+
+def _loads(run: Run) -> tuple[float, ...]:
+    """Offered load by the hour, as of Advice; of a shorter time the hour from its first job."""
+    jobs = run.jobs
+    away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
+    held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
+    span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
+    hours = round(span_s / HOUR_S)
+    room_s = len(run.slot_held_s) * span_s / hours
+    return tuple((_by_part(jobs["submit_s"], held_s, hours, span_s) / room_s).tolist())
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
@@ -390,9 +483,13 @@ def advise(
     )
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])
+    now = found.at(fleet=_name(own, own_types(scenario)))
+    made = Advice(
+        scenario, found, prices, {}, spot, loads=_loads(now.run(now.policies[0], seeds[0]))
+    )
     if isinstance(scenario.workload, LoggedWorkload):
         why = "that of a log takes minutes; cgrsp bound tells it, or why there is none"
-        return Advice(scenario, found, prices, {}, spot, why)
+        return replace(made, unbounded=why)
     try:
         bounds = {
             (types, figure): values
@@ -402,12 +499,12 @@ def advise(
             if values
         }
     except InputError as error:  # jobs of several GPUs, or a market of which none is proved
-        return Advice(scenario, found, prices, {}, spot, str(error))
+        return replace(made, unbounded=str(error))
     means: dict[tuple[str, str, str], list[float]] = {}
     for types in dict.fromkeys(types for types, _ in bounds):
         fleet = tried[_name(own, types)]
         means |= _means(fleet, types, policies, seeds[:bound_seeds], executor)
-    return Advice(scenario, found, prices, bounds, spot, means=means)
+    return replace(made, bounds=bounds, means=means)
 
 
 def _means(

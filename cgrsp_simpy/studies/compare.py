@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,8 @@ def compare(
         A results directory, from which the same call resumes; policies and parts of the scenario
         that are one's own are told by their code and values.
     precision : float or mapping, optional
-        Relative half width, > 0, of the model's chief figure (the wait) or by figure ({"miss_pct":
-        0.1}): seeds are added until every policy's 95 % interval is that narrow.
+        Relative half width, > 0 and at most 1, of the model's chief figure (the wait) or by figure
+        ({"miss_pct": 0.1}): seeds are added until every policy's 95 % interval is that narrow.
 
     Returns
     -------
@@ -125,6 +126,10 @@ def _precision(
             [name for name, metric in scenario.metrics.items() if metric.better],
         )
         check_number("precision", width, above=0)
+        share = f"a share of the mean, at most 1: {width:g} per cent is {width / 100:g}"
+        require(width <= 1, "precision", width, share)
+    days = "left out on a market that is replayed: more seeds begin on the same days"
+    require(not (wanted and scenario.common), "precision", precision, days)
     require(not wanted or len(seeds) > 1, "seeds", seeds, "two or more where a precision is wanted")
     return wanted
 
@@ -186,6 +191,21 @@ class Comparison(Study):
     def tested(self) -> Sequence[str]:
         """The figures that are compared."""
         return self.scenario.tested
+
+    @property
+    def note(self) -> str:
+        """The scenario's."""
+        return self.scenario.note
+
+    @property
+    def common(self) -> str:
+        """The scenario's."""
+        return self.scenario.common
+
+    @cached_property
+    def clusters(self) -> list[int]:
+        """The scenario's of each seed."""
+        return [self.scenario.in_common(seed) for seed in self.seeds]
 
     @property
     def named(self) -> Mapping[str, Any]:

@@ -27,5 +27,7 @@ def open_store(
     if out is None:
         return None
     identity = Identity()
-    told = {"study": kind, **identity.of(more), "policies": identity.of(dict(policies))}
-    return Store(out, {**told, "code": dict(sorted(identity.code.items()))}, seeds)
+    told = {"study": kind, **identity.of(more)}
+    data = dict(identity.data)  # a user's own code may hold more, which is not kept
+    told["policies"] = {name: identity.policy(policy) for name, policy in policies.items()}
+    return Store(out, {**told, "code": dict(sorted(identity.code.items()))}, seeds, data)

@@ -1,5 +1,5 @@
 """What tells a study from another: plain values of all that it depends on, and the code
-of a user's own.
+of a user's own; and from plain values what they tell of, without running any code of a user's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import importlib
 import importlib.util
 import json
 import math
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import (
@@ -31,15 +32,16 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.model.toml import table_of
 
-__all__ = ["Identity", "digest"]
+__all__ = ["Identity", "Restored", "digest"]
 
 LONG = 100  # numbers or texts in a list that are told by a digest
 PACKAGE = __name__.partition(".")[0]
 STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+NUMBERS = "biuf"  # kinds of arrays that are kept
 INSTALLED = {"site-packages", "dist-packages"}
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
@@ -53,23 +55,23 @@ class Identity:
     it takes from its defaults, its closure and its module. Functions and classes among these, such
     as a helper imported from another file, have entries of their own. What is looked up by a text,
     as with eval, is not followed.
+
+    data: by their digests, the long lists and arrays that the plain values name by these alone.
     """
 
     def __init__(self) -> None:
         self.code: dict[str, str] = {}
+        self.data: dict[str, list[Any]] = {}
         self._names: dict[int, str] = {}
         self._open: list[object] = []  # objects that are being told, each within the one before
         # so that no other object takes the id of one that has been told
         self._kept: list[object] = []
 
     def of(self, value: Any) -> Any:
-        """The value as plain values; a text that names a function of a file ("own.py:oldest")
-        with that.
+        """The value as plain values.
 
         Raises InputError for an object of which nothing is known.
         """
-        if type(value) is str and ":" in value and in_file(value):
-            return [value, self.of(from_file("policy", value))]
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -79,6 +81,14 @@ class Identity:
         if isinstance(value, (FunctionType, type, ModuleType)) or _is_builtin(value):
             return self._named(value)
         return self._within(value, self._held, "itself")
+
+    def policy(self, value: Any) -> Any:
+        """A policy as plain values; a text that names a function of a file ("own.py:oldest")
+        with that.
+        """
+        if type(value) is str and in_file(value):
+            return [value, self.of(from_file("policy", value))]
+        return self.of(value)
 
     def _within(self, value: Any, told: Callable[[Any], Any], again: str) -> Any:
         """What is told of a thing; of one that is found within itself, only a word."""
@@ -93,7 +103,10 @@ class Identity:
     def _held(self, value: Any) -> Any:
         """What an object holds."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            return f"{value.dtype} {value.shape} {digest(np.ascontiguousarray(value).tobytes())}"
+            name = digest(np.ascontiguousarray(value).tobytes())
+            if value.dtype.kind in NUMBERS:
+                self.data[name] = value.ravel().tolist()
+            return {"array": str(value.dtype), "shape": list(value.shape), "data": name}
         if isinstance(value, bytes):
             return digest(value)
         if type(value) in (list, tuple):
@@ -115,7 +128,12 @@ class Identity:
         if hasattr(value, "__wrapped__"):  # such as functools.cache
             return self.of(value.__wrapped__)
         if is_dataclass(value) and _home(type(value)) == "own":
-            return {"class": type(value).__name__, **self.of(table_of(value))}
+            policies = {item.name for item in fields(value) if "policy" in item.metadata}
+            held = {
+                name: self.policy(part) if name in policies else self.of(part)
+                for name, part in table_of(value).items()
+            }
+            return {"class": _name(type(value)), **held}
         return self._object(value)
 
     def _key(self, key: Any) -> str:
@@ -123,8 +141,9 @@ class Identity:
 
     def _entries(self, value: Sequence[Any]) -> Any:
         if len(value) > LONG and {type(entry) for entry in value} <= {int, float, str}:
-            what = "texts" if str in map(type, value) else "numbers"
-            return f"{len(value)} {what} {digest(repr(tuple(value)).encode())}"
+            name = digest(repr(tuple(value)).encode())
+            self.data[name] = list(value)
+            return {"list": len(value), "data": name}
         return [self.of(entry) for entry in value]
 
     def _object(self, value: Any) -> Any:
@@ -274,6 +293,58 @@ class Identity:
             or callable(value)
             or (isinstance(value, kind) and not _is_pythons(name))
         }
+
+
+class Restored:
+    """From plain values, as of Identity, what they tell of: dataclasses and names of this package,
+    of its modules that are imported, with all that they hold. What is told as equal is one object.
+
+    data: gives the list of a digest.
+    """
+
+    def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
+        self._data = data
+        self._made: dict[str, Any] = {}
+
+    def of(self, plain: Any) -> Any:
+        """The value. Raises InputError for what is of no such class, or not allowed."""
+        if isinstance(plain, list):
+            if len(plain) == 2 and plain[0] == "float" and plain[1] in ("inf", "-inf", "nan"):
+                return float(plain[1])
+            kind = _own_class(plain[0]) if len(plain) == 2 else None
+            return kind[plain[1]] if kind else tuple(map(self.of, plain))
+        if not isinstance(plain, dict):
+            return plain
+        key = json.dumps(plain)
+        if key not in self._made:
+            self._made[key] = self._value(plain)
+        return self._made[key]
+
+    def _value(self, plain: dict[str, Any]) -> Any:
+        if set(plain) == {"list", "data"}:
+            return tuple(self._data(plain["data"]))
+        if set(plain) == {"array", "shape", "data"}:
+            dtype = np.dtype(plain["array"])
+            require(dtype.kind in NUMBERS, "array", plain["array"], "one of numbers")
+            return np.array(self._data(plain["data"]), dtype).reshape(plain["shape"])
+        held = {name: self.of(part) for name, part in plain.items() if name != "class"}
+        if "class" not in plain:
+            return held
+        if (kind := _own_class(plain["class"])) is None:
+            raise InputError(
+                f"it holds {plain['class']!r}, which only the script that made it can make: there,"
+                " run the study within cgrsp_simpy.studies.store.verifying"
+            )
+        return kind(**held)
+
+
+def _own_class(name: Any) -> Any:
+    """The imported class of this package that a name tells of; None where there is none."""
+    module, _, last = str(name).partition(":")
+    found = getattr(sys.modules.get(module), last, None)
+    if not isinstance(found, type) or _home(found) != "own" or _name(found) != name:
+        return None
+    return found if is_dataclass(found) or issubclass(found, Enum) else None
 
 
 def _is_pythons(name: str) -> bool:

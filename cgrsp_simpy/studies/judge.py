@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.shown import Table
+from cgrsp_simpy.model.shown import Table, figure_text
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.recommend import COST, Prices
@@ -24,7 +24,7 @@ from cgrsp_simpy.studies.replicate import (
     checked_model,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, plain_mean
+from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many, plain_mean
 
 __all__ = ["Beside", "Judgement", "judge"]
 
@@ -114,7 +114,7 @@ class Beside(NamedTuple):
     difference: Mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement(Tidy):
     """What policies cost on scenarios.
 
@@ -134,6 +134,11 @@ class Judgement(Tidy):
     def rows(self) -> list[Row]:
         """One dict a scenario, policy and seed."""
         return self._rows
+
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
+        return f"{self.title}: {counted('policy', self.policies)}, {many(len(self.seeds), 'seed')}"
 
     def _each(self, key: str) -> list[Any]:
         return list(dict.fromkeys(row[key] for row in self.rows))
@@ -400,8 +405,8 @@ def _told(value: float, form: str) -> str:
 def _beside(each: Beside, scale: float) -> list[str]:
     """A line on a policy beside another."""
     less = each.difference
-    text = f"{scale * less.mean:+.2f} ± {scale * less.half_width:.2f}"
-    return [each.scenario, each.other, text if less.n > 1 else f"{scale * less.mean:+.2f}"]
+    scaled = {name: scale * getattr(less, name) for name in ("mean", "low", "high")}
+    return [each.scenario, each.other, interval(replace(less, **scaled), less.n, "+")]
 
 
 def _cells(row: Row) -> list[str]:
@@ -412,7 +417,7 @@ def _cells(row: Row) -> list[str]:
         _told(row["regret_usd"], "+.4f") + ("" if math.isnan(half) else f" ± {half:.4f}"),
         _told(row["worst_regret_usd"], "+.3f"),
         row["worst"] or "-",
-        *(_told(row[figure], ".2f") for figure in ("miss_pct", "tardiness_min", "wait_min")),
+        *(figure_text(row[figure]) for figure in ("miss_pct", "tardiness_min", "wait_min")),
         str(row["behind"]),
         str(row["behind_by_interval"]),
     ]

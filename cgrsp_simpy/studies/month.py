@@ -239,6 +239,16 @@ class Month(Study):
         )
 
     @property
+    def common(self) -> str:
+        """The record, where a market is replayed: every month takes its days from the same one."""
+        return "record" if any(each.common for each in self._scenarios.values()) else ""
+
+    @property
+    def clusters(self) -> list[int]:
+        """The seeds, or one for all where a market is replayed."""
+        return [0] * len(self.seeds) if self.common else self.seeds
+
+    @property
     def noun(self) -> str:
         """What a policy is called."""
         return Scenario.noun

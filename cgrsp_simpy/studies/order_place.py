@@ -15,7 +15,7 @@ from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, Place
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.studies.study import interval
+from cgrsp_simpy.studies.study import failures_told, interval
 
 __all__ = ["Grid", "Shares", "order_by_place"]
 
@@ -135,11 +135,9 @@ class Grid:
         """
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
-        return Shares(
-            paired_difference(end, begin),
-            paired_difference(middle, begin),
-            paired_difference(end, middle),
-        )
+        pairs = [self.study.independent(*pair) for pair in ((end, begin), (middle, begin))]
+        pairs.append(self.study.independent(end, middle))
+        return Shares(*(paired_difference(own, other) for own, other in pairs))
 
     def table(self, figure: str) -> str:
         """A line an order, a column a placement: means with 95 % half widths.
@@ -154,12 +152,16 @@ class Grid:
         str
             Lines of text.
         """
-        count = len(self.study.seeds)
+        count, alone = self.study.n, self.study.independent
         rows = [
             [
                 order,
-                *(interval(mean(self.values(order, each, figure)), count) for each in self.places),
+                *(
+                    interval(mean(alone(self.values(order, each, figure))[0]), count)
+                    for each in self.places
+                ),
             ]
             for order in self.orders
         ]
-        return "\n".join(aligned([[figure, *self.places], *rows]))
+        lines = aligned([[figure, *self.places], *rows])
+        return "\n".join([*failures_told(self.study), *lines])

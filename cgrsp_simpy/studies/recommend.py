@@ -5,7 +5,10 @@ is shown to cost less than today can be advised.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from math import nan
+
+import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, holm
 from cgrsp_simpy.model.checks import check_number, python_numbers, require
@@ -16,6 +19,7 @@ __all__ = [
     "FIGURES",
     "FIXED",
     "FREE",
+    "LEAST_SEEDS",
     "PARTS",
     "SHOWN",
     "Option",
@@ -23,6 +27,7 @@ __all__ = [
     "Spot",
     "cheapest",
     "shown_cheaper",
+    "with_enough",
 ]
 
 PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of the cost of a day
@@ -32,6 +37,8 @@ FIXED, FREE = "fixed types", "free types"
 """Names of fleets: slots of given types, or types that the policy chooses."""
 MOST_USD = 1e9  # of a price: sums stay finite
 SHOWN = 0.05  # the chance that any option is taken for cheaper where none is
+WORTH = 0.001  # share of today's cost below which a saving is not advised
+LEAST_SEEDS = 3  # two may agree by chance, and then seem to leave no doubt
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,11 @@ class Prices:
             price = getattr(self, item.name)
             check_number(item.name, price, least=0)
             require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
+
+    def of_jobs(self, late_s: np.ndarray, wait_s: np.ndarray) -> np.ndarray:
+        """What jobs cost beside rent and slots, each by its lateness and wait; USD, (jobs,)."""
+        late_usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
+        return np.asarray(late_usd + self.price_wait * wait_s / 60)
 
     def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
         """The cost of a day by its parts, and their sum.
@@ -160,6 +172,12 @@ class Option:
         """USD a day, the mean."""
         return self.figures[COST].mean
 
+    @property
+    def is_worth(self) -> bool:
+        """Whether it costs less than what is now in the mean, by at least WORTH of its cost."""
+        saved = -self.change[COST].mean
+        return saved > 0 and saved >= WORTH * (self.cost + saved)
+
     def beats(self, other: Option) -> bool:
         """Whether misses, wait, and what is paid for rent and slots are no more in the mean, and
         one of them is less.
@@ -184,13 +202,18 @@ class Option:
         return means["miss_pct"], means["wait_min"], means["rent_usd"] + means["slots_usd"]
 
 
+def with_enough(found: Mean) -> Mean:
+    """The mean, without interval and p where it is of fewer than LEAST_SEEDS."""
+    return found if found.n >= LEAST_SEEDS else replace(found, low=nan, high=nan, p=nan)
+
+
 def cheapest(options: Iterable[Option]) -> Option:
     """The option of least mean cost a day; of equals the first with fewest slots."""
     return min(options, key=lambda option: (option.cost, option.slots))
 
 
 def shown_cheaper(options: Sequence[Option]) -> list[Option]:
-    """The options that are shown to cost less than what is now.
+    """The options that are shown to cost less than what is now, by at least WORTH of its cost.
 
     Shown is what Student's t-test of the paired differences says, by Holm's adjustment over all
     options: the chance that any is named where none is cheaper stays below SHOWN.
@@ -203,9 +226,7 @@ def shown_cheaper(options: Sequence[Option]) -> list[Option]:
     Returns
     -------
     list of Option
-        In the order given; none from one seed.
+        In the order given; none from fewer than LEAST_SEEDS.
     """
     adjusted = holm([option.change[COST].p for option in options])
-    return [
-        option for option, p in zip(options, adjusted) if p < SHOWN and option.change[COST].mean < 0
-    ]
+    return [option for option, p in zip(options, adjusted) if p < SHOWN and option.is_worth]

@@ -2,12 +2,13 @@
 where it stopped.
 
     configuration.json   what is run: scenarios, policies, seeds, and digests of a user's own code
+    data/0123...f.json   the long lists that the configuration names by their digests
     manifest.json        with what it is run: versions, a digest of this package's source, seeds,
-                         command line
+                         command line, which nothing reads
     chunks/000000.json   outcomes, a file a task, with a checksum
     ...                  the study's own files, written at its end
 
-Each file appears whole or not at all.
+Each file appears whole or not at all. What is read is read as JSON; nothing there is carried out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
 import shlex
 import sys
@@ -28,11 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.model.checks import InputError, check_whole
-from cgrsp_simpy.model.files import write_whole
+from cgrsp_simpy.model.files import check_size, write_whole
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import digest
 
-__all__ = ["Checked", "Outcome", "Store", "source_digest", "verifying"]
+__all__ = ["Checked", "Outcome", "Store", "kept_json", "source_digest", "verifying"]
 
 Outcome = list[Any] | dict[str, Any] | str
 """What a model keeps of a run, as plain values; a text is the error that ended it."""
@@ -85,14 +87,18 @@ class Store:
     """The results directory of one study.
 
     path: the directory; made if it does not exist. configuration: what is run, as plain values for
-    JSON; seeds: on which.
+    JSON; seeds: on which; data: lists by their digests.
 
     Raises InputError if the directory holds another study, or was made by other versions, or
     cannot be written.
     """
 
     def __init__(
-        self, path: str | Path, configuration: Mapping[str, Any], seeds: Sequence[int]
+        self,
+        path: str | Path,
+        configuration: Mapping[str, Any],
+        seeds: Sequence[int],
+        data: Mapping[str, Sequence[Any]],
     ) -> None:
         self.path = Path(path)
         self._numbers = 0
@@ -101,7 +107,10 @@ class Store:
         )
         self._study = digest(json.dumps(configuration).encode())
         manifest = {"versions": _versions(), "seeds": list(seeds), "command": shlex.join(sys.argv)}
+        _check_no_links(self.path)
         if self._is_new():
+            for name, values in data.items():
+                self.write(f"data/{name}.json", json.dumps(values) + "\n")
             self.write("manifest.json", _json(manifest))
             self.write("configuration.json", _json(configuration))
         else:
@@ -213,19 +222,54 @@ class Store:
             write_whole(self.path / name, text.encode())
 
     def _read(self, name: str) -> Any:
-        try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise _told(self.path / name, error) from None
-        except (ValueError, RecursionError):
-            raise self._damaged(name) from None
+        return kept_json(self.path / name)
 
     def _damaged(self, name: str) -> InputError:
-        return InputError(f"{self.path / name} is damaged or altered; remove it")
+        return damaged(self.path / name)
+
+
+def kept_json(path: Path) -> Any:
+    """The value of a file of a results directory; InputError for one that cannot be read, is too
+    large or no JSON.
+    """
+    try:
+        check_size(path.stat().st_size)
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _told(path, error) from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        raise damaged(path) from None
+
+
+def damaged(path: Path) -> InputError:
+    """The error of a file of a results directory that is not as it was written."""
+    return InputError(f"{path} is damaged or altered; remove it")
+
+
+def _check_no_links(path: Path) -> None:
+    """Refuse a results directory in which anything but files and folders of its own lies: nothing
+    outside may be read or written by way of it.
+    """
+    try:
+        entries = [
+            entry
+            for folder in (path, path / "chunks", path / "data")
+            if folder.is_dir()
+            for entry in os.scandir(folder)
+        ]
+        for entry in entries:
+            if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                raise InputError(
+                    f"{entry.path} is a link, or no file: a results directory holds its own files"
+                )
+    except OSError as error:
+        raise _told(path, error) from None
 
 
 # what an interrupted beginning leaves
-_BEGUN = {"chunks", "manifest.json", "manifest.json.part", "configuration.json.part"}
+_BEGUN = {"chunks", "data", "manifest.json", "manifest.json.part", "configuration.json.part"}
 
 
 def _versions() -> dict[str, str]:

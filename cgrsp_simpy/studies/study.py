@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from cgrsp_simpy.analysis.statistics import (
     Mean,
     PairedTest,
+    cluster_means,
     holm,
     mean,
     paired_difference,
@@ -20,14 +21,14 @@ from cgrsp_simpy.analysis.statistics import (
 )
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.shown import Table
-from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, write_csv
+from cgrsp_simpy.model.shown import Table, digits
+from cgrsp_simpy.model.table import csv_text, json_text, or_none, to_pandas, visible, write_csv
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many"]
+__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many", "mean_of"]
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -82,12 +83,21 @@ class Tidy(Protocol):
     def tables(self) -> list[Table]:
         """What the study comes to, to be read."""
 
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line: scenario, policies and seeds."""
+
+    def __repr__(self) -> str:
+        failed = f", {_failed(self)}," if self.failures else ""
+        return visible(f"<{type(self).__name__}{failed} of {self._held}>")
+
     def __str__(self) -> str:
-        return "\n\n".join([*(each.text() for each in self.tables), *failures_told(self)[1:]])
+        failures = [visible(line) for line in failures_told(self)]
+        return "\n\n".join([*failures, *(each.text() for each in self.tables)])
 
     def _repr_html_(self) -> str:
-        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)[1:]]
-        return "".join([*(each.html() for each in self.tables), *failures])
+        failures = [f"<p>{escape(line)}</p>" for line in failures_told(self)]
+        return "".join([*failures, *(each.html() for each in self.tables)])
 
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory.
@@ -134,6 +144,45 @@ class Study(Tidy):
     def title(self) -> str:
         """What was studied, and what a seed is."""
         raise NotImplementedError
+
+    @property
+    def note(self) -> str:
+        """What readers of the figures have to know."""
+        return ""
+
+    @property
+    def common(self) -> str:
+        """What runs of several seeds have in common; "" if they are independent."""
+        return ""
+
+    @property
+    def clusters(self) -> list[int]:
+        """Of each seed, which of `common` its runs have; the seeds where they are independent."""
+        return self.seeds
+
+    @property
+    def n(self) -> int:
+        """How many independent replications there are: seeds, or clusters of them."""
+        return len(set(self.clusters))
+
+    def independent(self, *values: Sequence[float]) -> list[list[float]]:
+        """Values as independent ones: the means of clusters; without clusters as they are.
+
+        Parameters
+        ----------
+        *values : sequences of float
+            By seed; where one is NaN, none of that seed counts.
+
+        Returns
+        -------
+        list of lists of float
+            One for each given.
+        """
+        if self.n == len(self.seeds):
+            return [list(each) for each in values]
+        none = [any(map(math.isnan, row)) for row in zip(*values)]
+        known = ([math.nan if gone else x for x, gone in zip(each, none)] for each in values)
+        return [cluster_means(each, self.clusters) for each in known]
 
     @property
     def rows(self) -> list[Row]:
@@ -191,7 +240,9 @@ class Study(Tidy):
         figures = self.figures
         return _by_policy(
             {
-                policy: {name: mean(self._values(policy, name)) for name in figures}
+                policy: {
+                    name: mean(self.independent(self._values(policy, name))[0]) for name in figures
+                }
                 for policy in self.policies
             }
         )
@@ -214,7 +265,9 @@ class Study(Tidy):
         return _by_policy(
             {
                 policy: {
-                    name: compared(self._values(policy, name), self._values(first, name))
+                    name: compared(
+                        *self.independent(self._values(policy, name), self._values(first, name))
+                    )
                     for name in names
                 }
                 for policy in others
@@ -252,28 +305,22 @@ class Study(Tidy):
         """One of means with 95 % intervals, and one of paired differences from the
         first policy.
         """
-        count = len(self.seeds)
-        title = (
-            f"{self.title}: mean of {count} seeds ± 95 % half width"
-            if count > 1
-            else self._one_seed()
-        )
+        count, title = self.n, f"{self.title}: {mean_of(self)}"
         shown = [name for name in self.shown if name in self.figures]
         means = [
             [policy] + [interval(row[name], count) for name in shown]
             for policy, row in self.means().items()
         ]
-        tables = [Table(title, [["policy", *shown], *means])]
+        tables = [Table(title, [["policy", *shown], *means], self.note)]
         if len(self.policies) > 1 and count > 1 and self.figures:
             tables.append(self._tests_shown())
         return tables
 
-    def __repr__(self) -> str:
-        held = counted(self.noun, self.policies)
-        return f"<{type(self).__name__} of {self.title}: {held}, {many(len(self.seeds), 'seed')}>"
-
-    def _one_seed(self) -> str:
-        return f"{self.title}: 1 seed (an interval needs two)"
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
+        policies = counted(self.noun, self.policies)
+        return f"{self.title}: {policies}, {many(len(self.seeds), 'seed')}"
 
     def _tests_shown(self) -> Table:
         differences = self.differences()
@@ -281,7 +328,7 @@ class Study(Tidy):
         rows = [
             [policy]
             + [
-                f"{interval(value, len(self.seeds), '+')} {_stars(adjusted[policy][name])}"
+                f"{interval(value, self.n, '+')} {_stars(adjusted[policy][name])}"
                 for name, value in row.items()
             ]
             for policy, row in differences.items()
@@ -290,7 +337,7 @@ class Study(Tidy):
         family = sum(not math.isnan(p) for row in adjusted.values() for p in row.values())
         pairs = min(value.n for row in differences.values() for value in row.values())
         heading = (
-            f"difference from {self.policies[0]}, paired by seed"
+            f"difference from {self.policies[0]}, paired by seed{_clustered(self)}"
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
         few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
@@ -317,6 +364,17 @@ def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str
     return _Named("policy", {policy: _Named("figure", row) for policy, row in entries.items()})
 
 
+def mean_of(study: Study) -> str:
+    """What the figures of a study's table are."""
+    seeds = len(study.seeds)
+    told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{_clustered(study)}"
+    return f"{told} ± 95 % half width" if study.n > 1 else f"{told} (an interval needs two)"
+
+
+def _clustered(study: Study) -> str:
+    return f", n = {many(study.n, study.common)}" if study.common else ""
+
+
 def counted(noun: str, names: Sequence[str]) -> str:
     """Names after what they are; of many, the first four and their number."""
     plural = f"{noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
@@ -338,19 +396,24 @@ def failures_told(study: Tidy) -> list[str]:
         return []
     first = failures[0]
     where = f"policy {first['policy']}, seed {first['seed']}"
-    return [
-        "",
-        f"{len(failures)} of {len(study.rows)} runs failed; the first: {where}: {first['error']}",
-    ]
+    return [f"{_failed(study)}; the first: {where}: {first['error']}"]
+
+
+def _failed(study: Tidy) -> str:
+    return f"{len(study.failures)} of {len(study.rows)} runs failed"
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
-    """A mean and its half width as text; with the number of values where it is not `count`."""
+    """A mean and its half width as text, the larger of them told as 0 only where it is; with the
+    number of values where it is not `count`.
+    """
     if math.isnan(value.mean):
         return "-"
-    text = f"{value.mean:{sign}.2f}" + (
-        "" if math.isnan(value.low) else f" ±{value.half_width:5.2f}"
-    )
+    half = 0.0 if math.isnan(value.low) else value.half_width
+    form = digits(max(abs(value.mean), half))
+    text = f"{value.mean:{sign}z{form}}"
+    if not math.isnan(value.low):
+        text += f" ±{half:5.2f}" if form == ".2f" else f" ± {half:{form}}"
     return text if value.n == count else f"{text} (n {value.n})"
 
 

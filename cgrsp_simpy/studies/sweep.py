@@ -31,7 +31,7 @@ from cgrsp_simpy.studies.replicate import (
     label,
     replicate,
 )
-from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many
+from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many, mean_of
 
 __all__ = ["Sweep", "scenarios_of", "sweep"]
 
@@ -260,15 +260,16 @@ class Sweep(Tidy):
         """Point by point: what varies, and the comparison there as plain values."""
         return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
 
-    def __repr__(self) -> str:
+    @property
+    def _held(self) -> str:
+        """What was studied, in a line."""
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
-        held = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
-        return f"<Sweep of {varied}, {many(len(self.points), 'point')}: {held}>"
+        policies = f"{counted(first.noun, self.policies)}, {many(len(first.seeds), 'seed')}"
+        return f"{varied}, {many(len(self.points), 'point')}: {policies}"
 
     @property
     def tables(self) -> list[Table]:
         """One of means with 95 % intervals."""
-        count = len(self.studies[0].seeds)
         shown = [
             name
             for name in self.studies[0].shown
@@ -279,17 +280,14 @@ class Sweep(Tidy):
             [
                 *map(str, point.values()),
                 policy,
-                *(interval(row.get(name, none), count) for name in shown),
+                *(interval(row.get(name, none), study.n) for name in shown),
             ]
             for point, study in self
             for policy, row in study.means().items()
         ]
         names = list(dict.fromkeys(study.title for study in self.studies))
         names = [*names[:2], f"{len(names) - 2} more"] if len(names) > 3 else names
-        means = (
-            f"mean of {count} seeds ± 95 % half width"
-            if count > 1
-            else "1 seed (an interval needs two)"
-        )
-        title = f"{', '.join(names)}: {means}"
-        return [Table(title, [[*self.points[0], "policy", *shown], *rows])]
+        means = dict.fromkeys(mean_of(study) for study in self.studies)
+        title = f"{', '.join(names)}: {' or '.join(means)}"
+        notes = dict.fromkeys(study.note for study in self.studies if study.note)
+        return [Table(title, [[*self.points[0], "policy", *shown], *rows], "\n".join(notes))]

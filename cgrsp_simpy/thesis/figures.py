@@ -299,15 +299,21 @@ def _index(folder: Path) -> str:
 
 
 def _compared(rows: list[dict[str, str]]) -> str:
-    """One sentence on published beside reproduced, where values are published and judged."""
+    """One sentence on published beside reproduced, where values are published and judged: how many
+    agree, and each that does not.
+    """
     judged = [row for row in rows if row.get("verdict")]
     if not judged:
         return ""
-    agreeing = [row for row in judged if row["verdict"] == "agrees"]
-    most = max(judged, key=lambda row: float(row["published"]))
-    name = ", ".join(row for row in (most["row"], most["column"], most["part"]) if row)
-    ours = f"{float(most['reproduced']):.2f} ± {float(most['half_width_95']):.2f}"
+    differing = [row for row in judged if row["verdict"] != "agrees"]
+    but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
     return (
-        f"{len(agreeing)} of {len(judged)} published values agree with ours within sampling noise;"
-        f" the largest, {name}, is published as {most['published']} and comes out as {ours}. "
+        f"{len(judged) - len(differing)} of {len(judged)} published values agree with ours within"
+        f" sampling noise{but}. "
     )
+
+
+def _differing(row: dict[str, str]) -> str:
+    name = ", ".join(row[key] for key in ("row", "column", "part") if row[key])
+    ours = f"{float(row['reproduced']):.2f} ± {float(row['half_width_95']):.2f}"
+    return f"{name} (published {row['published']}, ours {ours})"

@@ -2,8 +2,10 @@
 where it is replayed.
 
 In each market the parts of the findings, as `findings` has them, are tested on the same seeds. A
-part that compares two policies rests on their differences seed by seed. Two-sided p-values are by
-Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A part
+part that compares two policies rests on their differences seed by seed. On a replayed market the
+seeds that begin on one of its days count once, and the months all together. Two-sided p-values are
+by Student's t against the nearest of its bounds, adjusted by Holm over all parts in the market. A
+part
 
     holds           inside its bounds, p < 0.05;
     does not hold   outside of them, p < 0.05;
@@ -12,9 +14,10 @@ Student's t against the nearest of its bounds, adjusted by Holm over all parts i
     is undecided    else.
 
 A finding holds in a market if all its parts do; it does not hold if one does not, is gone if one is
-gone, and is undecided else. Over all markets it holds if it does so in each; it does not hold if
-in each it does not, or is gone; it depends if it holds in one, and in another does not or is gone;
-it is undecided else.
+gone, and is undecided else. Over a group of markets it holds if it does so in each; it does not
+hold if in each it does not, or is gone; it depends if it holds in one, and in another does not or
+is gone; it is undecided else. Groups are the thesis's own market, those whose stock persists, and
+those that were measured: what one of them leaves undecided does not hide what another decides.
 """
 
 from __future__ import annotations
@@ -23,12 +26,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import scipy
 
-from cgrsp_simpy.analysis.statistics import holm
+from cgrsp_simpy.analysis.statistics import cluster_means, holm
 from cgrsp_simpy.rental.measured import Measured, on_market
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.thesis.experiments import Excess
+from cgrsp_simpy.thesis.experiments import Excess, average
 from cgrsp_simpy.thesis.findings import (
     FAILS,
     HOLDS,
@@ -88,8 +92,9 @@ def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
 class Tested(NamedTuple):
     """A part of a finding in a market.
 
-    n: seeds. value, half_width: the statistic and half of its 95 % interval. p, p_holm: that it
-    lies on the nearest bound. p_gone: adjusted; 1 where it cannot be gone.
+    n: seeds, or days on which they begin where a market is replayed. value, half_width: the
+    statistic and half of its 95 % interval. p, p_holm: that it lies on the nearest bound. p_gone:
+    adjusted; 1 where it cannot be gone.
     """
 
     part: Part
@@ -126,9 +131,18 @@ class _Estimate(NamedTuple):
 
 
 def _estimate(part: Part, results: Results) -> _Estimate:
-    n = results.replications or part.n
-    values, statistic = results.sample(part.measure, n), part.measure.statistic
-    value, error = float(statistic(*values)), deviation(statistic, values, n)
+    seeds = results.replications or part.n
+    values, statistic = results.sample(part.measure, seeds), part.measure.statistic
+    clusters: Sequence[int] = results.clusters(part.measure, seeds)
+    n = len(set(clusters))
+    if n == 1 < seeds:
+        return _Estimate(n, float(statistic(*values)), math.inf)
+    if n < seeds and isinstance(statistic, Excess):
+        values, statistic = [statistic.by_seed(*values)], average
+    if n < seeds and statistic is average:
+        values, clusters = [np.array(cluster_means(values[0], clusters))], range(n)
+    value = float(statistic(*values))
+    error = deviation(statistic, values, n, clusters if len(values[0]) > n else None)
     # An effect size of values that never differ is none, and of such that always do is sure.
     value, error = (0.0 if math.isnan(each) else each for each in (value, error))
     return _Estimate(n, value, error)
@@ -139,6 +153,8 @@ def _p(own: _Estimate, low: float, high: float) -> float:
     distance = min(abs(own.value - low), abs(own.value - high))
     if own.error == 0:
         return float(distance == 0)
+    if math.isinf(own.error):  # one day of a record
+        return 1.0
     return float(2 * scipy.special.stdtr(own.n - 1, -distance / own.error))
 
 
@@ -172,11 +188,11 @@ def in_market(verdicts: Sequence[str]) -> str:
     return next((one for one in (FAILS, GONE, UNDECIDED) if one in verdicts), HOLDS)
 
 
-# ---- all markets ----
+# ---- groups of markets ----
 
 
 def over_markets(verdicts: Sequence[str]) -> str:
-    """The verdict on a finding over markets, from those in each."""
+    """The verdict on a finding over the markets of a group, from those in each."""
     there = set(verdicts)
     if there == {HOLDS}:
         return HOLDS
@@ -185,25 +201,35 @@ def over_markets(verdicts: Sequence[str]) -> str:
     return DEPENDS if HOLDS in there and there & {FAILS, GONE} else UNDECIDED
 
 
-def finding_rows(findings: Sequence[Finding], markets: Mapping[str, Results]) -> list[Row]:
-    """A row a finding, market and part; and one for each finding that no run can judge."""
-    found = {name: tested(findings, results) for name, results in markets.items()}
+def finding_rows(
+    findings: Sequence[Finding], groups: Mapping[str, Mapping[str, Results]]
+) -> list[Row]:
+    """A row a finding, market and part; and one for each finding that no run can judge.
+
+    groups: name -> market -> its runs.
+    """
+    found = {
+        group: {name: tested(findings, results) for name, results in markets.items()}
+        for group, markets in groups.items()
+    }
     rows = []
     for place, finding in enumerate(findings):
-        own = {name: tests[place] for name, tests in found.items()}
-        told = {name: in_market([each.verdict for each in tests]) for name, tests in own.items()}
-        whole = over_markets(list(told.values()))
-        rows += [
-            _row(finding.where, finding.sentence, name, told[name], whole, each)
-            for name, tests in own.items()
-            for each in tests
-        ]
+        for group, markets in found.items():
+            own = {name: tests[place] for name, tests in markets.items()}
+            told = {name: in_market([part.verdict for part in own[name]]) for name in own}
+            whole = over_markets(list(told.values()))
+            rows += [
+                _row(finding.where, finding.sentence, group, name, told[name], whole, each)
+                for name, tests in own.items()
+                for each in tests
+            ]
     return rows + [_row(each.where, each.sentence) for each in of_printed_figures()]
 
 
 def _row(
     where: str,
     sentence: str,
+    group: str = "all",
     market: str = "all",
     verdict: str = NO_MEANING,
     whole: str = NO_MEANING,
@@ -213,10 +239,11 @@ def _row(
     return {
         "where": where,
         "sentence": sentence,
+        "group": group,
         "market": market,
         "part": test.part.text if test else PRINTED_ALONE,
         **{name: getattr(test, name) if test else "" for name in names},
         "of_part": test.verdict if test else NO_MEANING,
         "in_market": verdict,
-        "over_markets": whole,
+        "in_group": whole,
     }

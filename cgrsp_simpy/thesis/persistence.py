@@ -6,8 +6,10 @@ and SVG.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +86,17 @@ class Runs:
         return self._done[key]
 
     def judged(self) -> list[Row]:
-        """The findings in each of the markets; `finding_rows`."""
-        puts: dict[str, Callable[[Scenario], Scenario]] = {
-            name: persistent(*market) for name, market in MARKETS.items()
-        }
+        """The findings in each of the markets, by group; `finding_rows`."""
+        groups: dict[str, dict[str, Results]] = {}
+        for name, market in MARKETS.items():
+            group = "persistent" if market[0] else "thesis"
+            groups.setdefault(group, {})[name] = self._results(persistent(*market))
         if self._replay is not None:
-            for seen, sight in SEEN.items():
-                puts[f"replay, {seen}"] = replayed(self._replay, sight)
-        markets = {name: self._results(put) for name, put in puts.items()}
-        return finding_rows(self._findings, markets)
+            groups["measured"] = {
+                f"replay, {seen}": self._results(replayed(self._replay, sight))
+                for seen, sight in SEEN.items()
+            }
+        return finding_rows(self._findings, groups)
 
     def _results(self, put: Callable[[Scenario], Scenario]) -> Results:
         """The runs of the findings on a market."""
@@ -302,26 +306,38 @@ CELLS = {  # a verdict -> its colour and its sign
     DEPENDS: ("#FFFFFF", "\N{PLUS-MINUS SIGN}"),
 }
 EDGE: dict[str, Any] = {"edgecolor": "#888888", "linewidth": 0.4}  # of a cell
-WHOLE = "over all"
 
 
 def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
-    """The verdicts on each finding that runs can judge, by market, and over all."""
+    """The verdicts on each finding that runs can judge, by market; and by group, after its markets,
+    where it has several.
+    """
+    judged = [row for row in rows if row["in_market"] != NO_MEANING]
     found: dict[tuple[str, str], dict[str, str]] = {}
-    for row in rows:
-        if row["in_market"] != NO_MEANING:
+    for group, markets in _groups(judged).items():
+        for row in (row for row in judged if row["group"] == group):
             own = found.setdefault((row["where"], row["sentence"]), {})
             own[row["market"]] = row["in_market"]
+        for row in (row for row in judged if row["group"] == group and len(markets) > 1):
+            found[row["where"], row["sentence"]][f"all {group}"] = row["in_group"]
+    return found
+
+
+def _groups(rows: list[Row]) -> dict[str, list[str]]:
+    """The groups of markets, each with its markets."""
+    found: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["in_market"] != NO_MEANING:
-            found[row["where"], row["sentence"]][WHOLE] = row["over_markets"]
-    return found
+            found.setdefault(row["group"], {})[row["market"]] = None
+    return {group: list(markets) for group, markets in found.items()}
 
 
 def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     found, ax = _by_finding(rows), canvas.subplots()
     markets = list(next(iter(found.values())))
-    places = [x + 0.3 * (name == WHOLE) for x, name in enumerate(markets)]
+    firsts = [own[0] for own in _groups(rows).values()]
+    gaps = [0.3 * (name in firsts) + 0.15 * (name.startswith("all ")) for name in markets]
+    places = [x + gap for x, gap in enumerate(accumulate(gaps))]
     for y, verdicts in enumerate(found.values()):
         for x, verdict in zip(places, verdicts.values()):
             colour, sign = CELLS[verdict]
@@ -331,7 +347,7 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     ax.set_yticks(range(len(texts)), texts, fontsize=6.5)
     ax.set_xticks(places, markets, rotation=90)
     ax.tick_params(length=0, labeltop=True, labelbottom=False)
-    ax.set_xlim(-0.5, places[-1] + 0.5)
+    ax.set_xlim(places[0] - 0.5, places[-1] + 0.5)
     ax.set_ylim(len(texts) - 0.5, -0.5)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
@@ -343,25 +359,28 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
 
 
 def _findings_table(rows: list[Row]) -> str:
-    """The verdicts, each with the part that decides it, in Markdown; and what they mean."""
-    found = _by_finding(rows)
-    markets = list(next(iter(found.values())))
+    """The verdicts by group of markets, each with its reasons, in Markdown; and what they mean."""
+    groups = _groups(rows)
     lines = [
         [where, sentence]
-        + [f"**{verdicts[WHOLE]}**"]
         + [
-            f"{verdicts[name]}: {_deciding(rows, where, sentence, name)}"
-            for name in markets
-            if name != WHOLE
+            _reasons(
+                [
+                    row
+                    for row in rows
+                    if (row["where"], row["sentence"], row["group"]) == (where, sentence, group)
+                ]
+            )
+            for group in groups
         ]
-        for (where, sentence), verdicts in found.items()
+        for where, sentence in _by_finding(rows)
     ]
-    head = " | ".join(["where", "finding", WHOLE, *(name for name in markets if name != WHOLE)])
+    head = " | ".join(["where", "finding", *groups])
     none = [row for row in rows if row["in_market"] == NO_MEANING]
     outside = [f"- {row['where']}: {row['sentence']}; {row['part']}." for row in none]
     return "\n\n".join(
         [
-            markdown(head, len(markets) + 2, lines),
+            markdown(head, len(groups) + 2, lines),
             _RULES,
             "Without a meaning on other markets:",
             "\n".join(outside),
@@ -369,52 +388,78 @@ def _findings_table(rows: list[Row]) -> str:
     )
 
 
-def _deciding(rows: list[Row], where: str, sentence: str, market: str) -> str:
-    """Of the parts that have the verdict of a finding in a market, the one that is least sure where
-    all have to hold, and else the surest.
+def _reasons(rows: list[Row]) -> str:
+    """The verdict on a finding in a group of markets, and in a sentence in how many markets it is
+    so or else, each with the part that decides.
     """
-    own = [
-        row
-        for row in rows
-        if (row["where"], row["sentence"], row["market"]) == (where, sentence, market)
-        and row["of_part"] == row["in_market"]
-    ]
-    verdict = own[0]["in_market"]
-    name = "p_gone" if verdict == GONE else "p_holm"
-    row = (max if verdict in (HOLDS, UNDECIDED) else min)(own, key=lambda each: float(each[name]))
-    p = "< 0.001" if row[name] < 0.001 else f"{row[name]:.3f}"
-    return f"{row['part']} {row['value']:+.2f} ± {row['half_width']:.2f}, p {p}"
+    markets, whole = {row["market"]: row["in_market"] for row in rows}, rows[0]["in_group"]
+    parts = []
+    for verdict in sorted(CELLS, key=lambda each: each != whole):
+        if own := [row for row in rows if row["of_part"] == row["in_market"] == verdict]:
+            row, among, where = _deciding(own, verdict), "", ""
+            if len(markets) > 1:
+                among = f" in {list(markets.values()).count(verdict)} of {len(markets)}"
+                where = f" ({row['market']})"
+            p = "< 0.001" if row[_p(verdict)] < 0.001 else f"{row[_p(verdict)]:.3f}"
+            known = f"{row['part']} {row['value']:+.2f} ± {row['half_width']:.2f}, p {p}"
+            parts.append(f"{verdict}{among}: {known}{where}")
+    told = "; ".join(parts)
+    return f"**{whole}**" + (told.removeprefix(whole) if told.startswith(whole) else f": {told}")
+
+
+def _deciding(rows: list[Row], verdict: str) -> Row:
+    """Of parts that have a verdict the one that is least sure where all have to hold, and else the
+    surest.
+    """
+    choose = max if verdict in (HOLDS, UNDECIDED) else min
+    return choose(rows, key=lambda row: float(row[_p(verdict)]))
+
+
+def _p(verdict: str) -> str:
+    """The p-value that a verdict rests on."""
+    return "p_gone" if verdict == GONE else "p_holm"
 
 
 _RULES = (
-    "Every finding is the reproduction report's own test, on other runs; beside each verdict stands"
-    " the part that decides it. Parts that compare policies rest on differences by seed. p is"
-    " two-sided, by Student's t against the nearest bound of the part, with Holm's adjustment over"
-    " all parts in the market. **holds**: all parts lie within their bounds, p < 0.05. **does not"
-    " hold**: one lies outside. **gone**: none lies outside, but a difference of two policies is"
-    f" within {MARGINS['wait_min']:g} minute, or {MARGINS['miss_pct']:g} points of missed"
-    " deadlines, of 0 (p < 0.05, Holm over these tests), and its sign is not sure. **undecided**:"
-    " else, at these seeds. Over all markets a finding **holds** if it does in each, **does not"
-    " hold** if in each it does not or is gone, **depends** if it holds in one and does not, or"
-    " is gone, in another, and is undecided else."
+    "Every finding is the reproduction report's own test, on other runs. Markets stand in groups:"
+    " the thesis's own; those whose stock persists; and a measured one, replayed, unseen and seen."
+    " Behind each verdict stands in how many markets of the group it is so, and of these the part"
+    " that decides. Parts that compare policies rest on differences by seed; in a replay seeds that"
+    " begin on one of its days count once, and the months all together. p is two-sided, by"
+    " Student's t against the nearest bound of the part, with Holm's adjustment over all parts in"
+    " the market. **holds**: all parts lie within their bounds, p < 0.05. **does not hold**: one"
+    " lies outside. **gone**: none lies outside, but a difference of two policies is within"
+    f" {MARGINS['wait_min']:g} minute, or {MARGINS['miss_pct']:g} points of missed deadlines, of 0"
+    " (p < 0.05, Holm over these tests), and its sign is not sure. **undecided**: else, at these"
+    " seeds. Over the markets of a group a finding **holds** if it does in each, **does not hold**"
+    " if in each it does not or is gone, **depends** if it holds in one and does not, or is gone,"
+    " in another, and is undecided else."
 )
 
 
 def _seen_findings(rows: list[Row]) -> str:
     found = _by_finding(rows)
-    wholes = [verdicts[WHOLE] for verdicts in found.values()]
-    told = ", ".join(
-        f"{verdict} {wholes.count(verdict)}" for verdict in (HOLDS, FAILS, DEPENDS, UNDECIDED)
-    )
-    markets = [name for name in next(iter(found.values())) if name != WHOLE]
+    told = "; ".join(f"{group}: {_counted(rows, group)}" for group in _groups(rows))
     by_market = "; ".join(
-        f"{name} {sum(own[name] == HOLDS for own in found.values())}" for name in markets
+        f"{name} {sum(own[name] == HOLDS for own in found.values())}"
+        for markets in _groups(rows).values()
+        for name in markets
     )
     return (
-        f"Verdicts on {len(found)} findings over all markets: {told}. Findings that hold, by"
+        f"Verdicts on {len(found)} findings, by group of markets: {told}. Findings that hold, by"
         f" market: {by_market}. A replay is of one month: its seeds differ in the day on which"
         " they begin."
     )
+
+
+def _counted(rows: list[Row], group: str) -> str:
+    """How many findings have each verdict in a group."""
+    own = {
+        (row["where"], row["sentence"]): row["in_group"] for row in rows if row["group"] == group
+    }
+    counts = Counter(own.values())
+    verdicts = (HOLDS, FAILS, DEPENDS, UNDECIDED)
+    return ", ".join(f"{verdict} {counts[verdict]}" for verdict in verdicts)
 
 
 FIGURES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
 from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate, simulate
-from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
 __all__ = [
@@ -91,6 +90,13 @@ class Results:
         """Values by seed of each source of a measure."""
         return [self.values(source, n) for source in measure.sources]
 
+    def clusters(self, measure: Measure, n: int) -> list[int]:
+        """To which cluster each seed of a measure belongs, as in `Study.clusters`."""
+        scenario = measure.sources[0].scenario
+        own = self.market(day("normal") if isinstance(scenario, str) else scenario)
+        whole = isinstance(scenario, str) and own.common  # each month has all days of the record
+        return [0 if whole else own.in_common(seed) for seed in range(n)]
+
 
 def reproduce(
     measures: Sequence[tuple[Measure, int]],
@@ -156,7 +162,7 @@ def store_of(out: str | Path | None, ids: Sequence[str], replications: int | Non
 def known_directory(path: str | Path, ids: Sequence[str]) -> tuple[list[str], int | None]:
     """Tables and replications of a results directory of the thesis; InputError if it is none."""
     try:
-        found = json.loads((Path(path) / "configuration.json").read_text(encoding="utf-8"))
+        found = kept_json(Path(path) / "configuration.json")
         tables, replications = found["tables"], found["replications"]
         if not isinstance(tables, list) or type(replications) not in (int, type(None)):
             raise TypeError("of another form")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.simulation import simulate
 from cgrsp_simpy.waiting.tally import Columns
 
-__all__ = ["best_number"]
+__all__ = ["best_number", "strain", "strained"]
 
 
 def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
@@ -40,7 +40,7 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
     Returns
     -------
     Outcome
-        Of the case with that number of machines.
+        Of the case with that number of machines; its jobs are kept.
 
     Raises
     ------
@@ -64,7 +64,76 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
         if tried and number * machine > _limit(tried, by):
             break
         tried.append(_try(case, number, by, seed))
-    return _best(tried, by).outcome
+    best = _best(tried, by)
+    return _try(best.outcome.case, best.number, by, seed, keep=True).outcome
+
+
+def strain(outcome: Outcome) -> dict[str, float]:
+    """How hard the fixed machines are pressed.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Its jobs were kept.
+
+    Returns
+    -------
+    dict
+        p95_wait_s: the wait that 95 % of all jobs do not exceed. backlog: jobs that wait at the
+        last submission. own_load: offered load of the fixed machines, the work of the jobs that
+        they do over what they can do from the first submission to the last; of shared machines
+        the greater of cores and memory; 0 without machines, infinite where all come at once.
+    """
+    assert outcome.jobs is not None
+    done, machines = outcome.jobs, outcome.case.machines
+    submit_s, own_s = done.jobs.submit_s, done.jobs.run_s * ~done.on_demand
+    if isinstance(machines, int):
+        loads = [(own_s.sum(), machines)]
+    else:
+        held = {"cores": done.jobs.cores, "memory_gb": done.jobs.memory_gb}
+        loads = [
+            (own_s @ each, sum(getattr(size, name) for size in machines))
+            for name, each in held.items()
+        ]
+    span_s = submit_s.max() - submit_s.min()
+    with np.errstate(divide="ignore"):
+        return {
+            "p95_wait_s": float(np.quantile(done.wait_s, 0.95)),
+            "backlog": float(np.count_nonzero(done.start_s > submit_s.max())),
+            "own_load": max(float(np.divide(work, room * span_s)) for work, room in loads if work)
+            if own_s.any()
+            else 0.0,
+        }
+
+
+def strained(figures: Mapping[str, float]) -> str:
+    """Why few would do as recommended: the fixed machines get at least the work that they can do
+    and leave a backlog, or jobs wait longer in the mean than they run.
+
+    Parameters
+    ----------
+    figures : mapping
+        wait_s and service_s; those of `strain`, where the jobs are listed.
+
+    Returns
+    -------
+    str
+        "" where neither holds.
+    """
+    wait_s, service_s, load = figures["wait_s"], figures["service_s"], figures.get("own_load", 0.0)
+    reasons = []
+    if load >= 1 and figures["backlog"]:
+        reasons.append(
+            f"as much work comes as they can do or more (offered load {load:.2f}) and"
+            f" {figures['backlog']:,.0f} jobs wait when the last one comes: the wait depends on"
+            " how long the log goes on"
+        )
+    if wait_s > service_s:
+        reasons.append(
+            f"jobs wait longer in the mean ({wait_s / 3600:,.3g} h) than they run"
+            f" ({service_s / 3600:,.3g} h)"
+        )
+    return "; ".join(reasons)
 
 
 class _Tried(NamedTuple):

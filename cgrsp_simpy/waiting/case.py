@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ class Case(Model):
     source: JobSource
     policy: WaitingPolicy = ajw()  # noqa: RUF009, it is frozen
     machines: int | tuple[Size, ...] = 1
-    order: str | Order = "fcfs"
+    order: str | Order = field(default="fcfs", metadata={"policy": True})
     prices: Prices = PAPER_PRICES
     sizes: tuple[Size, ...] = M5
     errors: Mispredictions = NO_ERRORS
@@ -179,7 +179,7 @@ class Case(Model):
         policy: WaitingPolicy | Order,
         seed: int,
         *,
-        drawn: None = None,  # noqa: ARG002, jobs are drawn as they come
+        drawn: None = None,
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:

@@ -181,7 +181,7 @@ class ListedJobs:
         """Number of jobs."""
         return len(self.submit_s)
 
-    def chunks(self, seed: int) -> Iterator[Chunk]:  # noqa: ARG002, as of every source
+    def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs, chunk by chunk.
 
         Parameters

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.logs import Log, read_log
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.jobs import ListedJobs
 
 __all__ = ["ReadJobs", "describe", "read_jobs"]
@@ -39,6 +40,7 @@ def read_jobs(
     window: str | None = None,
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
+    whole: bool = False,
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
@@ -50,6 +52,8 @@ def read_jobs(
     ----------
     path, format, window, strict, columns
         As of `cgrsp_simpy.logs.read_log`.
+    whole : bool
+        Whether each job is to take a machine as a whole: then its GPUs do not matter.
 
     Returns
     -------
@@ -59,9 +63,12 @@ def read_jobs(
     Raises
     ------
     InputError
-        With the file's name, and the line where there is one.
+        With the file's name, and the line where there is one; also for jobs that hold GPUs, unless
+        `whole`: machines are priced by processor cores and memory.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
+    if not whole:
+        _check_no_gpus(log)
     log = log.usable(
         "jobs for waiting policies", ("submit_s", "service_s"), {"no processors": _without_cores}
     )
@@ -75,6 +82,19 @@ def read_jobs(
         log.tags,
     )
     return ReadJobs(jobs, log)
+
+
+def _check_no_gpus(log: Log) -> None:
+    """Jobs hold cores alone; SWF tells processors, which other modules take for GPUs."""
+    gpus = log.get("gpus", 0)
+    if log.format == "swf" or not (gpus > 0).any():
+        return
+    raise InputError(
+        f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
+        f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
+        " memory; what fits: each job on a machine of its own (--whole), cgrsp cluster for"
+        " schedulers of GPUs, cgrsp advise for rented GPUs"
+    )
 
 
 def _without_cores(log: Log) -> np.ndarray:

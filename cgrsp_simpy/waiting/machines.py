@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.files import text_of
 from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
@@ -149,7 +150,7 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     InputError
         With the file's name, and the line where there is one.
     """
-    with csv_faults(path), Path(path).open(encoding="utf-8-sig", newline="") as file:
+    with csv_faults(path), text_of(path) as file:
         table = csv.DictReader(file)
         missing = {"name", "cores", "memory_gb", "price_per_h"} - set(table.fieldnames or ())
         require(

@@ -192,7 +192,7 @@ class Line:
             self.gave_up(claim.job)
         return parts
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+    def released(self, claim: Claim, now_s: float) -> None:
         """A job has left its machine."""
         self.machines.free(claim.job, claim.terms)
 

@@ -67,15 +67,15 @@ class WholeMachines:
         """Whether no machine is idle."""
         return not self._idle
 
-    def room(self, job: Arriving) -> int | None:  # noqa: ARG002, any will do
+    def room(self, job: Arriving) -> int | None:
         """The machine that fell idle last; None if all are busy."""
         return self._idle[-1] if self._idle else None
 
-    def rooms(self, job: Arriving) -> list[int]:  # noqa: ARG002
+    def rooms(self, job: Arriving) -> list[int]:
         """The idle machines."""
         return sorted(self._idle)
 
-    def take(self, job: Arriving, machine: int) -> Sequence[Part]:  # noqa: ARG002
+    def take(self, job: Arriving, machine: int) -> Sequence[Part]:
         """A job is promised a machine; its parts of the places.
 
         Raises PlaceError for a machine that is none, or not idle.
@@ -89,7 +89,7 @@ class WholeMachines:
             self._idle.remove(machine)
         return ((machine, 1),)
 
-    def free(self, job: Arriving, machine: int) -> None:  # noqa: ARG002
+    def free(self, job: Arriving, machine: int) -> None:
         """A job has left a machine."""
         self._idle.append(machine)
 

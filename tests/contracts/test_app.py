@@ -242,7 +242,7 @@ def test_progress_counts_the_work_that_is_done(monkeypatch):
 def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert main(["app"]) == 2
-    told = 'cgrsp app: Streamlit is missing: pip install "cgrsp_simpy[app]"\n'
+    told = 'cgrsp app: Streamlit is missing: pip install ".[app]" in a clone\n'
     assert capsys.readouterr() == ("", told)
 
 

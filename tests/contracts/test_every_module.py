@@ -225,11 +225,11 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
 def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
     case = case()
     precise = case.scenario.precise
-    study = cg.compare(case.scenario, case.policies[:1], range(2), precision={precise: 2.0})
+    study = cg.compare(case.scenario, case.policies[:1], range(2), precision={precise: 1.0})
     mean = study.means()[case.policies[0]][precise]
-    assert mean.half_width <= 2.0 * abs(mean.mean)
+    assert mean.half_width <= 1.0 * abs(mean.mean)
     with pytest.raises(cg.InputError, match="figure of precision"):
-        cg.compare(case.scenario, case.policies[:1], range(2), precision={"wait": 2.0})
+        cg.compare(case.scenario, case.policies[:1], range(2), precision={"wait": 1.0})
 
 
 @slow_but_rental

@@ -7,9 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from cgrsp_simpy.rental.simulation import Simulation
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.view import View
 
 every_policy = pytest.mark.parametrize("policy", [*cg.POLICIES, "rh:reserve=2,gate=100"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cgrsp_simpy.rental.simulation import Simulation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -37,7 +38,6 @@ from cgrsp_simpy.hgsp.simulation import Uncertainty
 from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.waiting import simulation as waiting_simulation
 from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ListedJobs

@@ -14,6 +14,7 @@ from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.analysis.statistics import (
     Mean,
     batch_means,
+    block_bootstrap_mean,
     bootstrap_mean,
     cohens_d,
     cohens_d_paired,
@@ -448,6 +449,47 @@ def test_mser5_by_hand():
 
 
 # ---- bootstrap ----
+
+
+def test_the_block_bootstrap_by_hand():
+    """Blocks of 2 of 1, 2, 3, 6 in a circle: means 1.5, 2.5, 4.5, 3.5, of variance 1.25."""
+    found = block_bootstrap_mean([1, 2, 3, 6], 2)
+    assert (found.mean, found.n) == (3, 4)
+    assert found.half_width == pytest.approx(stats.t.ppf(0.975, 1) * sqrt(1.25 / (2 - 1)))
+    alone = block_bootstrap_mean(WAITS, 1)  # blocks of one: Student's t
+    assert low_and_high(alone) == pytest.approx(low_and_high(mean(WAITS)))
+
+
+def test_the_variance_of_the_block_bootstrap_is_that_of_its_draws():
+    days, block = np.array(WAITS), 2
+    draw, around = stream(1, "draws"), np.concatenate([WAITS, WAITS[:1]])
+    starts = draw.integers(len(days), size=(20_000, len(days) // block))
+    means = (around[starts] + around[starts + 1]).mean(axis=1) / 2
+    blocks = len(days) / block
+    error = block_bootstrap_mean(days, block).half_width / stats.t.ppf(0.975, blocks - 1)
+    assert means.std() == pytest.approx(error * sqrt((blocks - 1) / blocks), rel=0.02)
+
+
+@pytest.mark.parametrize("number", [7, 23])
+def test_the_block_bootstrap_covers_days_that_are_correlated(number):
+    """A first-order autoregression of .4 from day to day: at least 9 in 10 of the intervals hold
+    the mean, as those of single days do not.
+    """
+    draw, block = stream(number, "days"), int(np.ceil(number ** (1 / 3)))
+    noise = draw.standard_normal((1000, number + 50))
+    for day in range(1, noise.shape[1]):
+        noise[:, day] = 0.4 * noise[:, day - 1] + sqrt(1 - 0.4**2) * noise[:, day]
+    weeks = noise[:, 50:]
+    assert covering([block_bootstrap_mean(week, block) for week in weeks], 0) > 0.9
+    assert covering([block_bootstrap_mean(week, 1) for week in weeks], 0) < 0.88
+
+
+@pytest.mark.parametrize(
+    ("values", "block"), [([1, 2, 3], 2), ([1, nan, 3, 4], 1), (WAITS, 0), (WAITS, 1.5)]
+)
+def test_a_block_is_at_most_half_of_known_values(values, block):
+    with pytest.raises(InputError):
+        block_bootstrap_mean(values, block)
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95])

@@ -250,6 +250,33 @@ def test_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f"cgrsp {cg.__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "compare --polices fifo",
+            "unrecognized arguments: --polices; did you mean '--policies'",
+        ),
+        ("cluster run x", "cluster run: unrecognized arguments: x (see"),
+        (
+            "cluster run --lod=2",
+            "cluster run: unrecognized arguments: --lod=2; did you mean '--load'",
+        ),
+        ("compare --zzz", "compare: unrecognized arguments: --zzz (see cgrsp compare --help)"),
+        ("compar", "did you mean 'compare'? (see cgrsp --help)"),
+        ("cluster compar", "did you mean 'compare'? (see cgrsp cluster --help)"),
+        ("run --format tabel", "did you mean 'table'? (see cgrsp run --help)"),
+        ("run --format 7", ") (see cgrsp run --help)"),
+    ],
+)
+def test_a_misspelt_word_is_one_line_that_offers_the_nearest(capsys, line, said):
+    with pytest.raises(SystemExit) as left:
+        main(line.split())
+    out, err = capsys.readouterr()
+    assert (left.value.code, out, err.count("\n")) == (2, "", 1)
+    assert said in err and err.startswith("cgrsp")
+
+
 @pytest.mark.parametrize("verb", [[], ["compare"], ["run"], ["policies"]], ids=str)
 def test_help_is_a_result(capsys, verb):
     with pytest.raises(SystemExit) as left:
@@ -494,7 +521,7 @@ def test_tables_go_to_pandas(study, run):
 @pytest.mark.parametrize("table", ["study", "run"])
 def test_without_pandas_the_error_names_the_extra(table, request, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'pip install "cgrsp_simpy\[pandas\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[pandas\]" in a clone'):
         request.getfixturevalue(table).to_pandas()
 
 

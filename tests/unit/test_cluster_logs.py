@@ -17,6 +17,7 @@ from cgrsp_simpy.cluster.study import Setting, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.sweep import sweep
 
 read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
@@ -235,6 +236,46 @@ def test_nothing_that_a_scheduler_may_look_at_is_made_of_the_run_time_where_limi
         }
 
     assert told((60, 7000, 60)) == told((7000, 60, 1))
+
+
+SLURM = (  # limit in either column, in seconds
+    ("90", "90", 5400),
+    ("1-00:00:00", "1440", 86400),
+    ("02:30:30", "150.5", 9030),
+    ("30:30", "30.5", 1830),
+    ("1-06", "1800", 108000),
+    ("1-06:30", "1830", 109800),
+)
+
+
+@pytest.mark.parametrize("column", ["Timelimit", "TimelimitRaw"])
+def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file, column):
+    def read(limits):
+        head = f"JobID|Submit|Start|End|{column}|AllocTRES\n"
+        at = "2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00"
+        rows = (f"{job}|{at}|{limit}|gres/gpu=2\n" for job, limit in enumerate(limits))
+        return read_jobs(file(head + "".join(rows)), "sacct")
+
+    def told(jobs):
+        study = compare(Setting(jobs), ["fifo", "easy"], range(1))
+        note = study.tables[0].note
+        assert note in str(study) and note in str(sweep({}, ["easy"], range(1), Setting(jobs)))
+        return note
+
+    limits = [row[column == "TimelimitRaw"] for row in SLURM]
+    jobs = read(limits)
+    assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
+    some = read([*limits, "UNLIMITED", "Partition_Limit"])
+    assert some.estimate_s.tolist()[-2:] == [3600, 3600]
+    assert told(some) == (
+        "log tells no limit of 2 of 8 jobs: schedulers that look at limits see their run times"
+    )
+    assert told(some.chosen(range(5), "log")) == ""
+    assert told(read(["UNLIMITED"])) == (
+        "log tells no limits: schedulers that look at limits see the run times"
+    )
+    with pytest.raises(InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"):
+        read(["2 hours"])
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,19 @@ ends soon, with one line.
 """
 
 import csv
+import gzip
 import io
 import json
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
+from cgrsp_simpy.model import files
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
 from cgrsp_simpy.model.table import csv_text, from_cell
 
@@ -262,11 +265,108 @@ def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, te
     assert len(err) < 1000
 
 
-@pytest.mark.parametrize("command", [None, 3, [], "cgrsp verify out", "cgrsp policies", "cgrsp '"])
-def test_verify_refuses_a_manifest_that_tells_of_no_study(ended, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("sys.argv", ["cgrsp", "compare"])
-    assert ended("compare --day quiet --policies fifo --seeds 1 --jobs-per-day 9 --out out")[0] == 0
-    path = tmp_path / "out" / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "command": command}))
-    status, out, err = ended("verify out")
+# ---- files without end ----
+
+LONG_FILES = {  # a file of ten lines or more, and the command that reads it
+    "log.csv": (
+        "submit_s,service_s\n" + "1,1\n" * 20,
+        "compare --trace {} --policies fifo --seeds 1",
+    ),
+    "log.swf": ("1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20, "cluster run --trace {}"),
+    "market.csv": (
+        "time,type,status\n" + "".join(f"{1800 * n},G,high\n" for n in range(200)),
+        "market report {}",
+    ),
+    "series.csv": (
+        "time,status\n" + "".join(f"{600 * n},up\n" for n in range(700)),
+        "spot run --trace {} --policy greedy --hours 2 --deadline 3",
+    ),
+    "tasks.csv": (
+        "workload,memory_gb,deadline_s,weight,arrival_s\n" + "9,1,99,1,0\n" * 20,
+        "hgsp solve --scheduler fifo --instance {}",
+    ),
+    "sizes.csv": (
+        "name,cores,memory_gb,price_per_h\n" + "a,4,16,1\n" * 20,
+        "waiting run --trace small.csv --servers 1 --machine-cores 4 --machine-memory 16"
+        " --prices {}",
+    ),
+    "platform.csv": (
+        "server,tflops,memory_gb\n" + "1,9,9\n" * 20,
+        "dag compare --graph er:n=9 --policies heft --platform {} --seeds 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", LONG_FILES)
+@pytest.mark.parametrize(
+    ("limit", "told"), [("MOST_LINES", "10 lines"), ("MOST_BYTES", "10 bytes")]
+)
+def test_a_file_beyond_the_limit_is_refused_unless_told(
+    ended, tmp_path, monkeypatch, name, limit, told, packed
+):
+    text, line = LONG_FILES[name]
+    if packed and not name.startswith(("log", "market", "series")):
+        pytest.skip("read as it is")
+    (tmp_path / "small.csv").write_text("submit_s,service_s,cores,memory_gb\n1,1,1,1\n")
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    line = line.format(name)
+    before = ended(line)
+    assert before[0] == 0, before
+    monkeypatch.setattr(files, limit, 10)
+    status, out, err = ended(line)
     assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert f": more than {told}" in err
+    assert "--large-files" in err
+    assert ended(f"{line} --large-files")[0] == 0
+
+
+# ---- names that are no names ----
+
+ESCAPES = "\x1b]0;own\x07\x1b[31mred\x9b2J\u202e"
+
+
+def raw(text):
+    """Control characters that a terminal would obey."""
+    return [char for char in text if char != "\n" and unicodedata.category(char) in ("Cc", "Cf")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare --trace log.csv --policies fifo --seeds 1 --by user",
+        "compare --trace log.csv --policies fifo --seeds 1 --by user --format csv",
+        "compare --trace log.csv --policies fifo --by user\x1b[31m",
+        "compare --trace log.csv --policies fifo,\x1b[31m.py:f",
+        "compare --trace none\x1b[31m.csv --policies fifo",
+        "compare escapes.toml --policies fifo --seeds 2",
+        "run escapes.toml --policy fifo",
+        "cluster run --trace log.csv --by user",
+        "verify escapes\x1b[31m",
+    ],
+)
+def test_names_are_printed_visibly(ended, tmp_path, line):
+    (tmp_path / "log.csv").write_text(f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n")
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    named.to_toml(tmp_path / "escapes.toml")
+    _, out, err = ended(line)
+    assert raw(out + err) == []
+    assert "\\x1b" in out + err
+
+
+def test_logged_lines_name_files_visibly(tmp_path):
+    (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
+    line = ["run", "--trace", f"a{ESCAPES}.csv", "--policy", "fifo"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "cgrsp_simpy", *line], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ran.returncode, raw(ran.stdout + ran.stderr)) == (0, [])
+    assert r"cgrsp: a\x1b]0;own\x07" in ran.stderr
+
+
+def test_a_study_in_a_script_is_printed_visibly():
+    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    study = cg.compare(named, ["fifo"], range(2))
+    run = cg.simulate(named, "fifo")
+    assert raw(str(study) + repr(study) + repr(run)) == []
+    assert r"\x1b]0;own\x07\x1b[31mred\x9b2J\u202e" in str(study)

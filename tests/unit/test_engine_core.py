@@ -284,7 +284,9 @@ WRONG = {
     "sent job 1 to nowhere, which is no place": lambda view: [(1, "nowhere")],
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
-    r"left 1 jobs waiting, job 1 \(number 1\), with 1 of 1 nodes idle": lambda view: None,
+    r"answered None \(is a return missing\?\) and left 1 jobs waiting, job 1 \(number 1\), with 1 of"
+    " 1 nodes idle and nothing": lambda view: None,
+    "(?<=at t = 0 s )left 1 jobs waiting": lambda view: [],
 }
 
 

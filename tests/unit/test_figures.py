@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from cgrsp_simpy.rental.simulation import Simulation
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
@@ -15,8 +16,8 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.gallery import write_figure
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.thesis import figure_data as data
+from cgrsp_simpy.thesis import figures
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
 from cgrsp_simpy.thesis.figures import FIGURES, draw_figures
 from cgrsp_simpy.thesis.panels import ARROWS, PLACES, architecture
@@ -66,6 +67,19 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, 
         assert f"cgrsp thesis figure {figure.id} " in index
         width, height = size_of(tmp_path / f"{figure.stem}.png")
         assert (width, height) == pytest.approx((200 * figure.size[0], 200 * figure.size[1]), abs=1)
+
+
+@pytest.mark.parametrize("id", ["5.4", "5.5", "slots", "cells"])
+def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id):
+    rows = rows_of(Path(__file__).parents[2] / "figures" / f"{FIGURES[id].stem}.csv")
+    told = figures._compared(rows)
+    differing = [row for row in rows if row["verdict"] == "differs"]
+    judged = [row for row in rows if row["verdict"]]
+    assert told.startswith(f"{len(judged) - len(differing)} of {len(judged)} published values")
+    assert told.count("(published") == len(differing) == told.count("±")
+    for row in differing:
+        name = f"{row['row']}, {row['column']}, {row['part']}"
+        assert f"{name} (published {row['published']}, ours " in told
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ them on few seeds, against comparisons made otherwise.
 
 import csv
 import math
+import re
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,15 +21,25 @@ from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Findin
 from cgrsp_simpy.thesis.markets import DEPENDS, GONE, NO_MEANING, UNDECIDED
 from cgrsp_simpy.thesis.runs import reproduce
 
+RECORD = persistence.Measured(
+    (cg.HourlyStock("A", [(0.6, 0.3, 0.1)] * 24, 900.0),),
+    {"A": 9.0},
+    (cg.StockSeries("A", (0, 7200, 10800), (0, 2, 1), 90000.0, 8.0),),
+)
+
 
 class Given:
     """Values by seed in place of runs: of each part its own."""
 
-    def __init__(self, *samples):
+    def __init__(self, *samples, days=None):
         self._samples, self.replications = iter(samples), len(samples[0][0])
+        self._days = range(self.replications) if days is None else days
 
     def sample(self, measure, n):
         return [np.array(each, float) for each in next(self._samples)]
+
+    def clusters(self, measure, n):
+        return list(self._days)
 
 
 def less(figure="wait_min", factor=1.0):
@@ -39,8 +52,8 @@ def tied():
     return Part("tied", Measure(pooled_d, sources), -0.8, 0.8, 30)
 
 
-def parts_tested(parts, *samples):
-    [found] = markets.tested([Finding("here", "said", tuple(parts))], Given(*samples))
+def parts_tested(parts, *samples, days=None):
+    [found] = markets.tested([Finding("here", "said", tuple(parts))], Given(*samples, days=days))
     return found
 
 
@@ -89,6 +102,29 @@ def test_p_values_are_adjusted_over_all_parts_of_all_findings_in_the_market():
     assert [each.p_holm for each in found] == pytest.approx(expected)
 
 
+def test_seeds_that_begin_on_one_day_of_a_record_count_once():
+    """Four days, each met by two seeds that have the same: n is 4, p that of four values; and of
+    one day there is nothing to tell.
+    """
+    days, differences = [0, 1, 2, 3, 3, 2, 1, 0], np.array([3.0, -1, 2, 1.5])
+    mine = TEN + differences[days]
+    [mean, effect] = parts_tested([less(), tied()], (mine, TEN), (mine, TEN), days=days)
+    [alone] = parts_tested([less()], (10 + differences, 10 + ZERO[:4]))
+    assert (mean.n, mean.value) == (4, pytest.approx(alone.value))
+    assert (mean.half_width, mean.p) == pytest.approx((alone.half_width, alone.p))
+    assert effect.value == pytest.approx(pooled_d(mine, TEN))
+    [wider] = parts_tested([tied()], (np.tile(mine, 9), np.tile(TEN, 9)), days=days * 9)
+    assert (effect.n, wider.n) == (4, 4)
+    assert wider.half_width == pytest.approx(effect.half_width, rel=0.2)  # more seeds, no more days
+    [one] = parts_tested([less()], (mine - 90, TEN), days=[5] * 8)
+    assert (one.n, one.p, one.p_gone, one.verdict) == (1, 1.0, 1.0, UNDECIDED)
+    results = reproduce([], market=markets.replayed(RECORD, "none"))
+    (month,) = (Source("month", "rh", "wait_min"),)
+    assert set(results.clusters(Measure(average, (month,)), 10)) == {0}
+    assert reproduce([]).clusters(Measure(average, (month,)), 3) == [0, 1, 2]
+    assert results.clusters(less().measure, 3) == [0, 0, 0]  # of 25 h, from the clock's hour on
+
+
 def test_policies_that_never_differ_tie():
     [same, apart] = parts_tested([tied(), tied()], (ZERO, ZERO), (ZERO, ZERO + 1))
     assert (same.value, same.verdict, apart.verdict) == (0.0, HOLDS, FAILS)
@@ -127,6 +163,8 @@ def test_a_finding_over_markets(verdicts, expected):
 
 # ---- on runs ----
 
+CADR = "Table 5.14, 6"  # misses about as little as RH
+
 FEW = [each for each in FINDINGS if each.where == "Section 5.3"]
 PUTS = {"thesis": (0, "none"), "15 min, seen": (15, "now")}
 
@@ -134,12 +172,9 @@ PUTS = {"thesis": (0, "none"), "15 min, seen": (15, "now")}
 @pytest.fixture(scope="module")
 def rows():
     """Two findings on two seeds, in two markets and a replayed one."""
-    steady = cg.HourlyStock("A", [(0.6, 0.3, 0.1)] * 24, 900.0)
-    series = cg.StockSeries("A", (0, 7200, 10800), (0, 2, 1), 90000.0, 8.0)
-    replay = persistence.Measured((steady,), {"A": 9.0}, (series,))
     patch = pytest.MonkeyPatch()
     patch.setattr(persistence, "MARKETS", PUTS)
-    runs = persistence.Runs(2, None, replay, 2, [*FEW, RECORDED[0]])
+    runs = persistence.Runs(2, None, RECORD, 2, [*FEW, RECORDED[0]])
     yield runs.judged()
     patch.undo()
 
@@ -173,7 +208,7 @@ def test_the_same_finding_is_tested_on_each_market(rows):
 
 
 def test_what_no_run_can_judge_is_listed_with_the_reason(rows):
-    none = [row for row in rows if row["over_markets"] == NO_MEANING]
+    none = [row for row in rows if row["in_group"] == NO_MEANING]
     assert [row["where"] for row in none] == [
         "Eq. 3.10",
         "Section 5.6",
@@ -222,9 +257,38 @@ def test_the_findings_are_drawn_and_told(rows, tmp_path):
     with paths[0].open() as file:
         assert len(list(csv.DictReader(file))) == len(rows)
     text = picture.table(rows)
-    assert text.count("| **") == 3
+    assert text.count("| **") == 3 * 3  # findings by groups
+    assert text.splitlines()[0] == "| where | finding | thesis | persistent | measured |"
     assert "- Eq. 3.10: The objective adds seconds" in text
-    assert "Verdicts on 3 findings over all markets: holds " in picture.seen(rows)
+    told = picture.seen(rows)
+    assert "Verdicts on 3 findings, by group of markets: thesis: holds " in told
+    for group in ("thesis", "persistent", "measured"):
+        (counts,) = re.findall(f"{group}: (holds .*?)[.;]", told)
+        assert sum(map(int, re.findall(r"\d+", counts))) == 3
+
+
+def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
+    """CADR's finding fails in six of seven markets; on those whose stock persists most are decided."""
+    path = Path(__file__).parents[2] / "figures" / "market" / "market_findings.csv"
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    judged = {(row["where"], row["sentence"], row["group"]): row["in_group"] for row in rows}
+    for (where, sentence, group), verdict in judged.items():
+        markets_of = {
+            row["market"]: row["in_market"]
+            for row in rows
+            if (row["where"], row["sentence"], row["group"]) == (where, sentence, group)
+        }
+        if verdict != NO_MEANING:
+            assert verdict == markets.over_markets(list(markets_of.values()))
+    cadr = {group: verdict for (where, _, group), verdict in judged.items() if where == CADR}
+    assert cadr == {"thesis": UNDECIDED, "persistent": FAILS, "measured": FAILS}
+    persistent = Counter(
+        verdict for (*_, group), verdict in judged.items() if group == "persistent"
+    )
+    told = persistence.FIGURES["findings"].seen(rows)
+    assert persistent == {HOLDS: 5, FAILS: 9, UNDECIDED: 3}
+    assert "persistent: holds 5, does not hold 9, depends 0, undecided 3" in told
 
 
 def test_a_market_that_cannot_be_read_is_one_line(tmp_path, capsys):

@@ -49,18 +49,19 @@ def beginning(number, until):
 
 
 @pytest.mark.slow
-def test_the_usual_test_rejects_a_fitted_exponential_law_about_eight_times_too_rarely():
+def test_the_usual_test_rejects_a_fitted_exponential_law_nine_times_too_rarely():
     rng, n = np.random.default_rng(90), 200
     distances = []
-    for _ in range(10):
-        x = np.sort(rng.exponential(1, (4000, n)), axis=1)
+    for _ in range(400):
+        x = np.sort(rng.exponential(1, (1000, n)), axis=1)
         below, steps = 1 - np.exp(-x / x.mean(axis=1, keepdims=True)), np.arange(n + 1) / n
         distances.append(np.maximum(steps[1:] - below, below - steps[:-1]).max(axis=1))
     d = np.concatenate(distances)
     found, half = numbers(9, "the usual test at 5 % rejects")[:2]
     share = 100 * np.mean(d > stats.kstwo.ppf(0.95, n))
-    assert abs(found - share) < 2 * half
-    assert 6 < 5 / share < 11
+    assert abs(found - share) < 3 * half
+    assert 8.5 < 5 / (found + half) < 5 / (found - half) < 9.5
+    assert 8.5 < 5 / share < 9.5
     assert numbers(9, "the usual test at 5 % rejects")[2] == pytest.approx(
         np.quantile(d, 0.95), abs=0.002
     )
@@ -73,11 +74,22 @@ def test_the_bootstrap_finds_out_a_gamma_law_that_the_usual_test_lets_pass():
         for law in ("exponential", "gamma", "lognormal")
     }
     assert all(max(p[n, "exponential"]) < 0.05 for n in (200, 2000))
-    usual, bootstrap, chi2 = p[200, "gamma"]
-    assert bootstrap < 0.05 < min(usual, chi2)
+    usual, bootstrap, *chi2 = p[200, "gamma"]
+    assert bootstrap < 0.05 < min(usual, *chi2)
     assert max(p[2000, "gamma"]) < 0.01
     assert min(*p[200, "lognormal"], *p[2000, "lognormal"]) > 0.05
     assert all(p[200, law][0] >= p[200, law][1] for law in ("gamma", "lognormal"))
+
+
+def test_a_parameter_fitted_to_the_data_takes_less_than_a_degree_of_freedom():
+    """Chernoff and Lehmann 1954: of three cells, the mean of an exponential law fitted to the data,
+    chi-square has a mean between those of one and of two degrees of freedom.
+    """
+    x = np.random.default_rng(91).exponential(1, (10_000, 300))
+    u = -np.expm1(-x / x.mean(axis=1, keepdims=True))
+    counts = np.array([((u >= k / 3) & (u < (k + 1) / 3)).sum(axis=1) for k in range(3)])
+    found = mean(((counts - 100) ** 2 / 100).sum(axis=0))
+    assert 1 + 4 * found.half_width < found.mean < 2 - 4 * found.half_width
 
 
 def test_arrivals_follow_the_rates_by_hour_and_not_one_rate():
@@ -101,8 +113,8 @@ def test_the_log_fits_its_model_and_is_far_from_a_constant_rate():
     }
     fitted, equal, constant = (each[0] for each in waits.values())
     assert abs(waits["fitted rates, lognormal"][3]) < 2
-    assert waits["fitted rates, equal jobs"][3] > 3
-    assert waits["constant rate, lognormal"][3] > 14
+    assert 2.5 < waits["fitted rates, equal jobs"][3] < 3.5
+    assert waits["constant rate, lognormal"][3] > 10
     assert 1 - constant / fitted == pytest.approx(0.75, abs=0.05)
     assert abs(equal - fitted) < abs(constant - fitted)
 
@@ -339,10 +351,10 @@ def test_rush_orders_change_no_wait_and_factors_interact():
     assert together[0] - together[1] > 0
     added, simulated, short, half = numbers(13, "both: added up")
     assert simulated - added == pytest.approx(short, abs=0.1)
-    assert short - half > 40 and short == pytest.approx(2 * together[0], abs=0.02)
+    assert short - half > 30 and short == pytest.approx(2 * together[0], abs=0.02)
     base, more, kept = numbers(13, "wait, min: as it is")
     assert more + kept - base == pytest.approx(added, abs=0.1)
-    assert more < 0.55 * base and kept < 0.55 * base
+    assert more < base - 20 and kept < base - 20
 
 
 @pytest.mark.slow
@@ -352,14 +364,15 @@ def test_the_interaction_is_there_with_other_seeds():
             cg.compare(
                 cg.day("hectic", slots=slots, persistence_s=persistence_s),
                 ["fifo"],
-                range(5000, 5010),
+                range(7000, 7020),
             ).values("fifo", "wait_min")
         )
         for slots in (5, 6)
         for persistence_s in (0.0, 7200.0)
     }
-    added = wait[6, 0.0] + wait[5, 7200.0] - wait[5, 0.0]
-    assert paired_difference(wait[6, 7200.0], added).low > 20
+    base, slot, kept, both = wait[5, 0.0], wait[6, 0.0], wait[5, 7200.0], wait[6, 7200.0]
+    assert paired_difference(both, slot + kept - base).low > 30
+    assert min(mean(base - slot).low, mean(base - kept).low) > 20
 
 
 def test_the_selection_takes_fewer_runs_and_keeps_its_promise():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm, t
+from scipy.stats import t
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
@@ -202,7 +202,7 @@ def test_on_a_hectic_day_only_an_order_by_length_shortens_the_wait():
         assert abs(found.mean) < 2 * found.half_width < 6
     for policy in ("spt", cg.ListPolicy(cg.rules.shortest_first, FIFO_SLOTS)):
         found = paired_difference(by_seed(day, policy, seeds), fifo)
-        assert -0.2 < found.low / fifo.mean() < found.high / fifo.mean() < -0.12
+        assert -1 / 5 < found.low / fifo.mean() < found.high / fifo.mean() < -1 / 8
     assert abs(paired_difference(by_seed(day, "edf", seeds), fifo).mean) < 3
 
 
@@ -223,7 +223,7 @@ def test_lectures_agree_about_edf():
     # FIFO's order on the same slots
     assert abs(by_slot[0] - numbers(6, "submission best stocked")[0]) < 0.1
     (share,) = numbers(6, "by length the hectic day's wait changes by")
-    assert share == pytest.approx(-100 / 6, abs=2)
+    assert -20 < share < -12.5
 
 
 def test_a_large_frame_takes_less_than_twice_a_small_one_and_idle_slots_are_many_on_a_normal_day():
@@ -340,8 +340,8 @@ def test_what_the_seventh_lecture_says_of_its_table():
         surge_min[remedy], _, rush_pct, hectic_min[remedy], *_ = numbers(7, remedy)
         assert (rush_pct == 100) == (remedy == "nothing starts before 18:00")
     first = [hectic_min[remedy] / hectic_min["as it is"] for remedy in list(hectic_min)[1:4]]
-    assert all(share == pytest.approx(0.25, abs=0.03) for share in first)
-    assert surge_min["as it is"] == pytest.approx(90, abs=5)
+    assert all(1 / 5 < share < 1 / 3 for share in first)
+    assert surge_min["as it is"] > 60
     assert surge_min["nothing starts before 18:00"] > 4 * surge_min["as it is"]
     assert surge_min["GPUs twice as fast"] > 0.8 * surge_min["as it is"]
 
@@ -388,8 +388,10 @@ def test_what_the_eighth_lecture_says_of_doubtful_cells():
     verdicts = {seeds: numbers(8, f"{seeds} seeds:") for seeds in (100, 200, 300, 1000)}
     assert [spt_z <= 2.045 for _, spt_z, _, _ in verdicts.values()] == [False, False, True, False]
     assert all(cadr_z > 2.045 for *_, cadr_z in verdicts.values())
-    assert verdicts[1000][3] > 2.8
-    assert 2 * norm.sf(2.8) == pytest.approx(1 / 200, rel=0.05)
+    alone, of_ten = numbers(8, "CADR's p at 1000 seeds:")
+    assert alone == pytest.approx(2 * t.sf(verdicts[1000][3], 29), abs=1e-4)
+    assert of_ten == pytest.approx(10 * alone, abs=6e-4)
+    assert alone < 0.01 and of_ten > 0.05
     # the print's share of the variance of z's difference
     assert (1 / 30) / (1 / 30 + 1 / 1000) > 0.95
 

@@ -99,7 +99,7 @@ def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_
     monkeypatch.setattr(lecture_pages, "import_module", missing)
     assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
     assert capsys.readouterr().err == (
-        'cgrsp lectures: notebooks and slides need jupytext: pip install "cgrsp_simpy[teach]"\n'
+        'cgrsp lectures: notebooks and slides need jupytext: pip install ".[teach]" in a clone\n'
     )
     assert not list(tmp_path.iterdir())
 

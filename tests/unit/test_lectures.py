@@ -190,6 +190,18 @@ def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away
     assert not re.search(r"too (high|low)|more than|less than|fewer", " ".join(messages))
 
 
+@pytest.mark.parametrize("number", [each for each in EXERCISES if each not in ("2.2", "6.2")])
+def test_the_right_answer_is_taken_to_three_figures_or_more_and_another_is_not(number):
+    judge = EXERCISES[number].judge
+    held = dict(zip(judge.__code__.co_freevars, (c.cell_contents for c in judge.__closure__)))
+    exact = held["answer"]()
+    third = 10.0 ** (math.floor(math.log10(exact)) - 2)  # a unit of the third figure
+    for figures in (3, 4, 5, 6, 17):
+        assert cg.exercises.check(number, float(f"{exact:.{figures}g}"))
+    for wrong in (exact + third, exact - third):
+        assert bool(judge(wrong)) == (third > held["tolerance"] * exact), wrong
+
+
 NO_NUMBERS = (math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, 10**5000, 1j, 3 + 0j)
 NO_NUMBERS += ("what?", "3.5", None, True, [1.0], np.array([1.0]))
 

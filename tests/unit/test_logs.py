@@ -423,7 +423,7 @@ def test_columns_of_other_names_are_mapped(file, told):
     for command in (
         ["run"],
         ["cluster", "run"],
-        ["waiting", "run", "--policy", "njw", "--servers", "1"],
+        ["waiting", "run", "--policy", "njw", "--servers", "1", "--whole"],
     ):
         status, out, _ = told(*command, "--trace", path, "--columns", text, "--format", "csv")
         assert status == 0
@@ -597,7 +597,7 @@ def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(file,
     log = read_log(path)
     assert log.tags["job_id"] == ("a", "b", "e", "f")
     assert log.report.left_out == {"no run time": (4,), "no submit time": (5,)}
-    assert read_jobs(path).jobs.tags["job_id"] == ("a", "b", "e")
+    assert read_jobs(path, whole=True).jobs.tags["job_id"] == ("a", "b", "e")
     assert jobs_of(log).tags["job_id"] == cg.trace(path).workload.tags["job_id"] == ("a", "f")
     assert (
         "rows left out: 1 of no run time, 1 of no submit time, 1 of no GPU, 1 of run time 0"
@@ -670,7 +670,7 @@ def test_reports_of_waiting_and_cluster_add_up_too(file):
     log = read_log(file(table(["job_id", "submit_s", "service_s", "gpus", "customer"], rows)))
     cluster = simulate_cluster(jobs_of(log), Cluster((8,)), make_scheduler("sjf"))
     waiting = simulate(
-        Case(read_jobs(log.path).jobs, waiting_policy("ajw", 900, 180), 2), keep=True
+        Case(read_jobs(log.path, whole=True).jobs, waiting_policy("ajw", 900, 180), 2), keep=True
     )
     for report, waits_s in (
         (by_of_cluster(cluster, "customer"), cluster.wait_s),
@@ -687,7 +687,7 @@ def test_reports_of_waiting_and_cluster_add_up_too(file):
 
 @pytest.mark.parametrize(
     "command",
-    [["run"], ["cluster", "run"], ["waiting", "run", "--policy", "njw", "--servers", "1"]],
+    [["run"], ["cluster", "run"], ["waiting", "run", *"--policy njw --servers 1 --whole".split()]],
 )
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_command_reports_by_a_column(file, told, command, form):

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -654,6 +655,17 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
         (lambda: plots.gantt(three_jobs(), colour_by="colour"), "unknown colour_by 'colour'"),
         (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
         (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
+        *(
+            (partial(draw, study_of(MADE_UP)), "must be a run, such as study.run(policy, seed)")
+            for draw in (
+                plots.gantt,
+                partial(plots.gantt, colour_by="class"),
+                plots.queue_length,
+                plots.slot_timeline,
+                plots.wait_histogram,
+                plots.animate,
+            )
+        ),
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
     ],
 )
@@ -909,8 +921,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 @pytest.mark.parametrize(
     ("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")]
 )
-def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys):
+def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name
+    caplog.set_level("INFO")
     assert main(["run", "--day", "quiet", "--gantt", str(path)]) == 0
     assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
     written = path.read_bytes()
@@ -918,6 +931,8 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys):
     main(["run", "--day", "quiet", "--gantt", str(path)])
     assert path.read_bytes() == written
     assert [each.name for each in tmp_path.iterdir()] == [name]
+    # those who draw tell how
+    assert all(each.name.startswith("cgrsp_simpy") for each in caplog.records)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 the output is what is printed.
 """
 
+import ast
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,6 +48,8 @@ SHOWN = {
 QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
     r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run .*--(step|by))"
 )
+INSTALL = re.compile(r"pip install (\S+)")
+CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
 LONG = re.compile(r"cgrsp (advise|bound|compare) --day hectic .*--(try|bin|free-types)")  # minutes
 LOGS = ROOT.parent / "shared" / "data" / "alibaba_genai_2026"
 
@@ -123,6 +127,43 @@ def test_every_command_is_one_that_there_is():
                 checked += 1
     assert checked >= 40
     assert all((ROOT / words[-1]).is_file() for line in SCENARIOS for words in calls(line))
+
+
+def texts_of(path):
+    """The texts in a file, line by line, with {} for what is put in."""
+    return "\n".join(
+        "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        if isinstance(node, ast.JoinedStr)
+        else node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.JoinedStr)
+        or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
+
+
+def test_what_messages_advise_can_be_done():
+    """Extras are those of pyproject.toml, installed from a clone, for the package has no other home;
+    commands and options of cgrsp are there.
+    """
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    text = "\n".join(map(texts_of, (ROOT / "cgrsp_simpy").rglob("*.py")))
+    installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in INSTALL.findall(text)}
+    assert None not in installs and {found[1] for found in installs} == {"app", "pandas", "teach"}
+    assert {found[1] for found in installs} <= extras.keys()
+    assert "cgrsp_simpy[" not in text
+    commands = {tuple(words.split()) for words in CALLED.findall(text)}
+    assert ("thesis", "tables", "--out") in commands and len(commands) > 10
+    for command in commands:
+        parser = make_parser(command[0])
+        for word in command:
+            actions = [each.choices for each in parser._actions if isinstance(each.choices, dict)]
+            if word.startswith("--"):
+                assert word in parser._option_string_actions, command
+            elif actions:
+                assert word in actions[0], command
+                parser = actions[0][word]
 
 
 def test_set_up_commands_install_and_run_in_one_line():

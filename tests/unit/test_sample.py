@@ -41,7 +41,12 @@ def test_the_command_writes_it_once(tmp_path, capsys):
     file = tmp_path / "mine.csv"
     assert "600 generated jobs" in output(capsys, "sample", file)
     assert file.read_bytes() == LOG.read_bytes()
+    first = file.stat().st_mtime_ns
+    assert "600 generated jobs" in output(capsys, "sample", file)  # as in the README and a how-to
+    assert file.stat().st_mtime_ns == first
+    file.write_text("mine")
     check_bad_input(outcome(capsys, "sample", file), ["mine.csv", "not there yet"])
+    assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize("slots", [5])

@@ -2,6 +2,7 @@
 from the bar of progress.
 """
 
+import math
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -9,7 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.shown import Table, figure_text
+from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
@@ -40,6 +44,43 @@ def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
     [[head, *rows]] = cells(run._repr_html_())
     assert head == ["figure", "value"]
     assert rows == [[figure, figure_text(value)] for figure, value in run.summary().items()]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([156.0, 157.0], "+156.50 ± 6.35"),
+        ([0.0] * 3, "+0.00 ± 0.00"),
+        ([-0.0] * 3, "+0.00 ± 0.00"),
+        ([-0.0021] * 3, "-0.0021 ± 0.0000"),
+        ([-0.0020, -0.0022, -0.0021], "-0.0021 ± 0.0002"),
+        ([-0.001, 0.002, -0.002], "+0.00 ± 0.01"),
+        ([-0.0001, 0.0002, -0.0002], "-0.00003 ± 0.00052"),
+        ([-1.0, 1.0, -0.003], "+0.00 ± 2.48"),
+        ([-2.1e-9], "-2.1e-09"),
+        ([0.004999, math.nan], "+0.0050 (n 1)"),
+    ],
+)
+def test_what_is_shown_to_differ_from_0_is_not_told_as_0_nor_with_a_sign_that_it_has_not(
+    values, told
+):
+    assert interval(mean(values), len(values), "+") == told
+    assert {figure_text(value) for value in (0.0, -0.0, -1e-9, 0.0042, 12.0)} == {
+        "0.00",
+        "-1.0e-09",
+        "0.0042",
+        "12.00",
+    }
+
+
+def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path, capsys, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
+    line = ["compare", "--trace", str(tmp_path / "one.csv"), "--policies", "fifo,spt"]
+    assert main([*line, "--seeds", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "-0.00 " not in out and "0.00 ***" not in out and "***" in out
+    assert "all at once, on 5 slots" in caplog.text and "inf" not in caplog.text
 
 
 @pytest.mark.parametrize(

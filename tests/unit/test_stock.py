@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.clairvoyant import optimum
@@ -197,6 +199,54 @@ def test_a_series_without_hours_begins_anywhere_and_wraps():
         changes = stock.changes_s(GPU, 0.0, 1000.0)
         assert len(changes) in (9, 10)
         assert np.allclose(np.diff(changes), 100)
+
+
+def test_seeds_that_begin_on_one_day_of_a_record_count_once():
+    """By definition: means over the days of the means of their runs; n is the number of days."""
+    statuses = np.random.default_rng(0).integers(0, 3, 24 * 4).tolist()
+    series = recorded(GPU.name, statuses, start_h=20.0)
+    quiet = cg.day("quiet", jobs=20, slots=1)
+    day, seeds = replace(quiet, market=cg.Market(series=(series,))), range(9)
+    begun = [int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds]
+    assert [day.in_common(seed) for seed in seeds] == begun and set(begun) == {0, 1, 2}
+    study = cg.compare(day, ["fifo", "spt"], seeds)
+    waits, other = (np.array(study.values(name, "wait_min")) for name in ("spt", "fifo"))
+    by_day = [
+        [waits[np.equal(begun, d)].mean(), other[np.equal(begun, d)].mean()] for d in range(3)
+    ]
+    mine, reference = np.transpose(by_day)
+    found, less = study.means()["spt"]["wait_min"], study.differences()["spt"]["wait_min"]
+    assert (found.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
+    expected, difference = mean(mine), paired_difference(mine, reference)
+    assert (found.mean, found.half_width) == pytest.approx((expected.mean, expected.half_width))
+    assert (less.mean, less.p) == pytest.approx((difference.mean, difference.p))
+    title = "mean of 9 seeds, n = 3 starting days ± 95 % half width"
+    assert study.tables[0].title == f"quiet: {title}"
+    assert "paired by seed, n = 3 starting days (t-tests" in study.tables[1].title
+    assert title in str(cg.sweep({}, ["fifo"], seeds, day))
+    assert "(n " not in str(study)
+    with pytest.raises(
+        cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
+    ):
+        cg.compare(day, ["fifo"], seeds, precision=0.1)
+    alone = cg.compare(quiet, ["fifo", "spt"], seeds)
+    assert alone.n == alone.means()["spt"]["wait_min"].n == 9 and "n =" not in str(alone)
+
+
+def test_months_of_one_record_have_no_interval():
+    series = recorded(GPU.name, [0, 2, 1] * 40, start_h=0.0)
+    months = cg.month(
+        {"quiet": 1.0},
+        ["fifo", "spt"],
+        2,
+        3,
+        scenario=lambda name: replace(cg.day(name, jobs=5), market=cg.Market(series=(series,))),
+    )
+    assert len(months.tables) == 1  # nothing is tested
+    assert months.tables[0].title.endswith("mean of 3 seeds, n = 1 record (an interval needs two)")
+    found = months.means()["spt"]["wait_min"]
+    assert found.mean == pytest.approx(np.mean(months.values("spt", "wait_min")))
+    assert found.n == 1 and math.isnan(found.low)
 
 
 def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():

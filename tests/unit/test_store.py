@@ -166,14 +166,14 @@ def test_the_configuration_tells_what_is_run(tmp_path):
 
 
 def test_outcomes_come_back_as_they_were(tmp_path):
-    there = Store(tmp_path, {}, [0])
+    there = Store(tmp_path, {}, [0], {})
     outcomes = [
         [[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], "ValueError: “x”"],
         [{"a": -INF, "b": 1 / 3}],
     ]
     there.save(7, outcomes)
     there.save(8, [[{"a": NAN, "error": "no"}]])
-    assert Store(tmp_path, {}, [0]).load(7, [2, 1]) == outcomes
+    assert Store(tmp_path, {}, [0], {}).load(7, [2, 1]) == outcomes
     assert there.load(6, [2, 1]) is None
     [[found]] = there.load(8, [1])
     assert (isnan(found["a"]), found["error"]) == (True, "no")
@@ -1139,7 +1139,7 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
 
 
 def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monkeypatch):
-    one, other = Store(tmp_path, {}, [0]), Store(tmp_path, {}, [0])
+    one, other = Store(tmp_path, {}, [0], {}), Store(tmp_path, {}, [0], {})
     outcomes, fsync = [[[6, 1.5]]], os.fsync
 
     def meanwhile(number):

@@ -231,11 +231,14 @@ def test_means_and_differences_leave_the_failed_run_out(failed):
     assert failed.tests()["rule"]["wait_min"].n == 5
 
 
-def test_the_table_shows_the_smaller_number_and_ends_with_the_failure(failed):
+def test_the_table_begins_with_the_failure_and_shows_the_smaller_number(failed):
+    assert repr(failed).startswith("<Comparison, 1 of 18 runs failed, of normal: policies fifo, ru")
+    sweep = cg.sweep({"slots": [3]}, [never], [0], normal)
+    assert repr(sweep).startswith("<Sweep, 1 of 1 runs failed, of slots, 1 point: policy never")
     lines = str(failed).splitlines()
-    assert lines[-2] == ""
+    assert lines[1] == ""
     assert (
-        lines[-1]
+        lines[0]
         == f"1 of 18 runs failed; the first: policy rule, seed 4: {failed.failures[0]['error']}"
     )
     shown = [line for line in lines if line.startswith("rule")]
@@ -280,7 +283,7 @@ def test_a_command_with_failures_ends_with_status_1(
     assert main(line.split()) == 1
     out, err = capsys.readouterr()
     assert (err, caplog.messages) == ("", [])  # the table says it
-    told = out.splitlines()[-1]
+    told = out.splitlines()[0]
     assert told.startswith(
         f"{number} runs failed; the first: policy my_rules.py:rule, {where}: PolicyError: "
     )
@@ -339,7 +342,7 @@ def test_where_every_run_fails_the_table_still_says_so(policies):
     number = 2 * len(policies)
     assert (
         str(study)
-        .splitlines()[-1]
+        .splitlines()[0]
         .startswith(f"{number} of {number} runs failed; the first: policy never, seed 0: ")
     )
     assert study.figures == []
@@ -385,7 +388,7 @@ def not_on(slots):
 def test_a_point_of_a_sweep_at_which_every_run_fails_is_shown(slots):
     study = cg.sweep({"name": "quiet", "slots": [2, 3]}, [not_on(slots)], range(2))
     lines = str(study).splitlines()
-    assert lines[-1].startswith("2 of 4 runs failed")
+    assert lines[0].startswith("2 of 4 runs failed")
     assert len(study.failures) == 2
     other = 5 - slots
     assert any(
@@ -485,7 +488,7 @@ def test_the_added_seeds_follow_the_greatest():
 
 
 def test_a_precision_that_is_there_adds_nothing():
-    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=50).seeds == list(range(4))
+    assert cg.compare(busy, ["fifo", "spt"], range(4), precision=1).seeds == list(range(4))
     # 0 ± 0
     assert cg.compare(quiet, ["fifo"], range(4), precision={"tardiness_min": 0.01}).seeds == list(
         range(4)
@@ -1109,6 +1112,8 @@ BAD = [
     wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),  # negative
     wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),  # not a number
     wrong(lambda: compared(precision=INF), "precision", "inf", "number > 0"),  # not finite
+    wrong(lambda: compared(precision=5), "precision", "5", "at most 1: 5 per cent is 0.05"),
+    wrong(lambda: compared(precision={"wait_min": 12.5}), "12.5 per cent is 0.125"),
     wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),  # a truth value
     wrong(lambda: compared(precision="0.05"), "precision", "'0.05'"),  # a text
     wrong(lambda: compared(precision=[0.05]), "precision", "[0.05]"),  # a list

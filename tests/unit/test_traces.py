@@ -320,11 +320,19 @@ def test_a_deadline_at_the_submission_is_allowed(read, caplog):
     assert caplog.messages == []
 
 
-def test_a_deadline_lies_on_the_axis_of_the_submission(read):
+@pytest.mark.parametrize("first", ["nan", "NaN", "none", ""])
+def test_a_job_whose_deadline_reads_none_has_none(read, caplog, first):
+    rows = f"submit_s,service_s,deadline_s,limit_s\n1,5,{first},{first}\n2,5,60,nan\n"
+    assert read(rows).workload.deadline_s == pytest.approx((NAN, 60.0), nan_ok=True)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("none", ["", "nan", "NaT", "None"])
+def test_a_deadline_lies_on_the_axis_of_the_submission(read, none):
     text = (
         "timestamp,service_s,deadline_s\n"
         "2024-11-20 09:00:00,5,2024-11-20 09:30:00\n"
-        "2024-11-20 10:00:00,5,\n"
+        f"2024-11-20 10:00:00,5,{none}\n"
     )
     assert read(text).workload.deadline_s == pytest.approx((1800.0, NAN), nan_ok=True)
     assert read(text, window="2024-11-20:2024-11-21").workload.deadline_s == pytest.approx(

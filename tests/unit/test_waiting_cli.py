@@ -7,6 +7,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import check_bad_input, outcome
 
@@ -248,6 +249,39 @@ def test_the_best_number_of_machines_for_a_log(capsys, log_file):
     )
     assert status == 0
     assert json.loads(out)["servers"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "kind", "backlog", "warned"),
+    [
+        # a job of 100 s every 50 s on one machine: job n waits 50 n s, and half wait at the end
+        (50, ["--whole"], 50, ["load 2.02", "50 jobs wait", "in the mean (0.688 h)"]),
+        (50, ["--machine-cores", "1"], 50, ["offered load 2.02", "50 jobs wait"]),
+        (200, ["--whole"], 0, []),
+        (200, ["--machine-cores", "1"], 0, []),
+    ],
+)
+def test_what_is_best_by_price_is_told_with_p95_and_backlog_and_a_warning(
+    capsys, caplog, tmp_path, gap_s, kind, backlog, warned
+):
+    log = csv_log(tmp_path, *((gap_s * n, 100) for n in range(100)))
+    options = ["--trace", log, "--policy", "ajw", *kind, "--format", "json"]
+    found = json.loads(told(capsys, "optimize", *options)[1])
+    waits = (100 - gap_s) * np.arange(100) if warned else np.zeros(100)
+    assert found["servers"] == 1
+    assert found["p95_wait_s"] == pytest.approx(np.quantile(waits, 0.95))
+    assert found["backlog"] == backlog
+    [warning] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] or [
+        ""
+    ]
+    assert all(part in warning for part in warned) and bool(warning) == bool(warned)
+
+
+def test_a_formula_that_lets_jobs_wait_longer_than_they_run_is_told(capsys, caplog):
+    for policy, warned in (("ljw", True), ("ajw", False)):
+        caplog.clear()
+        wait_s = json.loads(told(capsys, "optimize", "--policy", policy, "--format", "json")[1])
+        assert (wait_s["wait_s"] > 500) == warned == ("longer in the mean" in caplog.text)
 
 
 def csv_log(folder, *jobs):

@@ -87,6 +87,20 @@ def test_what_a_line_of_swf_says_is_the_job(read, said, job):
     assert (len(log.log.report.bad), log.log.report.counts) == (0, {})
 
 
+@pytest.mark.parametrize("cores", ["", ",cores"])
+def test_gpus_are_not_priced_as_cores(read, cores):
+    """A log whose jobs hold GPUs is refused, unless each takes a machine as a whole; one that tells
+    of none is not.
+    """
+    text = f"submit_s,service_s,gpus{cores}\n0,60,4{cores and ',8'}\n5,60,0{cores and ',8'}\n"
+    with pytest.raises(
+        InputError, match=r"1 of 2 jobs hold GPUs \(mean 4\).* what fits: .*--whole"
+    ):
+        read(text, "log.csv")
+    assert read(text, "log.csv", whole=True).jobs.jobs == 2
+    assert read(text.replace("60,4", "60,0"), "log.csv").jobs.jobs == 2
+
+
 LEFT_OUT = [
     ({"status": 2}, "part of a job"),  # to be continued
     ({"status": 3}, "part of a job"),  # its last part

@@ -10,6 +10,7 @@ when the scarcity ends.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cgrsp_simpy.model.parameters import chosen
@@ -24,6 +25,7 @@ AFTER_S = 1e-6  # of the change of an hour, so that no rounding puts it before
 TOLERANCE = 1e-9  # of a mean delay
 
 
+@dataclass(eq=False)
 class LooseLater:
     """A policy from which loose jobs are kept back while the market is scarce.
 
@@ -38,11 +40,15 @@ class LooseLater:
         The policy's with "-later", such as "edf-later".
     """
 
-    def __init__(self, policy: str) -> None:
-        self.name = f"{policy}-later"
-        self._text = policy
-        self._policy: Policy | None = None
-        self._spans: list[tuple[float, float]] = []
+    policy: str
+    name: str = field(init=False)
+    _policy: Policy | None = field(init=False, default=None, repr=False)
+    _spans: list[tuple[float, float]] = field(
+        init=False, default_factory=list, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.policy}-later"
 
     def __call__(self, view: View) -> Iterator[Assignment | Wake | Suspend]:
         """Decide.
@@ -58,7 +64,7 @@ class LooseLater:
             The policy's answers, and when the jobs that are kept back may start.
         """
         if self._policy is None:
-            self._policy = chosen("policy", self._text, POLICIES)
+            self._policy = chosen("policy", self.policy, POLICIES)
             self._spans = scarce_spans(view.known)
         hour = view.known.market.clock.hour(view.now_s)
         left_h = [

@@ -20,7 +20,8 @@ print("9.1:", cg.exercises.check(9.1, d))
 
 # %% [markdown]
 # **9.2** Cells are equally likely under the fitted law, so each expects 25 of 500.
-# Shape and scale were fitted: 20 - 1 - 2 = 17 degrees of freedom.
+# Shape and scale were fitted; if each takes a whole degree of freedom, 20 - 1 - 2 = 17
+# are left.
 
 # %%
 shape, begins, scale = stats.gamma.fit(x, floc=0)

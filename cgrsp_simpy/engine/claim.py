@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -104,25 +105,23 @@ seconds, and phases of its own with when each began.
 
 
 def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
-    """One row a job, place and phase, by time of grant; a structured array of CLAIM.
+    """One row a job, claim, place and phase, in order of these; an array of CLAIM.
 
-    place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of no length
-    are left out.
+    place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of
+    no length are left out.
     """
     rows = []
-    for job, parts, granted_s, started_s, released_s, own in sorted(
-        log, key=lambda row: row[2]
-    ):
-        begun = [*zip(PHASES, (granted_s, started_s)), *own]
+    for job, parts, granted_s, started_s, released_s, own in log:
+        times = [*zip(PHASES, (granted_s, started_s)), *own]
         begun = sorted(
-            [each for each in begun if each[1] == each[1]], key=lambda each: each[1]
+            [each for each in times if each[1] == each[1]], key=itemgetter(1)
         )
         ends_s = [*[from_s for _, from_s in begun[1:]], released_s]
-        for (phase, from_s), end_s in zip(begun, ends_s):
-            to_s = min(end_s, released_s)
-            if to_s > from_s:
-                rows += [
-                    (job, number, amount, phase, from_s, to_s)
-                    for number, amount in parts
-                ]
-    return np.array(rows, CLAIM)
+        spans = [(*each, min(end_s, released_s)) for each, end_s in zip(begun, ends_s)]
+        rows += [
+            (job, number, amount, *span)
+            for number, amount in parts
+            for span in spans
+            if span[2] > span[1]
+        ]
+    return np.array(sorted(rows, key=itemgetter(0)), CLAIM)

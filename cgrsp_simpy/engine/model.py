@@ -269,10 +269,8 @@ class Model:
             listener=listener,
         )
         if isinstance(run, Simulation):
-            while run.advance():
-                pass
-        else:
-            run.env.run()
+            return run.carried_out()
+        run.env.run()
         return run.close()
 
     def outcome(self, run: Any) -> Any:

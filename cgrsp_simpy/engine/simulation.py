@@ -128,7 +128,9 @@ class Simulation:
             False,
         )  # the source, lives and processes that count
         self.policy = copy.deepcopy(policy)
-        self.hears_all = getattr(policy, "asks_on_arrival", False)
+        self.hears_all = any(
+            getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
+        )
         self.decisions, self.grants = 0, 0
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
         self.view = model.view(self)
@@ -480,6 +482,13 @@ class Simulation:
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
 
+    def carried_out(self) -> Run:
+        """Carry the run out; what it leaves."""
+        while self.advance():
+            pass
+        return self.close()
+
     def close(self) -> Run:
-        """What the run leaves, once nothing is left to happen."""
+        """What the run leaves, once nothing is left to happen; PolicyError if jobs wait."""
+        self._check_served()
         return Run(self)

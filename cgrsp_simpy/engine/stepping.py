@@ -176,6 +176,8 @@ def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
         if number == 0 or place.index != engine.places[number - 1].index:
             held[number] = []
     for claim in engine.holding:
+        if not (claim.processed or claim.started):  # its job has not heard of it
+            continue
         for number, amount in claim.parts:
             if number in held:
                 held[number].append(

@@ -12,16 +12,14 @@ import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.engine.claims import Slot
-from cgrsp_simpy.engine.dispatcher import Dispatcher
-from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.places import Slot
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.market import CLOCKS, Market, Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.policies.rules import fastest
-from cgrsp_simpy.rental.processes import source
-from cgrsp_simpy.rental.record import Recorder, Run
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import JobList, PoissonWorkload
@@ -422,11 +420,11 @@ def generated_jobs() -> list[Row]:
 QUEUE = "event queue"
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
     QUEUE: (("simpy.Environment",), "submit, start and finish of each job, by time"),
-    "Job Generator": ((PoissonWorkload, source), "jobs with draws of their own"),
-    "DES Core": ((Engine, Dispatcher), "a job's life; one decision an instant"),
+    "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
+    "DES Core": ((Simulation,), "a job's life; one decision an instant"),
     "Scheduler": ((Policy, View), "a function of what may be seen"),
     "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
-    "Metrics Collector": ((Recorder, Run), "a row a job; means by class"),
+    "Metrics Collector": ((Records, Run), "a row a job; means by class"),
 }
 MESSAGES = (  # from, to, what is said
     ("Job Generator", QUEUE, "arrivals"),

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from cgrsp_simpy.rental.simulation import Simulation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.view import View
@@ -145,7 +144,7 @@ def instructions(scenario, policy):
         count += event == "opcode"
         return trace
 
-    run = Simulation(scenario, cg.make_policy(policy), 0, None, True, None)
+    run = scenario.simulation(cg.make_policy(policy), 0)
     before = sys.gettrace()
     sys.settrace(trace)
     try:

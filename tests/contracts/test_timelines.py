@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cgrsp_simpy.rental.simulation import Simulation
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -71,7 +70,7 @@ def thesis(policy, seed):
     ]
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
     return Watched(
-        lambda listener: Simulation(scenario, make_policy(policy), seed, None, True, listener),
+        lambda listener: scenario.simulation(make_policy(policy), seed, listener=listener),
         lambda run: dict(zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])),
     )
 

@@ -116,7 +116,7 @@ def test_a_tight_job_is_not_put_on_a_scarce_type_while_one_as_good_that_is_not_s
         answer = cg.make_policy("triage")(view)
         assert not list(given_away(view, answer))
         sent = [item for item in answer if not isinstance(item, cg.Wake) and item[0].tight]
-        on_scarce += sum(low(view, slot) for _, (slot,) in sent)
+        on_scarce += sum(low(view, slot) for _, slot in sent)
     assert on_scarce > 20  # scarce slots do serve tight jobs where nothing better is idle
 
 

@@ -10,11 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import simpy
-from cgrsp_simpy.rental.simulation import Simulation, run_once
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.claims import Slot
-from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.rental.job import Draws
 from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
 
@@ -147,9 +145,7 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = Simulation(
-        scenario(jobs(0), (A, B)), cg.make_policy("fifo"), 0, None, True, None
-    ).engine.places
+    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).places
     assert len(slots) == 2
     assert all(isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots)
 
@@ -193,18 +189,15 @@ def test_a_wake_and_an_arrival_at_the_same_instant_are_one_decision():
 
 
 def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
-    env, listed = simpy.Environment(), jobs(0, 0, 0)
     policy, seen = watched()
-    state = scenario(listed, (A,) * 3).dispatch_state(seed=0)
-    engine = Engine(env, [Slot(env, "slot", index) for index in range(3)], state, policy)
 
-    def predecessors():
-        for job in listed:
-            engine.claim(job)
-            yield env.timeout(0)
+    class Late(cg.Scenario):
+        def life(self, run, job):
+            for _ in range(job.id):
+                yield run.timeout(0)
+            yield from super().life(run, job)
 
-    env.process(predecessors())
-    env.run()
+    cg.simulate(Late("late", cg.JobList(jobs(0, 0, 0)), (A,) * 3, (A,)), policy)
     assert seen == [(0, [0, 1, 2], [0, 1, 2])]
 
 
@@ -642,7 +635,7 @@ def reachable(root):
     return list(found.values())
 
 
-HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Engine)
+HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Simulation)
 
 
 def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
@@ -703,7 +696,7 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
 
 
 def test_a_run_of_no_jobs_has_no_means():
-    run = run_once(cg.day("quiet"), cg.make_policy("fifo"), jobs=[])
+    run = cg.day("quiet").run("fifo", drawn=[])
     assert len(run.jobs) == 0
     figures = run.summary()
     assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from cgrsp_simpy.rental.simulation import Simulation
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
@@ -215,18 +214,16 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
         seen.append(view)
         return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
 
-    run = Simulation(scenario, watched, 0, None, True, None)
-    own = (run.engine, run.engine.dispatcher)
-    assert [type(each).__name__ for each in own] == names["DES Core"]
+    run = scenario.simulation(watched, 0)
+    assert [type(run).__name__] == names["DES Core"]
     assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
-    assert type(scenario.workload).__name__ == names["Job Generator"][0]
-    assert [type(run.engine.places[0]).__name__, type(scenario.market).__name__] == names[
-        "Fleet Manager"
-    ]
+    assert [type(scenario.workload).__name__] == names["Job Generator"]
+    fleet = [type(run.places[0]).__name__, type(scenario.market).__name__]
+    assert fleet == names["Fleet Manager"]
     run.env.run()
     kept = run.close()
     assert type(seen[0]).__name__ == names["Scheduler"][1]
-    assert [type(run.recorder).__name__, type(kept).__name__] == names["Metrics Collector"]
+    assert [type(run.records).__name__, type(kept).__name__] == names["Metrics Collector"]
     assert len(kept.jobs) == 5
 
 

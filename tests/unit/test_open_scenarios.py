@@ -14,7 +14,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.clairvoyant import optimum
 from cgrsp_simpy.rental.policies.scarcity import law_of
-from cgrsp_simpy.rental.record import Totals
+from cgrsp_simpy.rental.record import Totals, by_class
 
 HOUR_S = 3600.0
 RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
@@ -110,14 +110,18 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     calm = {"jobs": 1, "wait_min": 0.0, "miss_pct": 0.0, "tardiness_min": 0.0}
     keen = {"jobs": 2, "wait_min": 1.5, "miss_pct": 100.0, "tardiness_min": pytest.approx(65 / 60)}
     none = {"jobs": 0, "wait_min": nan, "miss_pct": nan, "tardiness_min": nan}
-    assert run.by_class() == {"calm": calm, "keen": keen, "none": none}
+    assert by_class(run.tally) == {"calm": calm, "keen": keen, "none": none}
     summary = run.summary()
     assert summary["weighted_tardiness_min"] == pytest.approx((3 * 100 + 0.5 * 30) / 4.5 / 60)
     assert summary["tardiness_min"] == pytest.approx(130 / 3 / 60)
     assert summary["keen_miss_pct"] == 100.0
     assert "tight_miss_pct" not in summary
     assert [row["deadline_class"] for row in run.rows()] == ["calm", "keen", "keen"]
-    assert run.kinds("class") == {0: "calm deadline", 1: "keen deadline", 2: "keen deadline"}
+    assert run.scenario.kinds(run, "class") == {
+        0: "calm deadline",
+        1: "keen deadline",
+        2: "keen deadline",
+    }
     shares = [
         (each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes
     ]
@@ -138,7 +142,7 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
         ).split()
     )
     run = cg.simulate(cg.day("normal"), "fifo")
-    own = run.by_class()
+    own = by_class(run.tally)
     assert list(own) == ["tight", "loose"]
     assert own["tight"]["miss_pct"] == run.summary()["tight_miss_pct"]
     heavy = replace(TWO[0], weight=2.0)

@@ -42,7 +42,7 @@ def queue_of(*jobs):
 
 def decide(policy, view):
     """The answer as pairs (job id, slot index)."""
-    return [(job.id, slot.index) for job, (slot,) in cg.make_policy(policy)(view)]
+    return [(job.id, slot.index) for job, slot in cg.make_policy(policy)(view)]
 
 
 def order(policy, *jobs, now_s=0.0, slot=None, **view):
@@ -559,7 +559,7 @@ def test_with_free_types_an_idle_slot_is_offered_as_every_type(policy, chosen):
     view = scenario_of(types[0], types[0], gpus=types, free_types=True).moment(
         queue_of((28800,)), busy={0: 10.0}
     )
-    [(_, (slot,))] = cg.make_policy(policy)(view)
+    [(_, slot)] = cg.make_policy(policy)(view)
     assert (slot.index, slot.gpu.name) == (1, chosen)
 
 

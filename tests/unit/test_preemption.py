@@ -246,8 +246,12 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
     def suspend(view):
         return [cg.Suspend(view.queue[0])]
 
+    def changeful(view):
+        yield from (cg.Suspend(each.job) for each in view.running)
+        yield from zip(view.queue, view.idle)
+
     with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
-        cg.simulate(cg.day("quiet"), suspend)
+        cg.simulate(cg.day("quiet"), changeful)
     with pytest.raises(cg.PolicyError, match="suspended job 0, which does not run"):
         cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)
 

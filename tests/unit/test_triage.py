@@ -45,7 +45,7 @@ def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
 def sent(*args, **kwargs):
     """Pairs (job id, slot index)."""
     return [
-        (item[0].id, item[1][0].index)
+        (item[0].id, item[1].index)
         for item in answer(*args, **kwargs)
         if not isinstance(item, cg.Wake)
     ]
@@ -394,7 +394,7 @@ def taken(waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, **
     )
     queue = [tight(id, left_s, now_s) for id in range(waiting)]
     answer = cg.make_policy(f"triage:{parameters}")(scenario.moment(queue, now_s))
-    return answer[0][1][0].gpu.name
+    return answer[0][1].gpu.name
 
 
 def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
@@ -435,7 +435,7 @@ def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
 
 def test_with_free_types_the_type_of_least_expected_occupation_is_provisioned():
     for now_s in (0.0, PEAK_S):
-        [(_, (slot,))] = answer([loose(0, 16_000, now_s)], now_s, 1, free_types=True)
+        [(_, slot)] = answer([loose(0, 16_000, now_s)], now_s, 1, free_types=True)
         assert slot.gpu.name == FAST
 
 

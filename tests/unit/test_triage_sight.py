@@ -147,7 +147,7 @@ def test_of_two_types_the_one_seen_in_stock_is_sent_to_and_the_other_held():
     day = cg.Scenario("two", cg.JobList(jobs), pair, pair, market=market)
     statuses = [[Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair] for seed in range(99)]
     seed = next(i for i, (a, b) in enumerate(statuses) if a == LOW and b == Status.HIGH)
-    (job, (slot,)), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
+    (job, slot), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
     assert (job.id, slot.gpu.name, wake) == (0, "b", cg.Wake(30.0))
 
 
@@ -171,12 +171,12 @@ def test_a_warm_slot_is_not_held():
     def first(parameters, warm):
         day = replace(cg.day("hectic", slots=[SLOW]), terms=cg.Terms(warm_s=600))
         view = day.moment(jobs, now_s)
-        view._state.warm.update({0: Kept} if warm else {})
+        view._warm.update({0: Kept} if warm else {})
         return cg.make_policy(f"triage:{parameters}")(view)[0]
 
     assert isinstance(first("", False), cg.Wake)
     assert isinstance(first("warm=false", True), cg.Wake)
-    assert first("", True)[1][0].index == 0
+    assert first("", True)[1].index == 0
 
 
 def test_where_loose_jobs_have_no_time_to_lose_doomed_tight_ones_go_after_them():

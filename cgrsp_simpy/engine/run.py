@@ -162,17 +162,17 @@ class Run(ShownRun):
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
-        columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
         kinds = self.scenario.kinds_of_columns()
-        described = [
-            (name, kinds.get(name, column.dtype))
-            for name, column in zip(self._names, columns)
-        ]
-        jobs = np.empty(len(columns[0]) if columns else 0, described)
-        if columns:
-            order = np.argsort(columns[0], kind="stable")
-            for name, column in zip(self._names, columns):
-                jobs[name] = column[order]
+        names = self._names or [*dict.fromkeys(["job", *TIMES, *kinds])]
+        columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
+        columns = columns or [np.empty(0)] * len(names)
+        jobs = np.empty(
+            len(columns[0]),
+            [(name, kinds.get(name, own.dtype)) for name, own in zip(names, columns)],
+        )
+        order = np.argsort(columns[0], kind="stable")
+        for name, column in zip(names, columns):
+            jobs[name] = column[order]
         return jobs
 
     @cached_property

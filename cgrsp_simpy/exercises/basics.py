@@ -131,7 +131,7 @@ MEAN_QUEUE = Exercise(
             ),
         ),
         Mistake(
-            lambda: area(four_jobs("fifo")) / (four_jobs("fifo").totals.end_s - FIRST_S),
+            lambda: area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S),
             (
                 "the average starts at 0 s, not at the first arrival; nobody waits before it,"
                 " but the time counts"

@@ -89,9 +89,9 @@ def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decis
     shown, drawn = set(), []
 
     def look_on(view):
-        state, before = view._state, len(drawn)
+        before = len(drawn)
         if not drawn:
-            state.seen = (drawn.append(uniform) or uniform for uniform in state.seen)
+            view._seen = (drawn.append(uniform) or uniform for uniform in view._seen)
         idle = {}
         for slot in view.idle:
             idle.setdefault(slot.gpu.name, []).append(view.status(slot))

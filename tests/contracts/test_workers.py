@@ -315,7 +315,7 @@ def loaded(folder, number, seeds):
 
 def harmless(scenario, seeds):
     return [
-        [json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).totals)))]
+        [json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).tally)))]
         for seed in seeds
     ]
 

@@ -257,7 +257,7 @@ def test_loads_by_the_hour_are_of_the_slots_time(tmp_path):
     found = advise(scenario, ["fifo"], [2], range(3), bound_seeds=0)
     run = cg.simulate(scenario, "fifo", 0)
     assert len(found.loads) == 48
-    assert sum(found.loads) * 3600 == pytest.approx(sum(run.slot_held_s))
+    assert sum(found.loads) * 3600 == pytest.approx(sum(run.held_s))
 
 
 def test_the_smallest_change_is_told_first_and_what_saves_more_after_it():

@@ -153,7 +153,7 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
 
 def test_totals_of_runs_add_up_by_class_and_survive_json():
     runs = [cg.simulate(three, "edf", seed) for seed in range(2)]
-    both = runs[0].totals + runs[1].totals
+    both = runs[0].tally + runs[1].tally
     assert both.completed == 200
     assert [own.name for own in both.by_class] == ["rush", "day", "batch"]
     for place, own in enumerate(both.by_class):
@@ -163,7 +163,7 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
     assert both.weight == sum(run.jobs["weight"].sum() for run in runs)
     listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
     assert Totals(*listed) == both
-    other = cg.simulate(cg.day("quiet"), "edf").totals
+    other = cg.simulate(cg.day("quiet"), "edf").tally
     assert [own.name for own in (both + other).by_class] == [
         "rush",
         "day",

@@ -43,7 +43,6 @@ from cgrsp_simpy.plots.style import (
     colour_of,
     looks,
 )
-from cgrsp_simpy.rental.record import RECORD, Run, Totals
 from cgrsp_simpy.thesis.verdict import Judged
 
 # thesis Table 5.2
@@ -76,7 +75,7 @@ def three_jobs():
 
 
 def empty_run():
-    return Run(cg.day("quiet"), "fifo", 0, Totals(), (0.0,) * 5, 0, [np.empty((len(RECORD), 0))])
+    return cg.day("quiet").run("fifo", drawn=[])
 
 
 def broken(view):

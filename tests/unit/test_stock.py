@@ -123,7 +123,7 @@ def test_a_gang_meets_the_worst_status_of_its_types():
     jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
     day = cg.Scenario("gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now"))
     run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
-    types = {job: [day.gpus[gpu] for _, gpu in parts] for job, parts in run._gangs.items()}
+    types = {job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()}
     for record in run.jobs:
         met = [stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]]
         assert record["status"] == max(met)

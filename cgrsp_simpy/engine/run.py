@@ -141,6 +141,8 @@ class Run(ShownRun):
         By place, amount times seconds for which it was held, from grant to release.
     tally : Any
         What the scenario sums up of its jobs.
+    plan : Any
+        What was planned ahead, by a scenario that plans; else None.
     """
 
     def __init__(self, made: Simulation) -> None:
@@ -155,6 +157,7 @@ class Run(ShownRun):
             tuple(made.held_s),
             made.records.tally,
         )
+        self.plan = made.plan
         self._places, self._log = made.declared, made.log
         self._names, self._blocks = made.records.names, made.records.blocks
 

@@ -79,7 +79,11 @@ class Simulation:
         Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
+    plan : Any
+        What a model that plans ahead has planned, for `Run.plan`.
     """
+
+    plan: Any = None
 
     def __init__(
         self,

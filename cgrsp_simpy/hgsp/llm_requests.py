@@ -22,7 +22,15 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "RequestList", "read_requests"]
+__all__ = [
+    "QWEN3",
+    "WEIGHTS",
+    "LlmCluster",
+    "LlmModel",
+    "RequestList",
+    "printed_requests",
+    "read_requests",
+]
 
 # columns of whole numbers, and the least of each
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}
@@ -235,6 +243,26 @@ class LlmCluster:
                     f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs"
                     f" ({model.name}); {self.gpu} has {self.memory_gb:g} GB"
                 )
+
+
+def printed_requests() -> RequestList:
+    """The workload of Table II: 20 requests at 0 with tau = 2, 8 long ones of weight 1, then 12
+    short ones of weight 10.
+
+    All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and
+    500 / 1000 s, without a decode phase.
+    """
+    long = np.arange(20) < 8
+    prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
+    return RequestList(
+        np.zeros(20),
+        prompt,
+        np.zeros(20, np.int64),
+        weight,
+        np.full(20, 2),
+        (QWEN3,) * 20,
+        "Table II",
+    )
 
 
 # ---- a log of requests ----

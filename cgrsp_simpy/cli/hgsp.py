@@ -34,8 +34,8 @@ from cgrsp_simpy.hgsp.instance import (
 )
 from cgrsp_simpy.hgsp.reality import OWNERS
 from cgrsp_simpy.hgsp.rules import RULES
-from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, SEEDED
 from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, SEEDED
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.parameters import in_file
 from cgrsp_simpy.model.table import aligned, csv_text, json_text

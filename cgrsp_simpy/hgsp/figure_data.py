@@ -16,8 +16,8 @@ from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.llm import table_two
-from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
+from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.executors import as_they_come

@@ -34,17 +34,13 @@ def table_two() -> list[dict[str, Any]]:
     """Table II in every mode: work-conserving and in waves, at any time and at steps of 0.01 s; a
     row a scheduler.
 
-    Columns: scheduler, mode, step_s (None: at any time), and of `Requests.summary` weighted_response,
-    mean_response_s (which the paper prints as waits), the waits proper, and completed; of wsrpt
-    also weighted_change_pct and mean_change_pct, by how much it changes the responses that FIFO
-    gives in the same mode (printed as "improvement", negative where they are shorter). At steps of
-    0.01 s, which is how the paper simulates (Section VI.D), the printed value stands beside each
-    under printed_ and its name. The paper's loop is work-conserving; its figures for WSRPT come out
-    in waves only.
-
-    References
-    ----------
-    hgsp.txt Table II.
+    Columns: scheduler, mode, step_s (None: at any time), and of `Requests.summary`
+    weighted_response, mean_response_s (which the paper prints as waits), the waits proper, and
+    completed; of wsrpt also weighted_change_pct and mean_change_pct, by how much it changes the
+    responses that FIFO gives in the same mode (printed as "improvement", negative where they are
+    shorter). At steps of 0.01 s, which is how the paper simulates (Section VI.D), the printed value
+    stands beside each under printed_ and its name. The paper's loop is work-conserving; its figures
+    for WSRPT come out in waves only.
     """
     rows: list[dict[str, Any]] = []
     for waves, step_s in product((False, True), (None, STEP_S)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Scenario(Model):
     policies = POLICIES
     compared = ("fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc")
     noun = "scheduler"
-    columns = {"gpu_number": "i8"}
+    columns: ClassVar = {"gpu_number": "i8"}
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):

@@ -143,7 +143,7 @@ class Requests(Model):
     def places(self) -> tuple[Place, ...]:
         return pools([self.cluster.gpus], "cluster", "GPUs", first=1)
 
-    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:  # noqa: ARG002
         source = self.source
         columns = (source.arrival_s, source.weight, source.gpus, self.cluster.times_s(source))
         rows = zip(source.request_names, *(column.tolist() for column in columns))
@@ -155,7 +155,7 @@ class Requests(Model):
             yield claim
             yield run.timeout(request.time_s, ("finish", request.id))
 
-    def view(self, run: Simulation) -> RequestView:
+    def view(self, run: Simulation) -> RequestView:  # noqa: ARG002
         return RequestView(self.cluster.gpus)
 
     def need(self, job: Request) -> int:
@@ -170,6 +170,9 @@ class Requests(Model):
             wait_s = claim.env.now - request.arrival_s
             return f"{named}, {gpus} GPUs, {wait_s:.2f} s after its arrival"
         return f"{named}, {time} of execution"
+
+    def simulation(self, policy: RequestPolicy, seed: int, **how: Any) -> Simulation:
+        return super().simulation(policy, seed, **{**how, "records": True})  # figures need them
 
     # ---- figures, rows and pictures ----
 

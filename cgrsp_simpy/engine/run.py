@@ -66,62 +66,52 @@ class Records:
     """Takes the rows of a run as jobs end; tallies them block by block, and keeps them if asked to.
 
     names: of the columns, once there is a row: the job's own fields, `TIMES`, and the model's.
-    number: of rows.
     """
 
     def __init__(self, model: Model, keep: bool) -> None:
-        self.tally, self.number, self.names = model.tally(), 0, list[str]()
+        self.tally, self.names = model.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
-        self._own = tuple(model.columns)
+        self._own, self._closed = tuple(model.columns), 0
         self._rows: list[tuple[Any, ...]] = []
-        self._has_submit = self._is_tuple = False
 
-    def add(
-        self,
-        job: Any,
-        submit_s: float,
-        dispatch_s: float,
-        start_s: float,
-        finish_s: float,
-        notes: Sequence[Any],
-    ) -> None:
-        """Take the row of a job; notes: the model's own columns, in their order."""
-        if not self.names:
-            self._name(job)
-        head = job if self._is_tuple else self._fields_of(job)
-        times = (
-            (dispatch_s, start_s, finish_s)
-            if self._has_submit
-            else (submit_s, dispatch_s, start_s, finish_s)
-        )
-        self._rows.append((*head, *times, *(notes or [math.nan] * len(self._own))))
-        self.number += 1
+    @property
+    def number(self) -> int:
+        """Of rows."""
+        return self._closed + len(self._rows)
+
+    def add(self, *row: Any) -> None:
+        """Take the row of a job: the job, `TIMES`, and the model's own columns, in their order, or
+        nothing.
+        """
+        self._rows.append(row)
         if len(self._rows) >= BLOCK:
             self.close()
 
     def close(self) -> None:
         """Tally what is left."""
-        if self._rows:
-            block = [np.array(column) for column in zip(*self._rows)]
-            self._rows = []
-            self.tally.add(dict(zip(self.names, block)))
-            if self.blocks is not None:
-                self.blocks.append(block)
+        if not self._rows:
+            return
+        jobs, *times, notes = zip(*self._rows)
+        self._closed += len(jobs)
+        self._rows = []
+        first = jobs[0]
+        names = [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
+        names = list(getattr(first, "_fields", names))
+        values = zip(*jobs) if hasattr(first, "_fields") else _values(jobs, names)
+        own = ["job" if name == "id" else name for name in names]
+        skipped = "submit_s" in own
+        self.names = [*own, *TIMES[skipped:], *self._own]
+        blank = (math.nan,) * len(self._own)
+        noted = zip(*[note or blank for note in notes])
+        block = [np.array(column) for column in (*values, *times[skipped:], *noted)]
+        self.tally.add(dict(zip(self.names, block)))
+        if self.blocks is not None:
+            self.blocks.append(block)
 
-    def _name(self, job: Any) -> None:
-        own = list(getattr(job, "_fields", ()))
-        self._is_tuple = bool(own)
-        if not own and is_dataclass(job):
-            own = [item.name for item in fields(job)]
-        self._fields, own = (
-            own,
-            ["job" if name == "id" else name for name in own] or ["job"],
-        )
-        self._has_submit = "submit_s" in own
-        self.names = [*own, *TIMES[self._has_submit :], *self._own]
 
-    def _fields_of(self, job: Any) -> tuple[Any, ...]:
-        return tuple(getattr(job, name) for name in self._fields) or (job_id(job),)
+def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
+    """Attributes of jobs by column; a job without an id is one."""
+    return [[getattr(job, name, job) for job in jobs] for name in names]
 
 
 class Run(ShownRun):

@@ -5,17 +5,16 @@ decision may be made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
-from cgrsp_simpy.model.sealed import SealedDict
 
 __all__ = [
     "SCHEDULERS",
@@ -32,8 +31,7 @@ __all__ = [
 STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """A request that has arrived.
 
     Attributes
@@ -59,6 +57,9 @@ class Request:
     gpus: int
     time_s: float
 
+    __eq__ = object.__eq__  # two are equal only if they are the same object
+    __hash__ = object.__hash__
+
 
 class RequestView:
     """The requests that wait and the GPUs, as policies see them; read only, and of the moment.
@@ -73,9 +74,9 @@ class RequestView:
     free = property(attrgetter("_free"), doc="Number of GPUs that are idle.")
     waiting = property(attrgetter("_waiting"), doc="The requests that wait, oldest first.")
 
-    def __init__(self, gpus: int) -> None:
+    def __init__(self, run: Simulation, gpus: int) -> None:
         self._gpus = self._free = gpus
-        self._now_s, self._waiting = 0.0, SealedDict()
+        self._now_s, self._waiting = 0.0, run.waiting.keys()
 
     @property
     def queue(self) -> tuple[Request, ...]:
@@ -94,11 +95,9 @@ class RequestView:
 
     def joined(self, request: Request) -> None:
         """A request waits."""
-        dict.__setitem__(self._waiting, request, None)
 
     def left(self, request: Request) -> None:
         """A request waits no longer."""
-        dict.__delitem__(self._waiting, request)
 
     def granted(self, claim: Claim, gpus: int) -> Sequence[Part]:
         """So many GPUs are a request's; raises PlaceError unless that is all that it needs."""

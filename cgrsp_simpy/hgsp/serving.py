@@ -147,16 +147,16 @@ class Requests(Model):
         source = self.source
         columns = (source.arrival_s, source.weight, source.gpus, self.cluster.times_s(source))
         rows = zip(source.request_names, *(column.tolist() for column in columns))
-        for request in (Request(id, *row) for id, row in enumerate(rows, start=1)):
-            yield request.arrival_s, request
+        for id, (name, arrival_s, *row) in enumerate(rows, start=1):
+            yield arrival_s, Request(id, name, arrival_s, *row)
 
     def life(self, run: Simulation, request: Request) -> Process:
         with run.claim(request) as claim:
             yield claim
             yield run.timeout(request.time_s, ("finish", request.id))
 
-    def view(self, run: Simulation) -> RequestView:  # noqa: ARG002
-        return RequestView(self.cluster.gpus)
+    def view(self, run: Simulation) -> RequestView:
+        return RequestView(run, self.cluster.gpus)
 
     def need(self, job: Request) -> int:
         return job.gpus

@@ -6,8 +6,8 @@ Never a task to come, never a real run time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -19,8 +19,7 @@ from cgrsp_simpy.model.policy import PlaceError
 __all__ = ["Task", "View"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class Task(NamedTuple):
     """A task that has arrived.
 
     Attributes
@@ -46,6 +45,9 @@ class Task:
     weight: float
     workload: float
     memory_gb: float
+
+    __eq__ = object.__eq__  # two are equal only if they are the same object
+    __hash__ = object.__hash__
 
     def time_s(self, gpu: Gpu) -> float:
         """Planned seconds on a GPU; infinite where it does not fit (hgsp.txt Eq. 3 and 4)."""

@@ -46,12 +46,13 @@ class Task(NamedTuple):
     workload: float
     memory_gb: float
 
-    __eq__ = object.__eq__  # two are equal only if they are the same object
-    __hash__ = object.__hash__
-
     def time_s(self, gpu: Gpu) -> float:
         """Planned seconds on a GPU; infinite where it does not fit (hgsp.txt Eq. 3 and 4)."""
         return self.workload / gpu.speed if self.memory_gb <= gpu.memory_gb else inf
+
+
+# two are equal only if they are the same object, which is found at once
+Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 class View(view.View):

@@ -199,18 +199,7 @@ class LlmCluster:
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
     def times_s(self, requests: RequestList) -> Floats:
-        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput.
-
-        Parameters
-        ----------
-        requests : RequestList
-            That are served.
-
-        Returns
-        -------
-        array
-            Seconds, of shape (requests,).
-        """
+        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds."""
         return (
             requests.prompt_tokens / self.prefill_tokens_per_s
             + requests.output_tokens / self.decode_tokens_per_s
@@ -218,17 +207,7 @@ class LlmCluster:
 
     def check(self, requests: RequestList) -> None:
         """Refuse requests of which one can never run here: too many GPUs, or too much memory on
-        each.
-
-        Parameters
-        ----------
-        requests : RequestList
-            That are to be served.
-
-        Raises
-        ------
-        InputError
-            Names the request.
+        each; InputError names the request.
         """
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(

@@ -196,25 +196,8 @@ def greedy_assignment(
     starts it first.
 
     A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is
-    the first.
-
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    order : iterable of int
-        Indices of all tasks.
-    least_start : bool
-        Take the GPU that starts a task first.
-
-    Returns
-    -------
-    Schedule
-        As planned, without uncertainty.
-
-    References
-    ----------
-    hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
+    the first. order: indices of all tasks. least_start: take the GPU that starts a task first.
+    Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
     free_s = instance.free_s.tolist()
@@ -236,17 +219,7 @@ def greedy_assignment(
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
     """The schedule in which each GPU runs its tasks in a given order, each as early as it can.
 
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    sequences : sequence of sequence of int
-        Indices of the tasks of each GPU, in its order; every task once.
-
-    Returns
-    -------
-    Schedule
-        As planned, without uncertainty.
+    sequences: indices of the tasks of each GPU, in its order; every task once.
     """
     gpu, start, finish = (
         np.zeros(instance.tasks, np.int64),

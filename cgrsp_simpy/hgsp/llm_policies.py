@@ -11,8 +11,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
 

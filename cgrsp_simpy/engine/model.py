@@ -50,6 +50,8 @@ class Model(ABC):
         What a policy is called here.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
+    keeps_jobs : bool
+        Whether the figures need the row of every job, also of a run without records.
     pace_per_s : float
         How many jobs a second one process simulates in a study, roughly: by that a command tells
         beforehand how long it will take.
@@ -69,6 +71,7 @@ class Model(ABC):
     columns: ClassVar[Mapping[str, str]] = {}
     noun: ClassVar[str] = "policy"
     is_random: ClassVar[bool] = True
+    keeps_jobs: ClassVar[bool] = False
     pace_per_s: ClassVar[float] = 30_000.0
 
     def __getattr__(self, name: str) -> Any:

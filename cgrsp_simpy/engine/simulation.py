@@ -115,7 +115,7 @@ class Simulation:
             self.places
         )  # amount x seconds for which each was held
         self.log: list[Held] | None = [] if records else None
-        self.records = Records(model, records)
+        self.records = Records(model, records or model.keeps_jobs)
         self._down: dict[
             int, list[float]
         ] = {}  # by number: how often, and what is withheld

@@ -103,6 +103,7 @@ class Scenario(Model):
     policies = POLICIES
     compared = ("fifo", "greedy", "sagreedy", "annealing:moves=20000", "atc")
     noun = "scheduler"
+    keeps_jobs = True
     columns: ClassVar = {"gpu_number": "i8"}
 
     def __post_init__(self) -> None:
@@ -280,12 +281,13 @@ class Scenario(Model):
         seed: int,
         *,
         drawn: Instance | None = None,
-        records: bool = True,  # noqa: ARG002, the figures need every task
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         instance = self.draw(seed) if drawn is None else drawn
         plan, tasks = policy.plan(instance, seed), self._arriving(instance, seed)
-        run = Simulation(self, policy.policy(plan, seed), seed, drawn=tasks, listener=listener)
+        made = policy.policy(plan, seed)
+        run = Simulation(self, made, seed, drawn=tasks, records=records, listener=listener)
         run.plan = plan
         return run
 

@@ -111,6 +111,7 @@ class Requests(Model):
     compared = tuple(SCHEDULERS)
     noun = "scheduler"
     is_random = False
+    keeps_jobs = True
 
     def __post_init__(self) -> None:
         require(isinstance(self.source, RequestList), "source", self.source, "a RequestList")
@@ -170,9 +171,6 @@ class Requests(Model):
             wait_s = claim.env.now - request.arrival_s
             return f"{named}, {gpus} GPUs, {wait_s:.2f} s after its arrival"
         return f"{named}, {time} of execution"
-
-    def simulation(self, policy: RequestPolicy, seed: int, **how: Any) -> Simulation:
-        return super().simulation(policy, seed, **{**how, "records": True})  # figures need them
 
     # ---- figures, rows and pictures ----
 

@@ -54,6 +54,8 @@ class Model:
         replayed; "" if they are independent.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
+    keeps_jobs : bool
+        Whether the figures need the row of every job, also of a run without records.
     pace_per_s : float
         How many jobs a second one process simulates in a study, roughly: by that a command tells
         beforehand how long it will take.
@@ -75,6 +77,7 @@ class Model:
     note: ClassVar[str] = ""
     common: ClassVar[str] = ""
     is_random: ClassVar[bool] = True
+    keeps_jobs: ClassVar[bool] = False
     pace_per_s: ClassVar[float] = 30_000.0
 
     def __getattr__(self, name: str) -> Any:

@@ -44,30 +44,38 @@ class Place:
         return Pool(env, self) if self.unit else Slot(env, self)
 
 
-def slots(kinds: int | Iterable[Any], noun: str = "slot") -> tuple[Place, ...]:
+def slots(
+    kinds: int | Iterable[Any], noun: str = "slot", first: int = 0
+) -> tuple[Place, ...]:
     """Places that one job holds at a time.
 
-    kinds: their number, or the kind of each. Raises InputError for none.
+    kinds: their number, or the kind of each. first: the index of the first. Raises InputError for
+    none.
     """
     if not isinstance(kinds, Iterable):
         check_whole(f"number of {noun}s", kinds, least=1)
         kinds = [None] * kinds
     listed = list(kinds)
     require(len(listed) > 0, f"{noun}s", listed, "at least one")
-    return tuple(Place(index, noun, kind=kind) for index, kind in enumerate(listed))
+    return tuple(
+        Place(index, noun, kind=kind) for index, kind in enumerate(listed, first)
+    )
 
 
 def pools(
-    sizes: Iterable[float], noun: str = "node", unit: str = "units"
+    sizes: Iterable[float], noun: str = "node", unit: str = "units", first: int = 0
 ) -> tuple[Place, ...]:
     """Places that jobs share by amounts.
 
-    sizes: how much of the unit each has, >= 0. Raises InputError for a size that is not allowed.
+    sizes: how much of the unit each has, >= 0. first: the index of the first. Raises InputError for
+    a size that is not allowed.
     """
     listed = entries_of("sizes", sizes, "a list of numbers, one a place")
     for size in listed:
         check_number(f"size of a {noun}", size, least=0)
-    return tuple(Place(index, noun, size, unit) for index, size in enumerate(listed))
+    return tuple(
+        Place(index, noun, size, unit) for index, size in enumerate(listed, first)
+    )
 
 
 class Places(Sequence[Place]):

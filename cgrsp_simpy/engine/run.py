@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgrsp_simpy.engine.claim import Part, claims_table
-from cgrsp_simpy.engine.events import job_id, policy_name
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
-    from cgrsp_simpy.engine.simulation import Life, Simulation
+    from cgrsp_simpy.engine.simulation import Simulation
 
 __all__ = ["Records", "Run", "Tally"]
 
@@ -66,52 +66,52 @@ class Records:
     """Takes the rows of a run as jobs end; tallies them block by block, and keeps them if asked to.
 
     names: of the columns, once there is a row: the job's own fields, `TIMES`, and the model's.
-    number: of rows.
     """
 
     def __init__(self, model: Model, keep: bool) -> None:
-        self.tally, self.number, self.names = model.tally(), 0, list[str]()
+        self.tally, self.names = model.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
-        self._own = tuple(model.columns)
-        self._unknown = (math.nan,) * len(self._own)
+        self._own, self._closed = tuple(model.columns), 0
         self._rows: list[tuple[Any, ...]] = []
-        self._has_submit = self._is_tuple = False
 
-    def add(self, life: Life) -> None:
-        """Take the row of a job."""
-        if not self.names:
-            self._name(life.job)
-        own = life.job if self._is_tuple else self._fields_of(life.job)
-        submit = () if self._has_submit else (life.submit_s,)
-        times = life.dispatch_s, life.start_s, life.finish_s
-        self._rows.append((*own, *submit, *times, *(life.notes or self._unknown)))
-        self.number += 1
+    @property
+    def number(self) -> int:
+        """Of rows."""
+        return self._closed + len(self._rows)
+
+    def add(self, *row: Any) -> None:
+        """Take the row of a job: the job, `TIMES`, and the model's own columns, in their order, or
+        nothing.
+        """
+        self._rows.append(row)
         if len(self._rows) >= BLOCK:
             self.close()
 
     def close(self) -> None:
         """Tally what is left."""
-        if self._rows:
-            block = [np.array(column) for column in zip(*self._rows)]
-            self._rows = []
-            self.tally.add(dict(zip(self.names, block)))
-            if self.blocks is not None:
-                self.blocks.append(block)
+        if not self._rows:
+            return
+        jobs, *times, notes = zip(*self._rows)
+        self._closed += len(jobs)
+        self._rows = []
+        first = jobs[0]
+        names = [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
+        names = list(getattr(first, "_fields", names))
+        values = zip(*jobs) if hasattr(first, "_fields") else _values(jobs, names)
+        own = ["job" if name == "id" else name for name in names]
+        skipped = "submit_s" in own
+        self.names = [*own, *TIMES[skipped:], *self._own]
+        blank = (math.nan,) * len(self._own)
+        noted = zip(*[note or blank for note in notes])
+        block = [np.array(column) for column in (*values, *times[skipped:], *noted)]
+        self.tally.add(dict(zip(self.names, block)))
+        if self.blocks is not None:
+            self.blocks.append(block)
 
-    def _name(self, job: Any) -> None:
-        own = list(getattr(job, "_fields", ()))
-        self._is_tuple = bool(own)
-        if not own and is_dataclass(job):
-            own = [item.name for item in fields(job)]
-        self._fields, own = (
-            own,
-            ["job" if name == "id" else name for name in own] or ["job"],
-        )
-        self._has_submit = "submit_s" in own
-        self.names = [*own, *TIMES[self._has_submit :], *self._own]
 
-    def _fields_of(self, job: Any) -> tuple[Any, ...]:
-        return tuple(getattr(job, name) for name in self._fields) or (job_id(job),)
+def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
+    """Attributes of jobs by column; a job without an id is one."""
+    return [[getattr(job, name, job) for job in jobs] for name in names]
 
 
 class Run(ShownRun):
@@ -131,6 +131,8 @@ class Run(ShownRun):
         By place, amount times seconds for which it was held, from grant to release.
     tally : Any
         What the scenario sums up of its jobs.
+    plan : Any
+        What was planned ahead, by a scenario that plans; else None.
     """
 
     def __init__(self, made: Simulation) -> None:
@@ -145,6 +147,7 @@ class Run(ShownRun):
             tuple(made.held_s),
             made.records.tally,
         )
+        self.plan = made.plan
         self._places, self._log = made.declared, made.log
         self._names, self._blocks = made.records.names, made.records.blocks
 

@@ -87,7 +87,11 @@ class Simulation:
         Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
+    plan : Any
+        What a model that plans ahead has planned, for `Run.plan`.
     """
+
+    plan: Any = None
 
     def __init__(
         self,
@@ -118,7 +122,7 @@ class Simulation:
             self.places
         )  # amount x seconds for which each was held
         self.log: list[Held] | None = [] if records else None
-        self.records = Records(model, records)
+        self.records = Records(model, records or model.keeps_jobs)
         self.downs: dict[
             int, list[float]
         ] = {}  # by number: how often, and what is withheld
@@ -297,7 +301,8 @@ class Simulation:
             self.luck.pop(life.job, None)
             if life.finish_s is None:
                 life.finish_s = self.env._now
-            self.records.add(life)
+            times_s = life.submit_s, life.dispatch_s, life.start_s, life.finish_s
+            self.records.add(life.job, *times_s, life.notes)
             self._gone()
 
     def _gone(self, _: Any = None) -> None:

@@ -62,16 +62,16 @@ CASES = {
         "ajw-tt",
     ),
     "hgsp": lambda: Case(
-        cg.hgsp.Setting(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
         ("hgsp",),
         "--level tasks1 --tasks 30",
         ("atc", "greedy"),
         "annealing:moves=50",
         "def oldest(view):\n"
         "    for task in view.queue:\n"
-        "        for slot in view.idle:\n"
-        "            if task.times_s[slot.index] < float('inf'):\n"
-        "                yield task, slot\n"
+        "        for gpu in view.free:\n"
+        "            if task.memory_gb <= gpu.kind.memory_gb:\n"
+        "                yield task, gpu\n"
         "                break\n",
         {"tasks": [20, 30]},
         "att",

@@ -28,13 +28,9 @@ from cgrsp_simpy.dag.listing import round_robin
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.hgsp import simulation as hgsp_simulation
 from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
-from cgrsp_simpy.hgsp.policies import Follow, Online
-from cgrsp_simpy.hgsp.rules import atc
-from cgrsp_simpy.hgsp.simulation import Uncertainty
-from cgrsp_simpy.hgsp.study import solve
+from cgrsp_simpy.hgsp.scenario import Scenario as TaskScenario
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.waiting import simulation as waiting_simulation
@@ -135,15 +131,16 @@ def cluster(scheduler, seed):
     )
 
 
-def tasks(scheduler, uncertainty, seed):
+def tasks(scheduler, reality, seed):
     """Tasks on three GPUs, twice as many as these can do: by a plan that is carried out, or
     by a rule online.
     """
     instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
-    policy = Online(scheduler) if scheduler is atc else Follow(solve(instance, scheduler).schedule)
+    scenario = TaskScenario(instance, **reality)
+    policy = scenario.make_policy(scheduler)
     return Watched(
-        lambda listener: hgsp_simulation.Simulation(instance, policy, uncertainty, listener),
-        lambda schedule: dict(enumerate(schedule.finish_s - schedule.start_s, start=1)),
+        lambda listener: scenario.simulation(policy, seed, listener=listener),
+        lambda run: dict(enumerate(run.jobs["finish_s"] - run.jobs["start_s"], start=1)),
     )
 
 
@@ -159,8 +156,8 @@ MODELS = {
     "dag, own": lambda seed: graph(lambda problem: first_room, "shared", seed),
     "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
     "cluster, easy": lambda seed: cluster(easy, seed),
-    "hgsp, planned": lambda seed: tasks("greedy", Uncertainty(), seed),
-    "hgsp, online": lambda seed: tasks(atc, Uncertainty(noise=0.3, delay_s=5.0, seed=seed), seed),
+    "hgsp, planned": lambda seed: tasks("greedy", {}, seed),
+    "hgsp, online": lambda seed: tasks("atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed),
 }
 
 

@@ -18,7 +18,7 @@ from cgrsp_simpy.studies.study import interval
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
     "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
-    "hgsp": lambda: cg.hgsp.Setting("tasks1"),
+    "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
     "cluster": lambda: cg.cluster.Setting(cg.cluster.Offered(jobs=9)),
     "dag": lambda: cg.dag.Setting("er:n=9"),

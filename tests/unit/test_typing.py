@@ -9,8 +9,8 @@ import pytest
 SCRIPT = """\
 import cgrsp_simpy as cg
 
-setting: cg.hgsp.Setting = cg.hgsp.Setting("tasks1", noise=0.2)
-cg.hgsp.Setting("tasks1", noise="much")  # type: ignore[arg-type]
+setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)
+cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
 cg.hgsp.Requests(waves=2.5)  # type: ignore[arg-type]
 cg.cluster.Setting(3)  # type: ignore[arg-type]
 cg.dag.Setting(state=1)  # type: ignore[arg-type]
@@ -23,8 +23,8 @@ cg.optimum(7)  # type: ignore[arg-type]
 cg.hgsp.no_such_name  # type: ignore[attr-defined]
 cg.no_such_name  # type: ignore[attr-defined]
 
-run: cg.hgsp.Solution = cg.simulate(setting, "atc")
-served: cg.hgsp.Served = cg.simulate(cg.hgsp.Requests(), "fifo")
+run: cg.Run = cg.simulate(setting, "atc")
+served: cg.Run = cg.simulate(cg.hgsp.Requests(), "fifo")
 rented: cg.Run = cg.simulate(cg.day("hectic"), "rh")
 wrong: cg.Run = cg.simulate(setting, "atc")  # type: ignore[assignment]
 study: cg.Comparison = cg.compare(cg.cluster.Setting(), ["fifo", "easy"], range(3))

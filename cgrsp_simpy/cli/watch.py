@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import Paused, steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
@@ -67,7 +68,11 @@ def watch(
     if given.step:
         return _stepped(set_up)
     run = set_up(print if given.events else None)
-    run.env.run()
+    if isinstance(run, Simulation):
+        while run.advance():
+            pass
+    else:
+        run.env.run()
     return run.close()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import claims_table
+from cgrsp_simpy.engine.claim import Part, claims_table
 from cgrsp_simpy.engine.events import job_id, policy_name
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.shown import ShownRun
@@ -196,6 +196,14 @@ class Run(ShownRun):
         if self._log is None:
             raise InputError("this run kept no records; simulate with records=True")
         return claims_table(self._log)
+
+    def parts(self) -> dict[Any, Sequence[Part]]:
+        """By job the number and amount of each place of the last claim that it started."""
+        return {
+            job: parts
+            for job, parts, _, started_s, *_ in self._log or ()
+            if started_s == started_s
+        }
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -274,7 +274,7 @@ class Simulation:
             process = Life(env, life(self, job))
             process.job = job
             process.callbacks.append(end)
-            jobs[job] = [process, env._now, math.nan, math.nan, None, ()]
+            jobs[job] = [process, at_s, math.nan, math.nan, None, ()]
             self._alive += 1
         self._gone()
 

@@ -259,7 +259,7 @@ def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> A
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     lines = [[given.by, *list(rows[0])[2:]]]
-    lines += [[row["value"], *map(_shown, list(row.values())[2:])] for row in rows]
+    lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
     return Answer("\n".join(aligned(lines)))
 
 

@@ -4,7 +4,7 @@ Section IV.A).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -14,12 +14,26 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
+__all__ = [
+    "COLUMNS",
+    "KINDS",
+    "MAY_LACK",
+    "PAPER_CLUSTER",
+    "Cluster",
+    "Floats",
+    "Ints",
+    "Jobs",
+    "Row",
+    "gpus_told",
+    "known",
+]
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
 MAY_LACK = ("iterations", "family", "user")  # columns of jobs
+WHOLE = ("gpus", "kind", "family", "user")
+Row = tuple[Any, ...]  # a job: its values of the columns that are there
 Number = TypeVar("Number", np.float64, np.int64)
 
 
@@ -117,12 +131,8 @@ class Jobs:
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            whole = column in ("gpus", "kind", "family", "user")
-            object.__setattr__(
-                self,
-                column,
-                np.array(getattr(self, column), dtype=np.int64 if whole else np.float64),
-            )
+            values = np.array(getattr(self, column), dtype=COLUMNS[column])
+            object.__setattr__(self, column, values)
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
         for column in self.columns:
@@ -170,6 +180,10 @@ class Jobs:
     def gpu_seconds(self) -> float:
         """The work of all jobs, GPUs times duration."""
         return float(self.gpus @ self.duration_s)
+
+    def rows(self) -> Iterator[Row]:
+        """The jobs one by one: their values of `columns`."""
+        return zip(*(getattr(self, column).tolist() for column in self.columns))
 
     def load(self, cluster: Cluster) -> float:
         """Offered load: work that arrives per second, from the first arrival to the last, over the
@@ -227,7 +241,11 @@ class Jobs:
         return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
-COLUMNS = tuple(each.name for each in fields(Jobs) if each.name not in ("name", "tags"))
+COLUMNS = {
+    each.name: "i8" if each.name in WHOLE else "f8"
+    for each in fields(Jobs)
+    if each.name not in ("name", "tags")
+}
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
@@ -235,3 +253,8 @@ def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
     if column is None:
         raise InputError("the scheduler looks at a column that these jobs lack")
     return column
+
+
+def gpus_told(gpus: int) -> str:
+    """A number of GPUs in words."""
+    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"

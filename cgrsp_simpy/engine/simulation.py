@@ -441,8 +441,8 @@ class Simulation:
         self.grants += 1
         self.holding[claim] = None
         claim.succeed(claim)
-        if claim.starts:
-            claim.start()
+        if claim.starts:  # as the life hears of it, so that a step shows what it does then
+            claim.callbacks.insert(0, Claim.start)
 
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""

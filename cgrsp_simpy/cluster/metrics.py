@@ -27,11 +27,11 @@ __all__ = [
     "STARVED_S",
     "by_class",
     "course",
+    "figures_of",
     "fragmentation",
     "jain",
     "metrics",
     "run_s",
-    "waits",
 ]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
@@ -191,6 +191,12 @@ def by_class(run: Run) -> list[dict[str, str | float]]:
 def run_s(jobs: Table) -> Floats:
     """For how long each job ran, seconds."""
     return np.where(jobs["killed"], jobs["estimate_s"], jobs["duration_s"])
+
+
+def figures_of(jobs: Table) -> dict[str, float]:
+    """Of some jobs: their number, GPU-hours and waits."""
+    gpu_h = jobs["gpus"] * run_s(jobs) / HOUR_S
+    return {"jobs": len(jobs), "gpu_hours": float(gpu_h.sum()), **waits(jobs)}
 
 
 def waits(jobs: Table) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import COLUMNS, KINDS, PAPER_CLUSTER, Cluster, Jobs, Row, gpus_told
-from cgrsp_simpy.cluster.metrics import HOUR_S, METRICS, metrics, run_s, waits
+from cgrsp_simpy.cluster.metrics import METRICS, figures_of, metrics
 from cgrsp_simpy.cluster.mix import Offered
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, Placement
 from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
@@ -137,9 +137,7 @@ class Scenario(Model):
         return metrics(run)
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        jobs = run.jobs[chosen]
-        gpu_h = jobs["gpus"] * run_s(jobs) / HOUR_S
-        return {"jobs": len(jobs), "gpu_hours": float(gpu_h.sum()), **waits(jobs)}
+        return figures_of(run.jobs[chosen])
 
     @property
     def tags(self) -> Tags:

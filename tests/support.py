@@ -139,3 +139,13 @@ def events_of(simulation, *given):
         for event in told
         if event.kind != "decide"
     ]
+
+
+def waited(run):
+    """The wait of each job, seconds."""
+    return run.jobs["start_s"] - run.jobs["submit_s"]
+
+
+def placed(run):
+    """The number and amount of each place of each job, by its number."""
+    return list(dict(sorted(run.parts().items())).values())

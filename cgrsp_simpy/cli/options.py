@@ -250,13 +250,16 @@ def add_by(parser: argparse.ArgumentParser) -> None:
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
+    if "value" not in rows[0]:
+        rows = [{"by": given.by, "value": row[given.by], **row} for row in rows]
+        rows = [{name: row[name] for name in row if name != given.by} for row in rows]
     if given.format == "json":
         own = [{name: row[name] for name in list(row)[1:]} for row in rows]
         return Answer(json_text({"by": given.by, "rows": own}))
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     lines = [[given.by, *list(rows[0])[2:]]]
-    lines += [[row["value"], *map(_shown, list(row.values())[2:])] for row in rows]
+    lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
     return Answer("\n".join(aligned(lines)))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "PLACEMENTS",
@@ -133,9 +133,10 @@ class Nodes:
     def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
         self.sizes, self.widest = tuple(sizes), max(sizes)
         self._placement, self._nodes = placement, len(self.sizes)
-        self._first = [0]  # by k: the bits of the first k GPUs of node 0
+        first = [0]  # by k: the bits of the first k GPUs of node 0
         for gpus in range(self.widest):
-            self._first.append(self._first[-1] | 1 << gpus * self._nodes)
+            first.append(first[-1] | 1 << gpus * self._nodes)
+        self._first = tuple(first)
         self._kinds = [
             (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
             for size in sorted(set(self.sizes), reverse=True)
@@ -143,6 +144,11 @@ class Nodes:
         self.all = self.packed(self.sizes)
         # a place, as it is taken and given; reservations are moved often
         self.held = lru_cache(maxsize=1024)(self._held)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "held" in vars(self):  # a view shows it
+            raise AttributeError(f"nodes are read only: {name}")
+        super().__setattr__(name, value)
 
     def packed(self, counts: Sequence[int]) -> int:
         """What is free, by the GPUs that are free on each node."""
@@ -155,6 +161,10 @@ class Nodes:
     def counts(self, free: int) -> list[int]:
         """GPUs that are free on each node."""
         return [self.count(free, node) for node in range(self._nodes)]
+
+    def put(self, free: int, node: int, gpus: int) -> int:
+        """What is free when so many GPUs of a node are."""
+        return free & ~(self._first[-1] << node) | self._first[gpus] << node
 
     # ---- taking and giving ----
 

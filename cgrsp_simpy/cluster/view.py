@@ -1,43 +1,28 @@
-"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock; and how
-the engine keeps it true.
-"""
+"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from math import nan
-from operator import index
+from operator import attrgetter, index
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Cluster, Floats, Ints, Jobs
-from cgrsp_simpy.cluster.placement import Held, Nodes, Place, Placement
-from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_told
+from cgrsp_simpy.cluster.placement import Nodes, Place
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.policy import PlaceError
+from cgrsp_simpy.model.sealed import SealedDict, SealedList
 
-__all__ = [
-    "Arrived",
-    "ClusterState",
-    "ClusterView",
-    "Running",
-    "Scheduler",
-    "Starts",
-    "gpus_told",
-    "rows",
-]
-
-
-Row = tuple[float, int, float, float, int, int, int]
-"""What is known of a job when it arrives: the columns of `Arrived` up to user; of those that
-are lacking 0.
-"""
+__all__ = ["Arrived", "Running", "Scheduler", "Starts", "View"]
 
 
 class Arrived(NamedTuple):
-    """The jobs that have arrived, as in `Jobs` and by the same index.
+    """The jobs that have arrived, as in `Jobs` and by the same index; read only.
 
     Attributes
     ----------
@@ -58,7 +43,7 @@ class Arrived(NamedTuple):
 
 
 class Columns:
-    """Columns that grow. names: those that are there.
+    """Columns that grow. names: of the values of a row.
 
     rows, ended: the jobs that have arrived, or ended, since the columns were last read.
     """
@@ -66,37 +51,36 @@ class Columns:
     def __init__(self, names: Sequence[str]) -> None:
         self.rows: list[Row] = []
         self.ended: list[tuple[int, float]] = []
-        self._there = [name in names or name == "run_s" for name in Arrived._fields]
-        self._values = [
-            np.zeros(64, kind) for kind in ("f8", "i8", "f8", "f8", "i8", "i8", "i8", "f8")
-        ]
-        self._read = 0
+        self._names, self._read = names, 0
+        kinds = {name: COLUMNS[name] for name in names if name != "duration_s"} | {"run_s": "f8"}
+        self._values = {name: np.full(64, 0, kind) for name, kind in kinds.items()}
+        self._shown: Arrived | None = None
 
     def arrived(self) -> Arrived:
         """The columns, as long as there are jobs that have arrived."""
+        if self._shown is None or self.rows or self.ended:
+            self._take()
+            shown = {name: values[: self._read] for name, values in self._values.items()}
+            for values in shown.values():
+                values.flags.writeable = False
+            self._shown = Arrived(*map(shown.get, Arrived._fields))  # type: ignore[arg-type]
+        return self._shown
+
+    def _take(self) -> None:
         start, self._read = self._read, self._read + len(self.rows)
-        while self._read > len(self._values[0]):
-            self._values = [
-                np.concatenate((values, np.zeros_like(values))) for values in self._values
-            ]
-        for values, new in zip(self._values, zip(*self.rows)):
-            values[start : self._read] = new
-        self._values[-1][start : self._read] = nan
-        for job, run_s in self.ended:
-            self._values[-1][job] = run_s
+        if self._read > len(self._values["run_s"]):
+            self._values = {
+                name: np.resize(values, 2 * self._read) for name, values in self._values.items()
+            }
+        for name, new in zip(self._names, zip(*self.rows)):
+            if name != "duration_s":
+                self._values[name][start : self._read] = new
+        run_s = self._values["run_s"]
+        run_s[start : self._read] = nan
+        for job, time_s in self.ended:
+            run_s[job] = time_s
         self.rows.clear()
         self.ended.clear()
-        columns: list[Any] = [
-            values[: self._read] if there else None
-            for values, there in zip(self._values, self._there)
-        ]
-        return Arrived(*columns)
-
-
-def rows(jobs: Jobs) -> Iterator[Row]:
-    """What is known of each job when it arrives."""
-    columns = (getattr(jobs, name) for name in Arrived._fields[:-1])
-    return zip(*(repeat(0) if column is None else column.tolist() for column in columns))
 
 
 class Running(NamedTuple):
@@ -118,15 +102,12 @@ class Running(NamedTuple):
     end_s: float
 
 
-class ClusterView:
-    """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
+def _shown(name: str) -> Any:
+    return property(attrgetter(name))
 
-    Parameters
-    ----------
-    cluster, placement
-        The nodes, and on which a job is put.
-    columns : sequence of str
-        Names of those that the jobs have.
+
+class View:
+    """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
 
     Attributes
     ----------
@@ -144,18 +125,29 @@ class ClusterView:
         What is free, as in `Nodes`.
     """
 
-    def __init__(self, cluster: Cluster, placement: Placement, columns: Sequence[str]) -> None:
-        self.now_s = 0.0
-        self.sizes, self.nodes = cluster.sizes, Nodes(cluster.sizes, placement)
-        self.free = self.nodes.all
-        self.gpus: list[int] = []
-        self.estimate_s: list[float] = []
-        self.running: dict[int, Running] = {}
-        self.ends: list[tuple[float, int]] = []
+    __slots__ = (
+        *("_by_width", "_columns", "_ends", "_estimate_s", "_first", "_free", "_gpus", "_left"),
+        *("_luck", "_nodes", "_now_s", "_running", "_waiting"),
+    )
+
+    def __init__(self, run: Simulation, nodes: Nodes, columns: Sequence[str]) -> None:
+        self._luck, self._waiting = run.luck, run.waiting
+        self._left: Any = run.free  # what the engine counts, by node
+        self._now_s, self._nodes, self._free = 0.0, nodes, nodes.all
+        self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
+        self._running: dict[int, Running] = SealedDict()
         self._first = 0  # no job before it waits
         self._by_width: dict[int, dict[int, None]] = {}  # the jobs that wait, by GPUs
-        self._held: dict[int, Held] = {}
         self._columns = Columns(columns)
+
+    now_s: float = _shown("_now_s")
+    nodes: Nodes = _shown("_nodes")
+    sizes: tuple[int, ...] = _shown("_nodes.sizes")
+    free: int = _shown("_free")
+    gpus: list[int] = _shown("_gpus")
+    estimate_s: list[float] = _shown("_estimate_s")
+    running: dict[int, Running] = _shown("_running")
+    ends: list[tuple[float, int]] = _shown("_ends")
 
     @property
     def jobs(self) -> Arrived:
@@ -170,133 +162,93 @@ class ClusterView:
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
-        while self._first < len(self.gpus):
-            if self._first in self._by_width[self.gpus[self._first]]:
+        gpus, by_width = self._gpus, self._by_width
+        while self._first < len(gpus):
+            if self._first in by_width[gpus[self._first]]:
                 return self._first
             self._first += 1
         return None
 
     def room(self, gpus: int) -> Place | None:
-        """Where a job could go now.
-
-        Parameters
-        ----------
-        gpus : int
-            Of the job.
-
-        Returns
-        -------
-        Place or None
-            Pairs of node and GPUs; None if it does not fit.
+        """Where a job of so many GPUs could go now: pairs of node and GPUs; None if it does not
+        fit.
         """
-        return self.nodes.room(self.free, gpus)
+        return self._nodes.room(self._free, gpus)
 
     def fitting(self) -> list[int]:
         """The jobs that wait and fit now, each by itself, oldest first."""
+        fits, free = self._nodes.fits, self._free
         return sorted(
             job
             for gpus, jobs in self._by_width.items()
-            if jobs and self.nodes.fits(self.free, gpus)
+            if jobs and fits(free, gpus)
             for job in jobs
         )
 
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
-        return self.nodes.counts(self.free)
+        return self._nodes.counts(self._free)
 
     def without(self, job: int, free: int) -> int:
-        """What is free when a job that runs has ended.
+        """What is free when a job that runs has ended; free: what is before, as of `free`."""
+        return self._nodes.give(free, self._nodes.held(self._running[job].place))
 
-        Parameters
-        ----------
-        job : int
-            Its index.
-        free : int
-            What is free before, as of `free`.
-
-        Returns
-        -------
-        int
-            As of `free`.
-        """
-        return self.nodes.give(free, self._held[job])
-
-    # ---- what the state tells ----
-
-    def _arrive(self, row: Row) -> None:
-        job, gpus = len(self.gpus), row[1]
-        self._columns.rows.append(row)
-        self.gpus.append(gpus)
-        self.estimate_s.append(row[2])
-        self._by_width.setdefault(gpus, {})[job] = None
-
-    def _start(self, job: int, place: Place) -> None:
-        del self._by_width[self.gpus[job]][job]
-        self._held[job] = held = self.nodes.held(place)
-        self.free = self.nodes.take(self.free, held)
-        end_s = self.now_s + self.estimate_s[job]
-        self.running[job] = Running(job, place, self.now_s, end_s)
-        insort(self.ends, (end_s, job))
-
-    def _end(self, job: int, run_s: float) -> None:
-        self.free = self.nodes.give(self.free, self._held.pop(job))
-        del self.ends[bisect_left(self.ends, (self.running.pop(job).end_s, job))]
-        self._columns.ended.append((job, run_s))
-
-
-class ClusterState:
-    """What the engine tells of its claims, for the view of a scheduler."""
-
-    def __init__(self, cluster: Cluster, placement: Placement, columns: Sequence[str]) -> None:
-        self.seen = ClusterView(cluster, placement, columns)
-        self.waiting: dict[int, Claim] = {}
-        self._gpus = cluster.gpus
-
-    def arrives(self, row: Row) -> None:
-        """What may be known of the job that comes next."""
-        self.seen._arrive(row)
-
-    # ---- what the engine tells ----
-
-    def view(self, now_s: float) -> ClusterView:
-        """What a scheduler sees now."""
-        self.seen.now_s = now_s
-        return self.seen
+    # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return (
-            f"{len(self.waiting)} waiting, {self.seen.free.bit_count()} of {self._gpus} GPUs idle"
-        )
+        idle, every = self._free.bit_count(), self._nodes.all.bit_count()
+        return f"{len(self._waiting)} waiting, {idle} of {every} GPUs idle"
 
-    def describe(self, job: int) -> str:
-        """What a listing says of a job when it arrives."""
-        return f"{gpus_told(self.seen.gpus[job])}, limit {self.seen.estimate_s[job]:.2f} s"
+    def decides(self, now_s: float) -> None:
+        """A decision begins."""
+        self._now_s = now_s
 
-    def add(self, job: int) -> None:
-        """A job waits: so does every job that arrives."""
+    def joined(self, job: int) -> None:
+        """A job waits: one that arrives, or, where a life claims again, one that has waited."""
+        if job == len(self._gpus):
+            told = self._luck[job]
+            self._columns.rows.append(told)
+            list.append(self._gpus, told[1])
+            list.append(self._estimate_s, told[3])
+        self._by_width.setdefault(self._gpus[job], {})[job] = None
+        self._first = min(self._first, job)
 
-    def gave_up(self, job: int) -> None:
-        """None does that."""
+    def left(self, job: int) -> None:
+        """A job waits no longer; if it has been granted a place, the engine has counted it."""
+        del self._by_width[self._gpus[job]][job]
+        if job in self._running:
+            for node, _ in self._running[job].place:
+                self.opened(node)
 
-    def granted(self, claim: Claim, chosen: Place) -> Sequence[Part]:
+    def opened(self, node: int) -> None:
+        """More of a node is free, or less."""
+        self._free = self._nodes.put(self._free, node, self._left[node])
+
+    closed = opened
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """A job starts. Raises PlaceError for a place that is not its number of idle GPUs."""
-        place, view = _checked(chosen), self.seen
+        place, job, nodes = _checked(chosen), claim.job, len(self._left)
         for node, gpus in place:
-            if not 0 <= node < len(view.sizes):
-                raise PlaceError(
-                    f"node {node}, which is none of the {len(view.sizes)} of the cluster"
-                )
-            if gpus > (idle := view.nodes.count(view.free, node)):
-                raise PlaceError(claim.places[node].lacks(idle, gpus))
-        if (total := sum(gpus for _, gpus in place)) != view.gpus[claim.job]:
-            raise PlaceError(f"{gpus_told(total)}; it needs {view.gpus[claim.job]}")
-        view._start(claim.job, place)
+            if not 0 <= node < nodes:
+                raise PlaceError(f"node {node}, which is none of the {nodes} of the cluster")
+            if gpus > self._left[node]:
+                raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
+        if (total := sum(gpus for _, gpus in place)) != self._gpus[job]:
+            raise PlaceError(f"{gpus_told(total)}; it needs {self._gpus[job]}")
+        end_s = self._now_s + self._estimate_s[job]
+        dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
+        list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
         return place
 
-    def released(self, claim: Claim, now_s: float) -> None:
+    def freed(self, claim: Claim) -> None:
         """A job has left its nodes."""
-        self.seen._end(claim.job, now_s - claim.granted_s)
+        job, now_s = claim.job, claim.env.now
+        end_s = dict.pop(self._running, job).end_s
+        list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
+        if not claim.revoked:
+            self._columns.ended.append((job, now_s - claim.granted_s))
 
 
 def _checked(chosen: Any) -> Place:
@@ -311,18 +263,13 @@ def _checked(chosen: Any) -> Place:
     return place
 
 
-def gpus_told(gpus: int) -> str:
-    """A number of GPUs in words."""
-    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-
-
 Starts = Iterator[tuple[int, Place]]
 """Jobs, and the places where they start."""
 
-Scheduler = Callable[[ClusterView], Iterable[tuple[int, Place]] | None]
-"""A function of a ClusterView that answers with pairs (job, place).
+Scheduler = Callable[[View], Iterable[tuple[int, Place]] | None]
+"""A function of a View that answers with pairs (job, place).
 
-If it yields them one by one, the view shows what each has left. One that looks at columns that jobs
-may lack names them in its attribute `needs`; one that keeps a book of reservations, and so is to
-hear of every arrival also while no GPU is idle, has the attribute `hears_all = True`.
+If it yields them one by one, the view shows what each has left. What a run has to know of it
+before, such as the columns that it needs of those that jobs may lack, or that it is to hear of
+every arrival, also while no GPU is idle, it says by `cg.policy`.
 """

@@ -289,7 +289,7 @@ class Simulation:
             if len(arrival) > 2:
                 self.luck[job] = arrival[2]
             life = jobs[job] = Life(env, model.life(self, job))
-            life.job, life.submit_s = job, env._now
+            life.job, life.submit_s = job, at_s
             life.callbacks.append(end)
             self._alive += 1
         self._gone()
@@ -444,8 +444,10 @@ class Simulation:
         self.grants += 1
         self.holding[claim] = None
         claim.succeed(claim)
-        if claim.starts:
-            claim.start()
+        if (
+            claim.starts
+        ):  # as the life hears of it, so that a step shows what it does then
+            claim.callbacks.insert(0, Claim.start)
 
     def _wake(self) -> None:
         """The time has come at which the policy asked to be asked again."""

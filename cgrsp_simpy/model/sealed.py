@@ -39,9 +39,13 @@ def _sealed(*names: str) -> Callable[[Kind], Kind]:
 class SealedList(list[Any]):
     """A list that is read at the speed of one."""
 
+    __slots__ = ()
+
 
 @_sealed(
     *"clear pop popitem setdefault update __setitem__ __delitem__ __ior__".split(),
 )
 class SealedDict(dict[Any, Any]):
     """A dict that is read at the speed of one."""
+
+    __slots__ = ()

@@ -266,7 +266,8 @@ def by_column(
     found: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate(scenario, policy, seed).by(column):
-            found.setdefault((row.pop("value"), label), []).append(row)
+            value = row.pop("value") if "value" in row else row.pop(column)
+            found.setdefault((value, label), []).append(row)
     return [
         {"by": column, "value": value, "policy": label, **_means(rows)}
         for (value, label), rows in sorted(found.items(), key=lambda each: each[0])

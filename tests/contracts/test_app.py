@@ -191,7 +191,7 @@ def test_a_cluster_shows_a_run_and_compares(page):
         multiselect={"cluster: policies": ["fifo", "easy"]},
         press="Compare",
     )
-    setting = cg.cluster.Setting(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
+    setting = cg.cluster.Scenario(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
     found = cg.simulate(setting, "easy", 0).summary()
     assert at.metric[0].value == figure_text(found[setting.shown[0]])

@@ -92,7 +92,7 @@ CASES = {
         "wsrtp",
     ),
     "cluster": lambda: Case(
-        cg.cluster.Setting(cg.cluster.Offered(jobs=30)),
+        cg.cluster.Scenario(cg.cluster.Offered(jobs=30)),
         ("cluster",),
         "--jobs 30",
         ("easy", "sjf"),

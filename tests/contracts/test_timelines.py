@@ -19,8 +19,8 @@ from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.mix import generate as generate_cluster
+from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.cluster.single import fifo_skip
-from cgrsp_simpy.cluster.study import Setting as ClusterSetting
 from cgrsp_simpy.dag import simulation as dag_simulation
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft
@@ -126,7 +126,7 @@ def cluster(scheduler, seed):
     """Jobs of up to a node and more on the paper's cluster, faster than it can serve them."""
     jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
     return Watched(
-        lambda listener: ClusterSetting(jobs).simulation(scheduler, 0, listener=listener),
+        lambda listener: ClusterScenario(jobs).simulation(scheduler, 0, listener=listener),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
     )
 

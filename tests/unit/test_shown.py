@@ -20,7 +20,7 @@ SCENARIOS = {
     "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
-    "cluster": lambda: cg.cluster.Setting(cg.cluster.Offered(jobs=9)),
+    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
     "dag": lambda: cg.dag.Setting("er:n=9"),
 }
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)

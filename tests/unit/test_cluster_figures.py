@@ -134,7 +134,7 @@ def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from
         for seed, value in enumerate(values)
     ]
     runs = Runs(seeds=4, jobs=60)
-    runs.compared = Comparison(Setting(Offered()), known, rows)
+    runs.compared = Comparison(Scenario(), known, rows)
     found = figure_data.metrics(runs)
     told = findings.metrics(found)
     assert (

@@ -257,9 +257,9 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
         return read_jobs(file(head + "".join(rows)), "sacct")
 
     def told(jobs):
-        study = compare(Setting(jobs), ["fifo", "easy"], range(1))
+        study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
         note = study.tables[0].note
-        assert note in str(study) and note in str(sweep({}, ["easy"], range(1), Setting(jobs)))
+        assert note in str(study) and note in str(sweep({}, ["easy"], range(1), Scenario(jobs)))
         return note
 
     limits = [row[column == "TimelimitRaw"] for row in SLURM]

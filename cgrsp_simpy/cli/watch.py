@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.engine.stepping import Paused, steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
@@ -66,9 +67,7 @@ def watch(
     """
     if given.step:
         return _stepped(set_up)
-    run = set_up(print if given.events else None)
-    run.env.run()
-    return run.close()
+    return finished(set_up(print if given.events else None))  # type: ignore[no-any-return]
 
 
 def _stepped(set_up: Callable[[Listener], Paused[Outcome]]) -> Outcome:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import claims_table
-from cgrsp_simpy.engine.events import job_id, policy_name
+from cgrsp_simpy.engine.claim import Held, claims_table
+from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
-    from cgrsp_simpy.engine.simulation import Simulation
+    from cgrsp_simpy.engine.places import Place
 
 __all__ = ["Records", "Run", "Tally"]
 
@@ -102,11 +102,16 @@ class Records:
     def close(self) -> None:
         """Tally what is left."""
         if self._rows:
-            block = [np.array(column) for column in zip(*self._rows)]
+            columns = map(np.array, zip(*self._rows))
             self._rows = []
-            self.tally.add(dict(zip(self.names, block)))
-            if self.blocks is not None:
-                self.blocks.append(block)
+            self.take(dict(zip(self.names, columns)))
+
+    def take(self, jobs: Columns) -> None:
+        """Take rows, given as columns."""
+        self.names = list(jobs)
+        self.tally.add(jobs)
+        if self.blocks is not None:
+            self.blocks.append(list(jobs.values()))
 
     def _name(self, job: Any) -> None:
         own = list(getattr(job, "_fields", ()))
@@ -143,20 +148,22 @@ class Run(ShownRun):
         What the scenario sums up of its jobs.
     """
 
-    def __init__(self, made: Simulation) -> None:
-        made.records.close()
-        self.scenario, self.policy, self.seed = (
-            made.model,
-            policy_name(made.policy),
-            made.seed,
-        )
-        self.decisions, self.held_s, self.tally = (
-            made.decisions,
-            tuple(made.held_s),
-            made.records.tally,
-        )
-        self._places, self._log = made.declared, made.log
-        self._names, self._blocks = made.records.names, made.records.blocks
+    def __init__(
+        self,
+        scenario: Model,
+        policy: str,
+        seed: int,
+        records: Records,
+        places: Sequence[Place] = (),
+        log: Sequence[Held] | None = None,
+        decisions: int = 0,
+        held_s: Sequence[float] = (),
+    ) -> None:
+        records.close()
+        self.scenario, self.policy, self.seed = scenario, policy, seed
+        self.decisions, self.held_s, self.tally = decisions, tuple(held_s), records.tally
+        self._places, self._log = places, log
+        self._names, self._blocks = records.names, records.blocks
 
     @property
     def title(self) -> str:

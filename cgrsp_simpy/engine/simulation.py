@@ -17,7 +17,7 @@ import simpy
 
 from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
-from cgrsp_simpy.engine.events import Event, Listener, job_id
+from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
 from cgrsp_simpy.engine.instant import (
     AFTER_ALL_ELSE,
     Alarm,
@@ -32,7 +32,7 @@ from cgrsp_simpy.model.streams import Draw
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
 
-__all__ = ["Process", "Simulation"]
+__all__ = ["Process", "Simulation", "finished"]
 
 Process = Generator[simpy.Event, Any, None]  # what SimPy runs
 
@@ -79,6 +79,8 @@ class Simulation:
         Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
+    name : str
+        What the policy is called in the run that is left; the policy's own, unless set.
     """
 
     def __init__(
@@ -121,7 +123,7 @@ class Simulation:
             1,
             False,
         )  # the source, lives and processes that count
-        self.policy = copy.deepcopy(policy)
+        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
         self.hears_all = getattr(policy, "asks_on_arrival", False)
         self.decisions, self.grants = 0, 0
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
@@ -231,9 +233,13 @@ class Simulation:
         """What the model's own columns say of a job, in their order."""
         self._jobs[job][5] = values
 
-    def finished(self, job: Hashable) -> None:
-        """A job ends now, though its life goes on, as until its last bill."""
-        self._jobs[job][4] = self.env.now
+    def started(self, job: Hashable, at_s: float) -> None:
+        """A job has started elsewhere than at a place; seconds on the clock."""
+        self._jobs[job][3] = at_s
+
+    def finished(self, job: Hashable, at_s: float | None = None) -> None:
+        """A job ends now, or at a time, though its life goes on, as until its last bill."""
+        self._jobs[job][4] = self.env.now if at_s is None else at_s
 
     def tell(self, kind: str, who: Any, detail: str) -> None:
         """Report to the listener. who: a claim that holds places, a job, or None."""
@@ -349,7 +355,8 @@ class Simulation:
         """A place has more that is free."""
         self.open += not self.free[number] and amount > 0
         self.free[number] += amount
-        self.view.opened(number)
+        if amount > 0:
+            self.view.opened(number)
 
     def _up(self, number: int) -> None:
         """A place is down once less; after the last it is granted again."""
@@ -486,4 +493,27 @@ class Simulation:
 
     def close(self) -> Run:
         """What the run leaves, once nothing is left to happen."""
-        return Run(self)
+        return Run(
+            self.model,
+            self.name,
+            self.seed,
+            self.records,
+            self.declared,
+            self.log,
+            self.decisions,
+            self.held_s,
+        )
+
+    def finish(self) -> Run:
+        """Carry the run out to its end; what it leaves."""
+        while self.advance():
+            pass
+        return self.close()
+
+
+def finished(run: Any) -> Any:
+    """What a run that has been set up leaves, once it has been carried out."""
+    if isinstance(run, Simulation):
+        return run.finish()
+    run.env.run()  # of a module with a simulation of its own
+    return run.close()

@@ -33,7 +33,7 @@ def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., A
     or file, for a value that a parameter cannot have, and for what is neither text nor function.
     """
     if isinstance(given, Named):
-        return chosen(what, given.policy, factories)
+        return cast(Made, chosen(what, given.policy, factories))
     if not isinstance(given, str):
         if not callable(given):
             raise InputError(f"{what}(={given!r}) must be a name or a function of a view")

@@ -1,0 +1,181 @@
+"""What an order of the waiting jobs sees at a decision."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cgrsp_simpy.engine import view
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.model.policy import PlaceError
+from cgrsp_simpy.model.sealed import SealedList
+from cgrsp_simpy.waiting.jobs import Job
+from cgrsp_simpy.waiting.machines import Room, Size
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.simulation import Simulation
+
+__all__ = ["SharedView", "View", "WholeView"]
+
+
+class View(view.View):
+    """The jobs that wait, their running times, and where there is room; read only.
+
+    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0. Nothing
+    is seen of jobs that have not come, nor of how long a job is willing to wait.
+    """
+
+    __slots__ = ("_arrived", "_by_time", "_machines", "_own")
+
+    def __init__(self, run: Simulation) -> None:
+        super().__init__(run)
+        # of a shared machine that of its cores, which comes before that of its memory
+        own = [number for number, place in enumerate(run.declared) if place.unit != "GB"]
+        self._machines, self._own = len(own), sum(1 << number for number in own)
+        # both from the first time that they are asked for
+        self._arrived: deque[Job] | None = None  # in this order; some wait no longer
+        self._by_time: SealedList | None = None
+
+    @property
+    def by_time(self) -> Sequence[Job]:
+        """The jobs that wait by running time, of equals the first to come; a job that gets a
+        machine is off it at once.
+        """
+        if self._by_time is None:
+            self._by_time = SealedList(sorted(self._run.waiting, key=_time))
+        return self._by_time
+
+    @property
+    def full(self) -> bool:
+        """Whether no machine has room for anybody."""
+        return not self._free & self._own
+
+    def first(self) -> Job | None:
+        """The job that has waited longest."""
+        waiting, arrived = self._run.waiting, self._arrived
+        if arrived is None:
+            arrived = self._arrived = deque(waiting)
+        while arrived and arrived[0] not in waiting:
+            arrived.popleft()
+        return arrived[0] if arrived else None
+
+    def room(self, job: Any) -> Any:
+        """Of the machines with room for a job, the index of the one that fits best, or fell idle
+        last; None if none has room. Of a place: how much of it is free.
+        """
+        return super().room(job) if type(job) is Place else self._room(job)
+
+    def rooms(self, job: Job) -> list[int]:
+        """The indices of all machines with room for a job."""
+        raise NotImplementedError
+
+    # ---- what the engine asks and tells ----
+
+    def summary(self) -> str:
+        return f"{len(self._run.waiting)} waiting"
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        machine, number = chosen.index if type(chosen) is Place else chosen, self._machines
+        if type(machine) is not int or not 0 <= machine < number:
+            raise PlaceError(f"machine {machine!r}; there are 0 to {number - 1}")
+        return self._parts(claim.job, machine)
+
+    def joined(self, job: Job) -> None:
+        self._queue = None
+        if self._arrived is not None:
+            self._arrived.append(job)
+        if (line := self._by_time) is not None:
+            list.insert(line, bisect_left(line, _time(job), key=_time), job)
+
+    def left(self, job: Job) -> None:
+        self._queue = None
+        if (line := self._by_time) is not None:
+            list.__delitem__(line, bisect_left(line, _time(job), key=_time))
+
+    # ---- what kinds of machines differ in ----
+
+    def _room(self, job: Job) -> int | None:
+        raise NotImplementedError
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
+        raise NotImplementedError
+
+
+class WholeView(View):
+    """Of machines of which a job takes one as a whole: a slot each."""
+
+    __slots__ = ("_idle",)
+
+    def __init__(self, run: Simulation) -> None:
+        super().__init__(run)
+        self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
+
+    def rooms(self, job: Job) -> list[int]:  # noqa: ARG002, any will do
+        return sorted(self._idle)
+
+    def closed(self, number: int) -> None:
+        super().closed(number)
+        if self._idle and self._idle[-1] == number:
+            self._idle.pop()
+        elif number in self._idle:
+            self._idle.remove(number)
+
+    def opened(self, number: int) -> None:
+        super().opened(number)
+        self._idle.append(number)
+
+    def _room(self, job: Job) -> int | None:  # noqa: ARG002
+        return self._idle[-1] if self._idle else None
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:  # noqa: ARG002
+        return ((machine, 1),)
+
+
+class SharedView(View):
+    """Of machines that jobs share by best fit: cores and memory of the first, of the second..."""
+
+    __slots__ = ("_book", "_stale")
+
+    def __init__(self, run: Simulation, sizes: Sequence[Size]) -> None:
+        super().__init__(run)
+        self._book, self._stale = Room(sizes), set[int]()  # machines that have changed since
+
+    def rooms(self, job: Job) -> list[int]:
+        free = self._run.free
+        pairs = enumerate(zip(free[::2], free[1::2]))
+        return [
+            index
+            for index, (cores, memory_gb) in pairs
+            if cores >= job.cores and memory_gb >= job.memory_gb
+        ]
+
+    def closed(self, number: int) -> None:
+        super().closed(number)
+        self._stale.add(number // 2)
+
+    def opened(self, number: int) -> None:
+        super().opened(number)
+        self._stale.add(number // 2)
+
+    def _room(self, job: Job) -> int | None:
+        index = self._now().best(job.cores, job.memory_gb)
+        return None if index < 0 else index
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
+        self._stale.add(machine)
+        return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
+
+    def _now(self) -> Room:
+        """What is free, once the machines that have changed are booked anew."""
+        book, free = self._book, self._run.free
+        for index in self._stale:
+            book.put(index, free[2 * index], free[2 * index + 1])
+        self._stale.clear()
+        return book
+
+
+def _time(job: Job) -> tuple[float, int]:
+    return job.run_s, job.id

@@ -82,7 +82,7 @@ def speeds(jobs, repeats):
     listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
     calls = {"bare SimPy": lambda: bare(listed)}
     for name in w.POLICIES:
-        case = w.Case(source, w.waiting_policy(name), SERVERS)
+        case = w.Scenario(source, w.waiting_policy(name), SERVERS)
         calls[f"simulate {name}"] = lambda case=case: w.simulate(case)
         calls[f"follow {name}"] = lambda case=case: w.follow(case)
     if other := ciw_model(jobs):
@@ -119,7 +119,7 @@ def formulas():
 def memory():
     for jobs, run in ((2_000_000, w.simulate), (14_000_000, w.follow)):
         begin = time.perf_counter()
-        run(w.Case(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
+        run(w.Scenario(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             (

@@ -28,7 +28,7 @@ RUNS = {
         "srpt",
         1,
     ),
-    "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8).run(
+    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8).run(
         "ajw-t", 1
     ),
     "hgsp": lambda: cg.hgsp.Setting("tasks1", noise=0.2).varied(tasks=60).run("atc", 1),

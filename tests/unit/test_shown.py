@@ -13,7 +13,7 @@ from cgrsp_simpy.model.shown import Table, figure_text
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
-    "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     "hgsp": lambda: cg.hgsp.Setting("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
     "cluster": lambda: cg.cluster.Setting(cg.cluster.Offered(jobs=9)),

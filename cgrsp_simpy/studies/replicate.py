@@ -50,7 +50,7 @@ def simulate(
     Parameters
     ----------
     scenario : Model
-        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Setting`,
+        Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Setting`,
         `hgsp.Requests`, `cluster.Setting`, `dag.Setting`, `spot.Setting`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file

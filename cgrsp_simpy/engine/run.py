@@ -28,6 +28,7 @@ __all__ = ["Records", "Run", "Tally"]
 
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
+KINDS = dict.fromkeys(TIMES, "f8")
 Columns = Mapping[str, np.ndarray[Any, Any]]
 
 
@@ -74,6 +75,7 @@ class Records:
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self._own = tuple(model.columns)
         self._rows: list[tuple[Any, ...]] = []
+        self._nothing = (math.nan,) * len(self._own)
         self._has_submit = self._is_tuple = False
 
     def add(
@@ -83,7 +85,7 @@ class Records:
         dispatch_s: float,
         start_s: float,
         finish_s: float,
-        notes: Sequence[Any],
+        notes: tuple[Any, ...],
     ) -> None:
         """Take the row of a job; notes: the model's own columns, in their order."""
         if not self.names:
@@ -94,7 +96,7 @@ class Records:
             if self._has_submit
             else (submit_s, dispatch_s, start_s, finish_s)
         )
-        self._rows.append((*head, *times, *(notes or [math.nan] * len(self._own))))
+        self._rows.append(head + times + (notes or self._nothing))
         self.number += 1
         if len(self._rows) >= BLOCK:
             self.close()
@@ -102,9 +104,9 @@ class Records:
     def close(self) -> None:
         """Tally what is left."""
         if self._rows:
-            columns = map(np.array, zip(*self._rows))
+            columns = zip(self.names, zip(*self._rows))
             self._rows = []
-            self.take(dict(zip(self.names, columns)))
+            self.take({name: np.array(each, KINDS.get(name)) for name, each in columns})
 
     def take(self, jobs: Columns) -> None:
         """Take rows, given as columns."""

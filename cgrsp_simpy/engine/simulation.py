@@ -268,9 +268,9 @@ class Simulation:
             self._end,
         )
         for at_s, job, *more in arrivals:
-            if at_s > env.now:
-                delay_s = delay_until(env.now, at_s)
-                yield env.timeout(delay_s, ("submit", job_id(job)))
+            if at_s > (now_s := env._now):
+                delay_s = delay_until(now_s, at_s)  # type: ignore[arg-type]
+                yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
             if job in jobs:
                 raise ValueError(
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
@@ -293,7 +293,9 @@ class Simulation:
         self.luck.pop(job, None)
         finish_s = self.env._now if finish_s is None else finish_s
         self.records.add(job, submit_s, dispatch_s, start_s, finish_s, notes)
-        self._gone()
+        self._alive -= 1  # as of `_gone`
+        if not self._alive and self._background:
+            raise simpy.core.StopSimulation(None)
 
     def _gone(self, _: Any = None) -> None:
         """The source, a life or a process that counts has ended; with the last the run."""

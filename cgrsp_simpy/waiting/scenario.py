@@ -154,47 +154,52 @@ class Scenario(Model):
         """Beside a job comes for how many seconds it waits at most, None if it does not; and
         whether it balks: if it finds no machine, it has rented one since it came.
         """
-        numbers, plan = count(1), plan_of(self.machines) if self._foresees else None
+        numbers, balks = count(1), self.policy.balks
+        plan = plan_of(self.machines) if self._foresees else None
         for chunk, kinds in self.foreseen(draw.seed):
             columns = (column.tolist() for column in (*chunk, kinds))
-            for *told, kind in zip(*columns):
-                job = Job(next(numbers), *told)
+            for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
+                job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
                 waits = kind != GOES or self.work_conserving
                 patience_s = self._patience_s(plan, job, kind) if waits else None
-                yield job.submit_s, job, (patience_s, self.policy.balks and kind != MISLED)
+                yield submit_s, job, (patience_s, balks and kind != MISLED)
 
     def life(self, run: Simulation, job: Job) -> Process:
         """Perhaps a wait, then execution on a fixed machine, or on demand."""
         patience_s, balks = run.luck[job]
         on_demand = True
-        if patience_s is None:
-            run.tell("submit", job, str(job))
-        else:
+        if patience_s is not None:
             with run.claim(job, patience_s) as claim:
                 on_demand = (yield claim) is None
                 if not on_demand:
                     yield run.timeout(job.run_s, ("finish", job.id))
+        elif run.listener:
+            run.tell("submit", job, str(job))
         if on_demand:
             yield from self.rented(run, job, balks)
         run.note(job, on_demand)
 
     def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
         """Execution on demand: from now on, or since the job came if it had foreseen its wait."""
-        now_s = start_s = run.now_s
-        run_s, waited_s = job.run_s, now_s - job.submit_s
-        if balks and waited_s > 0:
-            start_s = job.submit_s
-            run_s = delay_until(now_s, start_s + run_s)
-            foresaw = f"it foresaw a wait of more than {self.policy.wait_s:g} s"
-            run.tell("rents", job, f"since {start_s:.2f} s: {foresaw}")
-        else:
-            if waited_s > 0:
-                run.tell("gives up", job, f"after {waited_s:.2f} s")
-            run.tell("rents", job, f"on demand, for {run_s:.2f} s")
+        start_s, ends_in_s = run.now_s, job.run_s
+        if balks and job.submit_s < start_s:
+            ends_in_s, start_s = delay_until(start_s, job.submit_s + job.run_s), job.submit_s
+        if run.listener:
+            self._tell_of_rent(run, job, start_s)
         run.started(job, start_s)
-        yield run.timeout(run_s, ("finish", job.id))
+        yield run.timeout(ends_in_s, ("finish", job.id))
         run.finished(job, start_s + job.run_s)
-        run.tell("finish", job, "on demand")
+        if run.listener:
+            run.tell("finish", job, "on demand")
+
+    def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
+        told = f"on demand, for {job.run_s:.2f} s"
+        if start_s < run.now_s:
+            longest = f"{self.policy.wait_s:g} s"
+            told = f"since {start_s:.2f} s: it foresaw a wait of more than {longest}"
+        elif start_s > job.submit_s:
+            run.tell("gives up", job, f"after {start_s - job.submit_s:.2f} s")
+        run.tell("rents", job, told)
 
     def view(self, run: Simulation) -> View:
         if isinstance(self.machines, int):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.model.sealed import SealedList
 from cgrsp_simpy.waiting.jobs import Job
@@ -28,13 +28,11 @@ class View(view.View):
     is seen of jobs that have not come, nor of how long a job is willing to wait.
     """
 
-    __slots__ = ("_arrived", "_by_time", "_machines", "_own")
+    __slots__ = ("_arrived", "_by_time", "_machines")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
-        # of a shared machine that of its cores, which comes before that of its memory
-        own = [number for number, place in enumerate(run.declared) if place.unit != "GB"]
-        self._machines, self._own = len(own), sum(1 << number for number in own)
+        self._machines = len({place.index for place in run.declared})
         # both from the first time that they are asked for
         self._arrived: deque[Job] | None = None  # in this order; some wait no longer
         self._by_time: SealedList | None = None
@@ -51,7 +49,12 @@ class View(view.View):
     @property
     def full(self) -> bool:
         """Whether no machine has room for anybody."""
-        return not self._free & self._own
+        raise NotImplementedError
+
+    @property
+    def free(self) -> Places:
+        mask = sum(1 << number for number, left in enumerate(self._run.free) if left > 0)
+        return Places(self._run.declared, mask)
 
     def first(self) -> Job | None:
         """The job that has waited longest."""
@@ -66,7 +69,7 @@ class View(view.View):
         """Of the machines with room for a job, the index of the one that fits best, or fell idle
         last; None if none has room. Of a place: how much of it is free.
         """
-        return super().room(job) if type(job) is Place else self._room(job)
+        return super().room(job)
 
     def rooms(self, job: Job) -> list[int]:
         """The indices of all machines with room for a job."""
@@ -95,11 +98,6 @@ class View(view.View):
         if (line := self._by_time) is not None:
             list.__delitem__(line, bisect_left(line, _time(job), key=_time))
 
-    # ---- what kinds of machines differ in ----
-
-    def _room(self, job: Job) -> int | None:
-        raise NotImplementedError
-
     def _parts(self, job: Job, machine: int) -> Sequence[Part]:
         raise NotImplementedError
 
@@ -113,21 +111,25 @@ class WholeView(View):
         super().__init__(run)
         self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
 
+    @property
+    def full(self) -> bool:
+        return not self._idle
+
     def rooms(self, job: Job) -> list[int]:  # noqa: ARG002, any will do
         return sorted(self._idle)
 
     def closed(self, number: int) -> None:
-        super().closed(number)
         if self._idle and self._idle[-1] == number:
             self._idle.pop()
         elif number in self._idle:
             self._idle.remove(number)
 
     def opened(self, number: int) -> None:
-        super().opened(number)
         self._idle.append(number)
 
-    def _room(self, job: Job) -> int | None:  # noqa: ARG002
+    def room(self, job: Any) -> Any:
+        if type(job) is Place:
+            return super().room(job)
         return self._idle[-1] if self._idle else None
 
     def _parts(self, job: Job, machine: int) -> Sequence[Part]:  # noqa: ARG002
@@ -143,6 +145,12 @@ class SharedView(View):
         super().__init__(run)
         self._book, self._stale = Room(sizes), set[int]()  # machines that have changed since
 
+    @property
+    def full(self) -> bool:
+        if self._stale:
+            self._update()
+        return self._book.most_cores == 0
+
     def rooms(self, job: Job) -> list[int]:
         free = self._run.free
         pairs = enumerate(zip(free[::2], free[1::2]))
@@ -153,28 +161,29 @@ class SharedView(View):
         ]
 
     def closed(self, number: int) -> None:
-        super().closed(number)
         self._stale.add(number // 2)
 
     def opened(self, number: int) -> None:
-        super().opened(number)
         self._stale.add(number // 2)
 
-    def _room(self, job: Job) -> int | None:
-        index = self._now().best(job.cores, job.memory_gb)
+    def room(self, job: Any) -> Any:
+        if type(job) is Place:
+            return super().room(job)
+        if self._stale:
+            self._update()
+        index = self._book.best(job.cores, job.memory_gb)
         return None if index < 0 else index
 
     def _parts(self, job: Job, machine: int) -> Sequence[Part]:
         self._stale.add(machine)
         return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
 
-    def _now(self) -> Room:
-        """What is free, once the machines that have changed are booked anew."""
-        book, free = self._book, self._run.free
+    def _update(self) -> None:
+        """Book anew what is free of the machines that have changed."""
+        free = self._run.free
         for index in self._stale:
-            book.put(index, free[2 * index], free[2 * index + 1])
+            self._book.put(index, free[2 * index], free[2 * index + 1])
         self._stale.clear()
-        return book
 
 
 def _time(job: Job) -> tuple[float, int]:

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
@@ -128,12 +129,20 @@ def check_bad_input(found, words):
     assert all(word in err for word in words), err
 
 
+def simulated(scenario, seed=0, *, keep=False):
+    """The run in SimPy of a scenario of waiting jobs under its own policy."""
+    return scenario.simulation(scenario.policy, seed, records=keep).finish()
+
+
+def waits_s(jobs):
+    """How long each job of a run waited, seconds."""
+    return jobs["start_s"] - jobs["submit_s"]
+
+
 def events_of(simulation, *given):
     """Time, kind, job and places of all events of a run but decisions."""
     told = []
-    run = simulation(*given, told.append)
-    run.env.run()
-    run.close()
+    finished(simulation(*given, told.append))
     return [
         (event.time_s, event.kind, event.job, event.slots)
         for event in told

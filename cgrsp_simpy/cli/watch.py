@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.engine.stepping import Paused, steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
@@ -68,11 +68,7 @@ def watch(
     """
     if given.step:
         return _stepped(set_up)
-    run: Any = set_up(_say if given.events else None)
-    if isinstance(run, Simulation):
-        return run.carried_out()  # type: ignore[return-value]
-    run.env.run()
-    return run.close()
+    return finished(set_up(_say if given.events else None))  # type: ignore[no-any-return]
 
 
 def _stepped(set_up: Callable[[Listener], Paused[Outcome]]) -> Outcome:

@@ -14,7 +14,7 @@ import numpy as np
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Run, Tally
-from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.engine.simulation import Process, Simulation, finished
 from cgrsp_simpy.engine.view import View, first_come
 from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.model import Metric
@@ -271,10 +271,7 @@ class Model:
             records=records,
             listener=listener,
         )
-        if isinstance(run, Simulation):
-            return run.carried_out()
-        run.env.run()
-        return run.close()
+        return finished(run)
 
     def outcome(self, run: Any) -> Any:
         """What a study keeps of a run, as plain values: the figures of its summary."""

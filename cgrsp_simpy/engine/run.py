@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.engine.claim import Part, claims_table
-from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.claim import Held, Part, claims_table
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.shown import ShownRun
 from cgrsp_simpy.model.table import to_pandas, write_csv
@@ -22,12 +21,13 @@ if TYPE_CHECKING:
     import pandas
 
     from cgrsp_simpy.engine.model import Model
-    from cgrsp_simpy.engine.simulation import Simulation
+    from cgrsp_simpy.engine.places import Place
 
 __all__ = ["Records", "Run", "Tally"]
 
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
+KINDS = dict.fromkeys(TIMES, "f8")
 Columns = Mapping[str, np.ndarray[Any, Any]]
 
 
@@ -103,10 +103,15 @@ class Records:
         self.names = [*own, *TIMES[skipped:], *self._own]
         blank = (math.nan,) * len(self._own)
         noted = zip(*[note or blank for note in notes])
-        block = [np.array(column) for column in (*values, *times[skipped:], *noted)]
-        self.tally.add(dict(zip(self.names, block)))
+        columns = zip(self.names, (*values, *times[skipped:], *noted))
+        self.take({name: np.array(each, KINDS.get(name)) for name, each in columns})
+
+    def take(self, jobs: Columns) -> None:
+        """Take rows, given as columns."""
+        self.names = list(jobs)
+        self.tally.add(jobs)
         if self.blocks is not None:
-            self.blocks.append(block)
+            self.blocks.append(list(jobs.values()))
 
 
 def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
@@ -135,21 +140,27 @@ class Run(ShownRun):
         What was planned ahead, by a scenario that plans; else None.
     """
 
-    def __init__(self, made: Simulation) -> None:
-        made.records.close()
-        self.scenario, self.policy, self.seed = (
-            made.model,
-            policy_name(made.policy),
-            made.seed,
-        )
+    def __init__(
+        self,
+        scenario: Model,
+        policy: str,
+        seed: int,
+        records: Records,
+        places: Sequence[Place] = (),
+        log: Sequence[Held] | None = None,
+        decisions: int = 0,
+        held_s: Sequence[float] = (),
+        plan: Any = None,
+    ) -> None:
+        records.close()
+        self.scenario, self.policy, self.seed = scenario, policy, seed
         self.decisions, self.held_s, self.tally = (
-            made.decisions,
-            tuple(made.held_s),
-            made.records.tally,
+            decisions,
+            tuple(held_s),
+            records.tally,
         )
-        self.plan = made.plan
-        self._places, self._log = made.declared, made.log
-        self._names, self._blocks = made.records.names, made.records.blocks
+        self.plan, self._places, self._log = plan, places, log
+        self._names, self._blocks = records.names, records.blocks
 
     @property
     def title(self) -> str:

@@ -17,7 +17,7 @@ import simpy
 
 from cgrsp_simpy.engine.answers import Answers
 from cgrsp_simpy.engine.claim import Claim, Held
-from cgrsp_simpy.engine.events import Event, Listener, job_id
+from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
 from cgrsp_simpy.engine.instant import (
     AFTER_ALL_ELSE,
     Alarm,
@@ -33,7 +33,7 @@ from cgrsp_simpy.model.streams import Draw
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
 
-__all__ = ["Process", "Simulation"]
+__all__ = ["Process", "Simulation", "finished"]
 
 Process = Generator[simpy.Event, Any, None]  # what SimPy runs
 
@@ -89,6 +89,8 @@ class Simulation:
         As of the environment.
     plan : Any
         What a model that plans ahead has planned, for `Run.plan`.
+    name : str
+        What the policy is called in the run that is left; the policy's own, unless set.
     """
 
     plan: Any = None
@@ -131,7 +133,7 @@ class Simulation:
             1,
             False,
         )  # the source, lives and processes that count
-        self.policy = copy.deepcopy(policy)
+        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
         self.hears_all = any(
             getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
         )
@@ -244,9 +246,13 @@ class Simulation:
         """What the model's own columns say of a job, in their order."""
         self._jobs[job].notes = values
 
-    def finished(self, job: Hashable) -> None:
-        """A job ends now, though its life goes on, as until its last bill."""
-        self._jobs[job].finish_s = self.env._now
+    def started(self, job: Hashable, at_s: float) -> None:
+        """A job has started elsewhere than at a place; seconds on the clock."""
+        self._jobs[job].start_s = at_s
+
+    def finished(self, job: Hashable, at_s: float | None = None) -> None:
+        """A job ends now, or at a time, though its life goes on, as until its last bill."""
+        self._jobs[job].finish_s = self.env._now if at_s is None else at_s
 
     def held(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
@@ -280,7 +286,7 @@ class Simulation:
             at_s, job = arrival[0], arrival[1]
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
-                yield env.timeout(delay_s, ("submit", job_id(job)))
+                yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
             if job in jobs:
                 told = (
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
@@ -489,8 +495,8 @@ class Simulation:
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
 
-    def carried_out(self) -> Run:
-        """Carry the run out; what it leaves."""
+    def finish(self) -> Run:
+        """Carry the run out to its end; what it leaves."""
         while self.advance():
             pass
         return self.close()
@@ -498,4 +504,22 @@ class Simulation:
     def close(self) -> Run:
         """What the run leaves, once nothing is left to happen; PolicyError if jobs wait."""
         self._check_served()
-        return Run(self)
+        return Run(
+            self.model,
+            self.name,
+            self.seed,
+            self.records,
+            self.declared,
+            self.log,
+            self.decisions,
+            self.held_s,
+            self.plan,
+        )
+
+
+def finished(run: Any) -> Any:
+    """What a run that has been set up leaves, once it has been carried out."""
+    if isinstance(run, Simulation):
+        return run.finish()
+    run.env.run()  # of a module with a simulation of its own
+    return run.close()

@@ -27,19 +27,20 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Made]]) -> Made:
+def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Any]]) -> Made:
     """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through.
 
     what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
     or file, for a value that a parameter cannot have, and for what is neither text nor function.
     """
     if isinstance(given, Named):
-        return chosen(what, given.policy, factories)
+        return cast(Made, chosen(what, given.policy, factories))
     if not isinstance(given, str):
         if not callable(given):
             raise InputError(f"{what}(={given!r}) must be a name or a function of a view")
         return given
-    return cast(Made, from_file(what, given)) if in_file(given) else made(what, given, factories)
+    named = from_file(what, given) if in_file(given) else made(what, given, factories)
+    return cast(Made, named)
 
 
 def in_file(text: str) -> bool:
@@ -75,7 +76,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     return cast(Callable[..., Any], getattr(module, function))
 
 
-def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> Made:
+def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
     """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy, scheduler and
     so on, for errors.
 
@@ -86,7 +87,7 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> 
     check_one_of(what, name, factories)
     if is_policy(factories[name]):
         require(text == name, what, text, f"{name}, which has no parameters")
-        return cast(Made, factories[name])
+        return factories[name]
     return factories[name](**parameters(what, text, factories[name]))
 
 

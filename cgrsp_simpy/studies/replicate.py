@@ -50,7 +50,7 @@ def simulate(
     Parameters
     ----------
     scenario : Model
-        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Scenario`,
+        Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Scenario`,
         `hgsp.Requests`, `cluster.Scenario`, `dag.Setting`, `spot.Setting`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file

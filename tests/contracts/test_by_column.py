@@ -225,7 +225,7 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
         lambda: cg.hgsp.Requests(),
         lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
         lambda: cg.dag.Setting("er:n=9"),
-        lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+        lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     ],
     ids=["rental", "hgsp", "requests", "cluster", "dag", "waiting"],
 )

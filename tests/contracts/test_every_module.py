@@ -50,7 +50,7 @@ CASES = {
         "edff",
     ),
     "waiting": lambda: Case(
-        cg.waiting.Case(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
+        cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
         ("waiting",),
         "--jobs 400 --rate 0.02 --service 500 --servers 8",
         ("ajw-t", "njw"),

@@ -4,12 +4,25 @@ clears, the run is the same.
 
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.waiting.orders import first_come, shortest_first
 
+HALF = cg.waiting.Size("half", 4, 16.0, 0.0)
 LEVEL = cg.hgsp.Level(40, "small", 3.0, (1.0, 2.0))
+
+
+def waiting(order, machines, name="compound"):
+    """Jobs of one to four cores, of which some wait; and the order in which these are served."""
+    rng = np.random.default_rng(1)
+    times_s = np.cumsum(rng.integers(0, 20, 200)), rng.integers(0, 90, 200)
+    jobs = cg.waiting.ListedJobs(*times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200))
+    return cg.waiting.Scenario(jobs, cg.waiting.waiting_policy(name, 40, 20), machines), order
+
+
 CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "hgsp": lambda: (cg.hgsp.Scenario(LEVEL, noise=0.3, delay_s=2.0), "atc:online=true"),
     "hgsp, plan": lambda: (cg.hgsp.Scenario(LEVEL), "greedy"),
@@ -23,6 +36,9 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "rental": lambda: (cg.day("hectic", jobs=120), "rh"),
     "rental, free types": lambda: (cg.day("surge", jobs=80, free_types=True), "cadr"),
     "rental, warm": lambda: (cg.day("hectic", jobs=80, terms=cg.Terms(warm_s=120)), "triage"),
+    "waiting, fcfs": lambda: waiting(first_come, 3),
+    "waiting, sjf": lambda: waiting(shortest_first, 3, "ajw-t"),
+    "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
     "llm": lambda: (cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(4)), "wsrpt"),
     "llm, in waves": lambda: (cg.hgsp.Requests(waves=True, step_s=0.01), "fifo"),
 }

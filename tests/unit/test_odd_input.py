@@ -238,7 +238,7 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
 
 # ---- parts of a scenario that are none ----
 
-CASE = cg.waiting.Case(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
+CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
 
 
 @pytest.mark.parametrize(

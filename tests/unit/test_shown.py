@@ -17,7 +17,7 @@ from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
-    "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
     "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),

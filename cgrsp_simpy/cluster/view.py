@@ -245,8 +245,6 @@ class View:
     def freed(self, claim: Claim) -> None:
         """A job has left its nodes."""
         job, now_s = claim.job, claim.env.now
-        for node, _ in claim.parts:
-            self.opened(node)
         end_s = dict.pop(self._running, job).end_s
         list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
         if not claim.revoked:

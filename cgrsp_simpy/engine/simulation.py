@@ -344,6 +344,7 @@ class Simulation:
             elif amount > 0:
                 self.free[number] += amount
                 self.mask |= 1 << number
+                self.view.opened(number)
         self.view.freed(claim)
         if self.log is not None:
             times_s = claim.granted_s, claim.started_s, now_s
@@ -443,6 +444,7 @@ class Simulation:
                             self.places[number].lacks(left + amount, amount)
                         )
                     self.mask &= ~(1 << number)
+                    self.view.closed(number)
         except PlaceError as error:
             raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
         self.view.left(job)

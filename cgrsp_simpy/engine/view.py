@@ -106,10 +106,10 @@ class View:
         self._queue = None
 
     def closed(self, number: int) -> None:
-        """A place that was free is down."""
+        """Nothing is left of a place: it is granted, or down."""
 
     def opened(self, number: int) -> None:
-        """A place that is free is up again."""
+        """Something of a place is free again."""
 
     def freed(self, claim: Claim) -> None:
         """A job has left its places."""

@@ -509,7 +509,6 @@ class View:
                 mean_s = own_s
         end_s = claim.granted_s + (mean_s * self.share_left(job) if self._done else mean_s)
         for index, _ in parts:
-            self.closed(index)
             self._busy[index] = self._busy[index][0], end_s
             if self._ends_s is not None:
                 insort(self._ends_s, end_s)
@@ -549,8 +548,6 @@ class View:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
                 del self._ends_s[bisect_left(self._ends_s, end_s)]
-            if index not in self._run.downs:
-                self.opened(index)
 
 
 class Policy(Protocol):

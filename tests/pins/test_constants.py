@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -32,7 +33,7 @@ from cgrsp_simpy.waiting import figure_data as waiting_figures
 from cgrsp_simpy.waiting.machines import Prices
 
 DEFAULTS = Path(__file__).with_name("constants.json")
-ROOMS = ("engine", "rental", "waiting", "cluster", "dag", "hgsp", "analysis", "studies")
+PLACES_ON_PAPER = ("plots", "app")
 DRAWN = ("figures", "panels", "figure_data", "page")
 
 
@@ -201,16 +202,23 @@ def test_what_a_paper_prints(name):
 
 
 def plain(value):
-    """Whether a number, or a list of numbers, stands there."""
+    """Whether a number stands there, or a list or table of numbers and their names."""
+    if isinstance(value, np.ndarray):
+        return np.issubdtype(value.dtype, np.number)
+    if isinstance(value, dict):
+        return all(isinstance(key, str | int) for key in value) and plain((*value.values(),))
     if isinstance(value, tuple | list):
-        return bool(value) and all(map(plain, value))
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        numbers = [each for each in value if not isinstance(each, str)]
+        return bool(numbers) and all(map(plain, numbers))
+    return isinstance(value, int | float) and value == value
 
 
 def owned(module):
-    """Names of numbers, and of defaults of public functions and classes, that a module defines."""
+    """Names of numbers, and of defaults of public functions and classes, that a module defines; and
+    whether its dataclasses are frozen.
+    """
     for name, value in vars(module).items():
-        if name.strip("_").isupper():
+        if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
         if getattr(value, "__module__", "") != module.__name__ or name.startswith("_"):
             continue
@@ -218,20 +226,23 @@ def owned(module):
             for each, parameter in inspect.signature(value).parameters.items():
                 yield f"{name}.{each}", parameter.default
         elif is_dataclass(value) and inspect.isclass(value):
+            yield f"{name}, frozen", value.__dataclass_params__.frozen
             for field in fields(value):
                 yield f"{name}.{field.name}", field.default
 
 
 def all_defaults():
     found = {}
-    for room in ROOMS:
-        package = importlib.import_module(f"cgrsp_simpy.{room}")
+    for room in pkgutil.iter_modules(cg.__path__, "cgrsp_simpy."):
+        if not room.ispkg or room.name.rpartition(".")[2] in PLACES_ON_PAPER:
+            continue
+        package = importlib.import_module(room.name)
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if info.name.rpartition(".")[2] not in DRAWN:
                 for name, value in owned(importlib.import_module(info.name)):
                     if plain(value):
                         told = f"{info.name.partition('.')[2]}: {name}"
-                        found[told] = json.loads(json.dumps(value))
+                        found[told] = json.loads(json.dumps(value, default=np.ndarray.tolist))
     return dict(sorted(found.items()))
 
 
@@ -243,4 +254,5 @@ def test_every_other_number_is_the_pinned_one():
 
 
 if __name__ == "__main__":
-    DEFAULTS.write_text(json.dumps(all_defaults(), indent=0) + "\n", encoding="utf-8")
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in all_defaults().items())
+    DEFAULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -554,6 +554,31 @@ def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, 
     assert len(runs) == done
 
 
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, runs):
+    def study(most):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "dotted"]:
+            del sys.modules[name]
+        inner = folder / "dotted" / "inner"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / "__init__.py").touch()
+        ((inner if dots == "." else inner.parent) / "helper.py").write_text(f"MOST = {most}\n")
+        (inner / "rules.py").write_text(
+            "def rule(view):\n"
+            f"    from {dots}helper import MOST\n"
+            "    return zip(view.queue[:MOST], view.idle)\n"
+        )
+        importlib.invalidate_caches()
+        policy = importlib.import_module("dotted.inner.rules").rule
+        return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
+
+    study(1)
+    done = len(runs)
+    study(1)
+    assert len(runs) == done
+    refused(partial(study, 2), "code.dotted.inner.rules:rule", "use another directory")
+
+
 def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
     module = fresh_module(
         folder,

@@ -1,5 +1,6 @@
-"""Numbers that the papers print, beside the places that hold them; and every other number that a
-user does not give: `python tests/pins/test_constants.py` writes those anew.
+"""Numbers that the papers print, beside the places that hold them; every other number that a user
+does not give; and what exercises take for the right answer and for usual mistakes: `python
+tests/pins/test_constants.py` writes the last two anew.
 """
 
 import importlib
@@ -18,6 +19,7 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.dag import network
+from cgrsp_simpy.exercises import EXERCISES
 from cgrsp_simpy.hgsp import llm_policies, llm_requests, sagreedy
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
@@ -33,6 +35,7 @@ from cgrsp_simpy.waiting import figure_data as waiting_figures
 from cgrsp_simpy.waiting.machines import Prices
 
 DEFAULTS = Path(__file__).with_name("constants.json")
+ANSWERS = Path(__file__).with_name("answers.json")
 PLACES_ON_PAPER = ("plots", "app")
 DRAWN = ("figures", "panels", "figure_data", "page")
 
@@ -253,6 +256,37 @@ def test_every_other_number_is_the_pinned_one():
     assert now == before, "if it is meant, run python tests/pins/test_constants.py"
 
 
+# ---- exercises ----
+
+
+def judged(exercise):
+    """What a judge of numbers works out: the right answer, and what mistakes lead to; else None."""
+    inner = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals
+    if "answer" not in inner:
+        return None
+    return [float(inner["answer"]()), *(float(each.answer()) for each in inner["mistakes"])]
+
+
+@pytest.mark.parametrize(
+    "exercise",
+    [
+        # the right answer takes seconds
+        pytest.param(
+            each, marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2"))
+        )
+        for each in EXERCISES
+    ],
+)
+def test_what_an_exercise_takes_for_right_is_the_pinned_one(exercise):
+    pinned = json.loads(ANSWERS.read_text(encoding="utf-8"))[exercise]
+    assert judged(exercise) == (pinned and pytest.approx(pinned, rel=1e-6, abs=1e-9))
+
+
+def written(path, table):
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in table.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in all_defaults().items())
-    DEFAULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    written(DEFAULTS, all_defaults())
+    written(ANSWERS, {exercise: judged(exercise) for exercise in EXERCISES})

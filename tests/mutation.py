@@ -73,6 +73,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.55) * self.step_s).tolist()",
     ): "any time with a law stands for it; which step has which is asked for below",
     (
+        "analysis/statistics.py",
+        "least, most = most, 3 * most",
+    ): "halving finds the same number between any two such bounds",
+    (
         "spot/expected.py",
         "self.step_s * HOUR_S * np.array([terms.on_demand_usd_per_h, terms.spot_usd_per_h])",
     ): "of costs that are all so many times greater the least is the same",

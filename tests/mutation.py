@@ -69,10 +69,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "self._rows.append(({self._x(i, j): 1.0 for j in own}, 1.0, 1.1))  # Eq. 2",
     ): "they are whole numbers",
     (
-        "rental/bounds.py",
-        "middle_s = ((np.arange(math.ceil(DAY_S / self.step_s)) + 0.55) * self.step_s).tolist()",
-    ): "any time with a law stands for it; which step has which is asked for below",
-    (
         "analysis/statistics.py",
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",

@@ -74,3 +74,9 @@ def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
     rooms = {str(path.parent.relative_to(package)) for path in package.rglob("*/__init__.py")}
     assert rooms == {*mutation["FLOORS"], *mutation["LEFT_OUT"]}
     assert all(mutation["files_of"](room) for room in mutation["FLOORS"])
+
+
+def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
+    for file, line in mutation["EQUAL"]:
+        made = mutation["changes"](mutation["PACKAGE"] / file)
+        assert (file, line) in map(mutation["key_of"], made)

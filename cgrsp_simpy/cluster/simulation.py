@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +56,10 @@ class Outcome(ShownRun):
     jobs: Jobs
     cluster: Cluster
     scheduler: str
-    start_s: Floats = field(repr=False)
-    finish_s: Floats = field(repr=False)
-    places: tuple[Place, ...] = field(repr=False)
-    killed: npt.NDArray[np.bool_] = field(repr=False)
+    start_s: Floats
+    finish_s: Floats
+    places: tuple[Place, ...]
+    killed: npt.NDArray[np.bool_]
 
     @property
     def title(self) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from math import inf, nan
 from typing import Any
@@ -90,8 +90,8 @@ class Served(ShownRun):
     waves: bool
     step_s: float | None
     horizon_s: float
-    start_s: Floats = field(repr=False)
-    finish_s: Floats = field(repr=False)
+    start_s: Floats
+    finish_s: Floats
 
     @property
     def title(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
@@ -74,7 +74,7 @@ class Solution(ShownRun):
     seconds: float
     lower_bound: float
     is_as_planned: bool = True
-    course: Sequence[Any] = field(repr=False, default=())
+    course: Sequence[Any] = ()
 
     @property
     def title(self) -> str:

@@ -405,11 +405,9 @@ class Run(ShownRun):
     totals: Totals
     slot_held_s: tuple[float, ...]
     decisions: int
-    _blocks: list[np.ndarray] | None = field(repr=False)
-    _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict, repr=False)
-    _claims: list[tuple[int, int, float, str, float, float]] | None = field(
-        default=None, repr=False
-    )
+    _blocks: list[np.ndarray] | None
+    _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict)
+    _claims: list[tuple[int, int, float, str, float, float]] | None = None
 
     @property
     def title(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +60,7 @@ class Outcome(ShownRun):
     seed: int
     tally: Tally
     jobs: Columns | None = None
-    claims: np.ndarray[Any, np.dtype[Any]] | None = field(default=None, repr=False)
+    claims: np.ndarray[Any, np.dtype[Any]] | None = None
 
     @property
     def policy(self) -> str:

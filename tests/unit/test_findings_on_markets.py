@@ -6,6 +6,7 @@ import csv
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,14 @@ class Given:
 def less(figure="wait_min", factor=1.0):
     sources = tuple(Source(HECTIC, policy, figure) for policy in ("spt", "fifo"))
     return Part("less", Measure(Excess(factor), sources), -math.inf, 0.0, 30)
+
+
+@pytest.mark.parametrize(("seeds", "expected"), [(None, [30, 12]), (5, [5, 5])])
+def test_a_finding_has_the_seeds_that_are_asked_for_else_its_own(seeds, expected, monkeypatch):
+    monkeypatch.setattr(persistence, "reproduce", lambda wanted, *_, **__: wanted)
+    findings = [Finding("made", "", (less(), replace(less(), n=12)))]
+    runs = persistence.Runs(finding_seeds=seeds, findings=findings)
+    assert [n for _, n in runs._results(None)] == expected
 
 
 def tied():

@@ -29,7 +29,7 @@ from cgrsp_simpy.studies.recommend import (
     cheapest,
     shown_cheaper,
 )
-from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.studies.study import clustered, many
 
 __all__ = ["PICTURES", "hours", "html_page", "levers", "markdown", "rows", "sentences"]
 
@@ -173,9 +173,9 @@ def _figure(name: str, content: bytes) -> str:
 
 
 def _title(advice: Advice) -> str:
-    seeds = len(advice.found.studies[0].seeds)
-    own = many(len(advice.scenario.slots), "slot")
-    return f"{advice.scenario.name}, {own}: what to change? Means of {many(seeds, 'seed')}"
+    study, own = advice.found.studies[0], many(len(advice.scenario.slots), "slot")
+    means = f"Means of {many(len(study.seeds), 'seed')}{clustered(study)}"
+    return f"{advice.scenario.name}, {own}: what to change? {means}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -391,16 +391,19 @@ def _days_told(advice: Advice) -> str:
 
 def _luck(advice: Advice) -> str:
     """What an interval over the seeds is of."""
-    seeds = len(advice.found.studies[0].seeds)
-    if seeds < LEAST_SEEDS:
-        return f"{_few(seeds)[0].upper()}{_few(seeds)[1:]}."
+    study = advice.found.studies[0]
+    once = f"{clustered(study)}: seeds of one count once" if study.common else ""
+    if study.n < LEAST_SEEDS:
+        few = _few(study.n, advice.scenario.common or "seed")
+        return f"{few[0].upper()}{few[1:]}."
     if isinstance(advice.scenario.workload, (LoggedWorkload, JobList)):
-        return f"± is of the luck of stock and delays on these jobs alone, over {seeds} seeds."
-    return f"It is over {seeds} days drawn by the same law."
+        luck = "± is of the luck of stock and delays on these jobs alone"
+        return f"{luck}, over {len(study.seeds)} seeds{once}."
+    return f"It is over {len(study.seeds)} days drawn by the same law{once}."
 
 
-def _few(seeds: int) -> str:
-    return f"{many(seeds, 'seed')} give{'s' * (seeds == 1)} no interval (at least {LEAST_SEEDS})"
+def _few(number: int, noun: str = "seed") -> str:
+    return f"{many(number, noun)} give{'s' * (number == 1)} no interval (at least {LEAST_SEEDS})"
 
 
 def _sure_of_days(advice: Advice) -> str:
@@ -506,7 +509,7 @@ def _alike(advice: Advice, best: Option) -> str:
     if not alike:
         return ""
     more = f"; and {len(alike) - NAMED} more" if len(alike) > NAMED else ""
-    seeds = many(best.figures[COST].n, "seed")
+    seeds = many(best.figures[COST].n, advice.scenario.common or "seed")
     return f" Not told apart from it by cost at {seeds}: {'; '.join(alike[:NAMED])}{more}."
 
 

@@ -6,10 +6,10 @@ import html
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from math import floor, isnan, log10
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.model.shown import digits
 from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
@@ -51,6 +51,7 @@ HEAD = (
     "wait",
     "Pareto",
 )
+NEGLIGIBLE = 0.00005  # USD, minutes and per cent
 NAMED = 4  # options that a sentence names, of those it counts
 WORSE = {  # figures that can get worse: name and unit
     "miss_pct": ("misses", "points"),
@@ -552,14 +553,13 @@ def _mean(value: Mean) -> str:
 
 
 def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one; two places, or more where two
-    would tell as 0 what is not.
+    """A figure and half of its interval, where there is one, both told as 0 only where they are
+    less than NEGLIGIBLE.
     """
     if value is None:
         return ""
-    places = 4 if 0.00005 <= abs(value) < 0.005 else 2
-    if half_width is None or isnan(half_width) or half_width == 0:  # no interval, or no luck
-        return f"{value:{sign}z.{places}f}"
-    if half_width < 0.5 * 10**-places:
-        places = 1 - floor(log10(half_width))
-    return f"{value:{sign}z.{places}f} ± {half_width:.{places}f}"
+    half = half_width or 0.0
+    shown = [size for size in (abs(value), half) if size >= NEGLIGIBLE]
+    form = digits(min(shown, default=0.0))
+    told = f"{value:{sign}z{form}}"
+    return f"{told} ± {half:{form}}" if half in shown else told  # else no interval, or no luck

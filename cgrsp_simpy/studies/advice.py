@@ -51,7 +51,7 @@ HEAD = (
     "wait",
     "Pareto",
 )
-NEGLIGIBLE = 0.00005  # USD, minutes and per cent
+NEGLIGIBLE = 1e-6  # USD, minutes and per cent
 NAMED = 4  # options that a sentence names, of those it counts
 WORSE = {  # figures that can get worse: name and unit
     "miss_pct": ("misses", "points"),

@@ -213,7 +213,8 @@ def rows(**usd):
         for place, values in enumerate(scenarios)
         for seed, value in enumerate(values)
     ]
-    return Judgement("made", made)
+    alone = {row["scenario"]: list(dict.fromkeys(each["seed"] for each in made)) for row in made}
+    return Judgement("made", made, alone)
 
 
 def test_regret_is_against_the_best_of_the_others_scenario_by_scenario():

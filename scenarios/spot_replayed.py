@@ -1,13 +1,14 @@
 """Is a rate enough to tell what becomes of jobs on spot instances?
 
-Of what is lost it tells three quarters, of waits nothing, 0.3 hours in place of 9.5:
-all four instances are taken at once, and then none is to be had for hours.
+Of what is lost it tells most, of waits nothing, 0.3 hours in place of 9.2: all four
+instances are taken at once, and then none is to be had for hours.
 
 Twenty jobs of four hours on four spot instances of a zone that was recorded (SkyPilot's
-spot traces). Beside the replay stand a law fitted to it, and a rate of preemptions as
-frequent in an hour of stock, with instances always to be had. The law follows the
-record's correlations; its runs of stock are twice as long, and so it takes a quarter as
-many. Run it as: python scenarios/spot_replayed.py FILE
+spot traces); seeds that begin on one day of the record count once. Beside the replay
+stand a law fitted to it, and a rate of preemptions as frequent in an hour of stock,
+with instances always to be had. The law follows the record's correlations; its runs of
+stock are twice as long, and so it takes a quarter as many. Run it as: python
+scenarios/spot_replayed.py FILE
 """
 
 import sys

@@ -22,6 +22,7 @@ from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.judge import judge
 from cgrsp_simpy.studies.recommend import Prices
 from cgrsp_simpy.studies.store import kept_json, verifying
+from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.thesis.report import run_tables
 
 # modules whose classes a configuration holds: each is imported when its name is looked up
@@ -59,7 +60,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if found.differing:
         number = f"{len(found.differing)} of {len(found.tasks)}"
         return Answer(f"{out}: task {found.differing[0]} came out otherwise ({number})", 1)
-    return Answer(f"{out}: {len(found.tasks)} tasks run again, all as they are kept, to the bit")
+    tasks = many(len(found.tasks), "task")
+    return Answer(f"{out}: {tasks} run again, all as they are kept, to the bit")
 
 
 def _run_again(out: Path, configuration: Any) -> None:

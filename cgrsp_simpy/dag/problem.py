@@ -237,9 +237,9 @@ class Schedule(ShownRun):
 
     problem: Problem
     plan: Plan
-    start_s: Floats = field(repr=False)
-    finish_s: Floats = field(repr=False)
-    granted_s: Floats | None = field(default=None, repr=False)
+    start_s: Floats
+    finish_s: Floats
+    granted_s: Floats | None = None
     evaluations: int = 0
     seconds: float = 0.0
 

@@ -255,8 +255,8 @@ class StockSeries:
     """
 
     gpu: str
-    times_s: tuple[float, ...]
-    statuses: tuple[int, ...]
+    times_s: tuple[float, ...] = field(repr=False)
+    statuses: tuple[int, ...] = field(repr=False)
     length_s: float
     start_h: float | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -75,7 +75,7 @@ class Outcome(ShownRun):
 
     drawn: Drawn
     policy: str
-    stays: tuple[Stay, ...] = field(repr=False)
+    stays: tuple[Stay, ...]
 
     @property
     def title(self) -> str:

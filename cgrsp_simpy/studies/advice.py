@@ -6,10 +6,10 @@ import html
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
-from math import floor, isnan, log10
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.model.shown import digits
 from cgrsp_simpy.rental.metrics import slot_hours
 from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
@@ -29,7 +29,7 @@ from cgrsp_simpy.studies.recommend import (
     cheapest,
     shown_cheaper,
 )
-from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.studies.study import clustered, many
 
 __all__ = ["PICTURES", "hours", "html_page", "levers", "markdown", "rows", "sentences"]
 
@@ -51,6 +51,7 @@ HEAD = (
     "wait",
     "Pareto",
 )
+NEGLIGIBLE = 1e-6  # USD, minutes and per cent
 NAMED = 4  # options that a sentence names, of those it counts
 WORSE = {  # figures that can get worse: name and unit
     "miss_pct": ("misses", "points"),
@@ -173,9 +174,9 @@ def _figure(name: str, content: bytes) -> str:
 
 
 def _title(advice: Advice) -> str:
-    seeds = len(advice.found.studies[0].seeds)
-    own = many(len(advice.scenario.slots), "slot")
-    return f"{advice.scenario.name}, {own}: what to change? Means of {many(seeds, 'seed')}"
+    study, own = advice.found.studies[0], many(len(advice.scenario.slots), "slot")
+    means = f"Means of {many(len(study.seeds), 'seed')}{clustered(study)}"
+    return f"{advice.scenario.name}, {own}: what to change? {means}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -391,16 +392,19 @@ def _days_told(advice: Advice) -> str:
 
 def _luck(advice: Advice) -> str:
     """What an interval over the seeds is of."""
-    seeds = len(advice.found.studies[0].seeds)
-    if seeds < LEAST_SEEDS:
-        return f"{_few(seeds)[0].upper()}{_few(seeds)[1:]}."
+    study = advice.found.studies[0]
+    once = f"{clustered(study)}: seeds of one count once" if study.common else ""
+    if study.n < LEAST_SEEDS:
+        few = _few(study.n, advice.scenario.common or "seed")
+        return f"{few[0].upper()}{few[1:]}."
     if isinstance(advice.scenario.workload, (LoggedWorkload, JobList)):
-        return f"± is of the luck of stock and delays on these jobs alone, over {seeds} seeds."
-    return f"It is over {seeds} days drawn by the same law."
+        luck = "± is of the luck of stock and delays on these jobs alone"
+        return f"{luck}, over {len(study.seeds)} seeds{once}."
+    return f"It is over {len(study.seeds)} days drawn by the same law{once}."
 
 
-def _few(seeds: int) -> str:
-    return f"{many(seeds, 'seed')} give{'s' * (seeds == 1)} no interval (at least {LEAST_SEEDS})"
+def _few(number: int, noun: str = "seed") -> str:
+    return f"{many(number, noun)} give{'s' * (number == 1)} no interval (at least {LEAST_SEEDS})"
 
 
 def _sure_of_days(advice: Advice) -> str:
@@ -506,7 +510,7 @@ def _alike(advice: Advice, best: Option) -> str:
     if not alike:
         return ""
     more = f"; and {len(alike) - NAMED} more" if len(alike) > NAMED else ""
-    seeds = many(best.figures[COST].n, "seed")
+    seeds = many(best.figures[COST].n, advice.scenario.common or "seed")
     return f" Not told apart from it by cost at {seeds}: {'; '.join(alike[:NAMED])}{more}."
 
 
@@ -549,14 +553,13 @@ def _mean(value: Mean) -> str:
 
 
 def _told(value: float | None, half_width: float | None = None, sign: str = "") -> str:
-    """A figure and half of its interval, where there is one; two places, or more where two
-    would tell as 0 what is not.
+    """A figure and half of its interval, where there is one, both told as 0 only where they are
+    less than NEGLIGIBLE.
     """
     if value is None:
         return ""
-    places = 4 if 0.00005 <= abs(value) < 0.005 else 2
-    if half_width is None or isnan(half_width) or half_width == 0:  # no interval, or no luck
-        return f"{value:{sign}z.{places}f}"
-    if half_width < 0.5 * 10**-places:
-        places = 1 - floor(log10(half_width))
-    return f"{value:{sign}z.{places}f} ± {half_width:.{places}f}"
+    half = half_width or 0.0
+    shown = [size for size in (abs(value), half) if size >= NEGLIGIBLE]
+    form = digits(min(shown, default=0.0))
+    told = f"{value:{sign}z{form}}"
+    return f"{told} ± {half:{form}}" if half in shown else told  # else no interval, or no luck

@@ -202,7 +202,8 @@ class Advice:
         if str(option) not in self._by_day:
             study = self.found.at(fleet=self._fleets[option.slots, option.types])
             runs = [study.run(option.policy, seed) for seed in study.seeds]
-            costs = np.mean([self._cost_by_day(run) for run in runs], axis=0)
+            by_seed = np.transpose([self._cost_by_day(run) for run in runs]).tolist()
+            costs = np.mean(study.independent(*by_seed), axis=1)
             self._by_day[str(option)] = costs + self.prices.price_slot * option.slots
         return self._by_day[str(option)]
 
@@ -243,15 +244,15 @@ class Advice:
 
     @cached_property
     def _figures(self) -> dict[tuple[str, int, str], dict[str, list[float]]]:
-        """(policy, slots, types) -> the values of FIGURES, one a seed."""
+        """(policy, slots, types) -> the values of FIGURES, one an independent replication."""
         answer = {}
         for (slots, types), name in self._fleets.items():
             study = self.found.at(fleet=name)
             for policy in study.policies:
                 runs = [row for row in study.rows if row["policy"] == policy]
                 rows = [row | self.prices.bill(row, slots, self.days) for row in runs]
-                values = {figure: [row[figure] for row in rows] for figure in FIGURES}
-                answer[policy, slots, types] = values
+                values = study.independent(*([row[figure] for row in rows] for figure in FIGURES))
+                answer[policy, slots, types] = dict(zip(FIGURES, values))
         return answer
 
     def _option(self, policy: str, slots: int, types: str) -> Option:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -163,9 +163,9 @@ class Comparison(Study):
         What was compared on.
     """
 
-    scenario: Model = field(repr=False)
-    _named: dict[str, Any] = field(repr=False)
-    _rows: list[Row] = field(repr=False)
+    scenario: Model
+    _named: dict[str, Any]
+    _rows: list[Row]
 
     @property
     def title(self) -> str:

@@ -36,7 +36,8 @@ def as_they_come(
 ) -> Iterator[tuple[int, Result]]:
     """The number and the result of each task, in the order in which they are ready.
 
-    If the executor fails, what it has finished still comes, and then a WorkerError.
+    If the executor fails, what it has finished still comes, and then a WorkerError; of a task that
+    is not allowed its own InputError.
     """
     if executor is None:
         yield from ((number, carry_out(task)) for number, task in tasks.items())
@@ -62,6 +63,8 @@ def as_they_come(
             # another's pool goes on: take back what has not begun
             for future in futures if pool is executor else ():
                 future.cancel()
+    if isinstance(failure, InputError):
+        raise failure
     if failure is not None:
         raise WorkerError(_told(failure)) from failure
 

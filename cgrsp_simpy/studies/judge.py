@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
+from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.shown import Table, figure_text
@@ -86,7 +86,7 @@ def judge(
                 if "error" not in row:
                     row = {"usd_per_job": prices.bill(row, 0, 1.0)[COST] / each.jobs, **row}
                 rows.append({"scenario": each.name, "policy": name, "seed": seed, **row})
-    study = Judgement(title, rows)
+    study = Judgement(title, rows, {each.name: [*map(each.in_common, seeds)] for each in made})
     study.keep(store)
     return study
 
@@ -129,6 +129,7 @@ class Judgement(Tidy):
 
     title: str
     _rows: list[Row] = field(repr=False)
+    _clusters: dict[str, list[int]] = field(repr=False)  # as in Study, by scenario
 
     @property
     def rows(self) -> list[Row]:
@@ -196,6 +197,14 @@ class Judgement(Tidy):
             check_one_of("figure", figure, self._figures)
         return [row.get(figure, math.nan) for row in self._by_run[scenario, policy]]
 
+    def _independent(self, scenario: str, policy: str, figure: str) -> list[float]:
+        """A figure by seed, or by the day on which a replay begins; NaN where a run failed."""
+        values = self.values(scenario, policy, figure)
+        whole = not any(map(math.isnan, values))
+        return cluster_means(
+            values if whole else [math.nan] * len(values), self._clusters[scenario]
+        )
+
     def beside(
         self,
         policy: str,
@@ -204,6 +213,8 @@ class Judgement(Tidy):
         confidence: float = 0.95,
     ) -> list[Beside]:
         """A policy beside the best of the others, on each scenario.
+
+        Seeds that begin on one day of a market that is replayed count once.
 
         The best is chosen on the same seeds, which flatters it: where several are equal, the
         difference is above 0 in expectation. A policy of which a run failed there is not chosen;
@@ -233,13 +244,10 @@ class Judgement(Tidy):
         require(len(rest) > 0, "others", others, "a policy or more")
         found = []
         for scenario in self.scenarios:
-            means = {each: _whole_mean(self.values(scenario, each, figure)) for each in rest}
+            means = {each: mean(self._independent(scenario, each, figure)).mean for each in rest}
             best = min(means, key=lambda each: (math.isnan(means[each]), means[each]))
-            own = self.values(scenario, policy, figure)
-            whole = not math.isnan(_whole_mean(own) + means[best])
-            other = self.values(scenario, best, figure) if whole else [math.nan] * len(own)
-            less = paired_difference(own, other, confidence)
-            found.append(Beside(scenario, policy, best, less))
+            own, other = (self._independent(scenario, each, figure) for each in (policy, best))
+            found.append(Beside(scenario, policy, best, paired_difference(own, other, confidence)))
         return found
 
     def regret(self, policy: str) -> Mean:
@@ -350,8 +358,9 @@ class Judgement(Tidy):
         }
 
     def _mean(self, policy: str, figure: str) -> float:
-        values = [self.values(scenario, policy, figure) for scenario in self.scenarios]
-        return _whole_mean([_whole_mean(own) for own in values])
+        found = [self._independent(scenario, policy, figure) for scenario in self.scenarios]
+        means = [mean(own).mean for own in found]
+        return math.nan if any(map(math.isnan, means)) else mean(means).mean
 
     def as_dict(self) -> dict[str, Any]:
         """Table and regrets as plain values."""
@@ -382,7 +391,7 @@ class Judgement(Tidy):
         for figure, unit in (("usd_per_job", "US cents a job"), ("miss_pct", "points missed")):
             title = f"{least} beside the best of the others, {unit}: where it is worst"
             scale = 100 if figure == "usd_per_job" else 1
-            rows = [_beside(each, scale) for each in self.worst(least, figure)]
+            rows = [_beside(each, scale, seeds) for each in self.worst(least, figure)]
             found.append(Table(title, [["scenario", "best", "difference"], *rows]))
         return found
 
@@ -393,20 +402,15 @@ HEADINGS = (
 )
 
 
-def _whole_mean(values: Sequence[float]) -> float:
-    """Their mean, NaN where one does not exist: of fewer seeds or scenarios it would be another."""
-    return math.nan if any(map(math.isnan, values)) else mean(values).mean
-
-
 def _told(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def _beside(each: Beside, scale: float) -> list[str]:
+def _beside(each: Beside, scale: float, seeds: int) -> list[str]:
     """A line on a policy beside another."""
     less = each.difference
     scaled = {name: scale * getattr(less, name) for name in ("mean", "low", "high")}
-    return [each.scenario, each.other, interval(replace(less, **scaled), less.n, "+")]
+    return [each.scenario, each.other, interval(replace(less, **scaled), seeds, "+")]
 
 
 def _cells(row: Row) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -224,10 +224,10 @@ class Month(Study):
         Name of a day type -> probability.
     """
 
-    _scenarios: dict[str, Scenario] = field(repr=False)
-    _named: dict[str, str | Policy] = field(repr=False)
-    _rows: list[Row] = field(repr=False)
-    days: list[Row] = field(repr=False)
+    _scenarios: dict[str, Scenario]
+    _named: dict[str, str | Policy]
+    _rows: list[Row]
+    days: list[Row]
     mix: dict[str, float]
 
     @property

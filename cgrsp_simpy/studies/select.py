@@ -7,7 +7,7 @@ from typing import Any
 
 from cgrsp_simpy.analysis.selection import Selection, kim_nelson
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.model.checks import check_one_of
+from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.studies.replicate import check_policies, checked_model, simulate
 
 __all__ = ["select"]
@@ -50,7 +50,7 @@ def select(
     Raises
     ------
     InputError
-        For an argument that is not allowed, or a run without the figure.
+        For an argument that is not allowed, a market that is replayed, or a run without the figure.
     PolicyError
         If a policy answers what cannot be carried out.
 
@@ -59,6 +59,8 @@ def select(
     Kim and Nelson (2001), ACM Transactions on Modeling and Computer Simulation 11, 251-273.
     """
     named = check_policies(policies, checked_model(scenario))
+    once = f"one whose seeds are independent: more of them begin on the same {scenario.common}"
+    require(not scenario.common, "scenario", scenario.name, once)
     figure = scenario.precise if figure is None else figure
     judged = [name for name, metric in scenario.metrics.items() if metric.better]
     check_one_of("figure", figure, judged)

@@ -28,7 +28,16 @@ from cgrsp_simpy.studies.store import Store
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Study", "Tidy", "counted", "failures_told", "interval", "many", "mean_of"]
+__all__ = [
+    "Study",
+    "Tidy",
+    "clustered",
+    "counted",
+    "failures_told",
+    "interval",
+    "many",
+    "mean_of",
+]
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -337,7 +346,7 @@ class Study(Tidy):
         family = sum(not math.isnan(p) for row in adjusted.values() for p in row.values())
         pairs = min(value.n for row in differences.values() for value in row.values())
         heading = (
-            f"difference from {self.policies[0]}, paired by seed{_clustered(self)}"
+            f"difference from {self.policies[0]}, paired by seed{clustered(self)}"
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p < 0.001)"
         )
         few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
@@ -367,11 +376,12 @@ def _by_policy(entries: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str
 def mean_of(study: Study) -> str:
     """What the figures of a study's table are."""
     seeds = len(study.seeds)
-    told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{_clustered(study)}"
+    told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
     return f"{told} ± 95 % half width" if study.n > 1 else f"{told} (an interval needs two)"
 
 
-def _clustered(study: Study) -> str:
+def clustered(study: Study) -> str:
+    """How many replications are independent, where these are fewer than the seeds."""
     return f", n = {many(study.n, study.common)}" if study.common else ""
 
 

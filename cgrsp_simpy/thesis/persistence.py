@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cgrsp_simpy.model.shown import digits
 from cgrsp_simpy.plots.gallery import Picture, markdown, write_gallery
 from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.plots.style import ink_on, looks
@@ -400,11 +401,19 @@ def _reasons(rows: list[Row]) -> str:
             if len(markets) > 1:
                 among = f" in {list(markets.values()).count(verdict)} of {len(markets)}"
                 where = f" ({row['market']})"
-            p = "< 0.001" if row[_p(verdict)] < 0.001 else f"{row[_p(verdict)]:.3f}"
-            known = f"{row['part']} {row['value']:+.2f} ± {row['half_width']:.2f}, p {p}"
-            parts.append(f"{verdict}{among}: {known}{where}")
+            parts.append(f"{verdict}{among}: {_estimate(row, verdict)}{where}")
     told = "; ".join(parts)
     return f"**{whole}**" + (told.removeprefix(whole) if told.startswith(whole) else f": {told}")
+
+
+def _estimate(row: Row, verdict: str) -> str:
+    """A part's value with what is sure of it."""
+    value, half, p = row["value"], row["half_width"], row[_p(verdict)]
+    if row["n"] < 2:
+        return f"{row['part']} {value:+z{digits(value)}}, n = {row['n']}: no interval"
+    form = digits(max(abs(value), half))
+    sure = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return f"{row['part']} {value:+z{form}} ± {half:{form}}, p {sure}"
 
 
 def _deciding(rows: list[Row], verdict: str) -> Row:
@@ -497,7 +506,8 @@ FIGURES = {
         Runs.judged,
         _draw_findings,
         _seen_findings,
-        "by how long stock persists; as many seeds as behind the printed figures, 30 or 10",
+        "by how long stock persists; as many seeds as behind the printed figures, 30 or 10;"
+        " in replays those\nthat begin on one day count once, and the months all together",
         (6.3, 6.6),
         _findings_table,
         options=" --market FILE ...",

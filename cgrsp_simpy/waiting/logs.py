@@ -92,8 +92,8 @@ def _check_no_gpus(log: Log) -> None:
     raise InputError(
         f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs (mean"
         f" {gpus[gpus > 0].mean():.3g}), but shared machines are priced by processor cores and"
-        " memory; what fits: each job on a machine of its own (--whole), cgrsp cluster for"
-        " schedulers of GPUs, cgrsp advise for rented GPUs"
+        " memory; what fits: each job on a machine of its own (--whole); for schedulers"
+        " of GPUs: cgrsp cluster; for rented GPUs: cgrsp advise"
     )
 
 

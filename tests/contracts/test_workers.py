@@ -310,7 +310,7 @@ def kept(folder):
 def loaded(folder, number, seeds):
     """The outcomes of a finished task of one policy, as the store gives them back."""
     configuration = json.loads((folder / "configuration.json").read_text())
-    return Store(folder, configuration, configuration["seeds"]).load(number, [1] * seeds)
+    return Store(folder, configuration, configuration["seeds"], {}).load(number, [1] * seeds)
 
 
 def harmless(scenario, seeds):

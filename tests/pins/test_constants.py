@@ -1,5 +1,6 @@
-"""Numbers that the papers print, beside the places that hold them; and every other number that a
-user does not give: `python tests/pins/test_constants.py` writes those anew.
+"""Numbers that the papers print, beside the places that hold them; every other number that a user
+does not give; and what exercises take for the right answer and for usual mistakes: `python
+tests/pins/test_constants.py` writes the last two anew.
 """
 
 import importlib
@@ -10,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -17,6 +19,7 @@ from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.dag import network
+from cgrsp_simpy.exercises import EXERCISES
 from cgrsp_simpy.hgsp import llm_policies, llm_requests, sagreedy
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
@@ -32,7 +35,8 @@ from cgrsp_simpy.waiting import figure_data as waiting_figures
 from cgrsp_simpy.waiting.machines import Prices
 
 DEFAULTS = Path(__file__).with_name("constants.json")
-ROOMS = ("engine", "rental", "waiting", "cluster", "dag", "hgsp", "analysis", "studies")
+ANSWERS = Path(__file__).with_name("answers.json")
+PLACES_ON_PAPER = ("plots", "app")
 DRAWN = ("figures", "panels", "figure_data", "page")
 
 
@@ -201,16 +205,23 @@ def test_what_a_paper_prints(name):
 
 
 def plain(value):
-    """Whether a number, or a list of numbers, stands there."""
+    """Whether a number stands there, or a list or table of numbers and their names."""
+    if isinstance(value, np.ndarray):
+        return np.issubdtype(value.dtype, np.number)
+    if isinstance(value, dict):
+        return all(isinstance(key, str | int) for key in value) and plain((*value.values(),))
     if isinstance(value, tuple | list):
-        return bool(value) and all(map(plain, value))
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+        numbers = [each for each in value if not isinstance(each, str)]
+        return bool(numbers) and all(map(plain, numbers))
+    return isinstance(value, int | float) and value == value
 
 
 def owned(module):
-    """Names of numbers, and of defaults of public functions and classes, that a module defines."""
+    """Names of numbers, and of defaults of public functions and classes, that a module defines; and
+    whether its dataclasses are frozen.
+    """
     for name, value in vars(module).items():
-        if name.strip("_").isupper():
+        if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
         if getattr(value, "__module__", "") != module.__name__ or name.startswith("_"):
             continue
@@ -218,20 +229,23 @@ def owned(module):
             for each, parameter in inspect.signature(value).parameters.items():
                 yield f"{name}.{each}", parameter.default
         elif is_dataclass(value) and inspect.isclass(value):
+            yield f"{name}, frozen", value.__dataclass_params__.frozen
             for field in fields(value):
                 yield f"{name}.{field.name}", field.default
 
 
 def all_defaults():
     found = {}
-    for room in ROOMS:
-        package = importlib.import_module(f"cgrsp_simpy.{room}")
+    for room in pkgutil.iter_modules(cg.__path__, "cgrsp_simpy."):
+        if not room.ispkg or room.name.rpartition(".")[2] in PLACES_ON_PAPER:
+            continue
+        package = importlib.import_module(room.name)
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             if info.name.rpartition(".")[2] not in DRAWN:
                 for name, value in owned(importlib.import_module(info.name)):
                     if plain(value):
                         told = f"{info.name.partition('.')[2]}: {name}"
-                        found[told] = json.loads(json.dumps(value))
+                        found[told] = json.loads(json.dumps(value, default=np.ndarray.tolist))
     return dict(sorted(found.items()))
 
 
@@ -242,5 +256,37 @@ def test_every_other_number_is_the_pinned_one():
     assert now == before, "if it is meant, run python tests/pins/test_constants.py"
 
 
+# ---- exercises ----
+
+
+def judged(exercise):
+    """What a judge of numbers works out: the right answer, and what mistakes lead to; else None."""
+    inner = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals
+    if "answer" not in inner:
+        return None
+    return [float(inner["answer"]()), *(float(each.answer()) for each in inner["mistakes"])]
+
+
+@pytest.mark.parametrize(
+    "exercise",
+    [
+        # the right answer takes seconds
+        pytest.param(
+            each, marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2"))
+        )
+        for each in EXERCISES
+    ],
+)
+def test_what_an_exercise_takes_for_right_is_the_pinned_one(exercise):
+    pinned = json.loads(ANSWERS.read_text(encoding="utf-8"))[exercise]
+    assert judged(exercise) == (pinned and pytest.approx(pinned, rel=1e-6, abs=1e-9))
+
+
+def written(path, table):
+    lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in table.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
 if __name__ == "__main__":
-    DEFAULTS.write_text(json.dumps(all_defaults(), indent=0) + "\n", encoding="utf-8")
+    written(DEFAULTS, all_defaults())
+    written(ANSWERS, {exercise: judged(exercise) for exercise in EXERCISES})

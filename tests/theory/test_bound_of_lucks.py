@@ -234,6 +234,16 @@ def test_corners_lie_on_the_frontier(least):
         assert found.miss_pct(wait * (1 + 1e-9) + 1e-9) == pytest.approx(miss, abs=1e-4)
 
 
+def test_the_frontier_is_the_bounds_at_its_prices():
+    prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
+    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
+    assert (found.seeds, found.bin_s) == ((0, 1), 1800)
+    assert found.least == {
+        price: [lower_bound(odd(0), weights, seed, 1800).value for seed in (0, 1)]
+        for price, weights in prices.items()
+    }
+
+
 @pytest.mark.slow
 def test_no_policy_is_below_the_frontier():
     scenario = odd(2)

@@ -335,6 +335,30 @@ def test_what_is_advised_is_the_cheapest_that_is_shown_to_cost_less(others, expe
     assert (cheapest(shown).policy if shown else None) == expected
 
 
+@pytest.mark.parametrize(
+    ("own", "beaten"),
+    [
+        ({}, False),  # of equals neither beats the other
+        ({"miss_pct": 4}, True),
+        ({"wait_min": 4}, True),
+        ({"rent_usd": 4}, True),
+        ({"slots_usd": 4}, True),
+        ({"rent_usd": 4, "slots_usd": 6}, False),  # they are paid together
+        ({"miss_pct": 4, "wait_min": 6}, False),
+        ({"late_usd": 4, COST: 4}, False),
+        ({"late_usd": 6, COST: 6, "wait_min": 4}, True),
+    ],
+)
+def test_an_option_beats_another_where_nothing_is_more_and_something_less(own, beaten):
+    def option(**figures):
+        means = dict.fromkeys(FIGURES, 5) | figures
+        shown = {name: Mean(value, value, value, 9) for name, value in means.items()}
+        return Option("any", 5, FIXED, shown, {})
+
+    assert option(**own).beats(option()) is beaten
+    assert not own or not option().beats(option(**own))
+
+
 @pytest.mark.slow
 def test_where_nothing_is_cheaper_something_is_advised_in_one_table_of_twenty_at_most():
     """200 tables of 20 options that differ by chance alone."""

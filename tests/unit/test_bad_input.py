@@ -158,6 +158,10 @@ OPTIONS = [
     # not a command; newer Pythons list what is one without quotes
     ("simulate", ["'simulate'", *VERBS]),
     ("", ["VERB", "required"]),  # no command at all
+    *(
+        (verb, ["ACTION", "required"])
+        for verb in "cluster dag hgsp llm market spot thesis waiting".split()
+    ),
 ]
 
 

@@ -205,6 +205,7 @@ def test_a_philly_log_runs_under_every_scheduler(capsys):
         ),
         (("compare", "--schedulers", "hps:aging_boost=x"), "aging_boost(='x') must be a number"),
         (("table", "--loads", "0.5,a"), "--loads(='0.5,a') must be numbers > 0, such as 0.6,0.9"),
+        (("table", "--out", "kept"), "--out(='kept') must be left out: `compare --out` keeps"),
         (("run", "--trace", "none.trace"), "none.trace"),
         (
             ("run", "--trace", "jobs.txt"),

@@ -286,6 +286,10 @@ def test_pbs_prefers_the_pair_that_does_most_a_gpu_second_to_the_one_that_does_m
     """Iterations a GPU second: 700/800, 600/500, 500/500."""
     three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
     assert started("pbs:pairs=true", view_of(three, TWO_NODES, free=[8, 0])) == [0, 2]
+    # of times that differ: 200/200, 160/110, 160/110
+    three = jobs_of((0, 1, 100), (0, 1, 100), (0, 1, 10), iterations=[100, 100, 60])
+    view = view_of(three, TWO_NODES, free=[2, 0])
+    assert started("pbs:pairs=true,tolerance=1", view) == [0, 2]
 
 
 # ---- SBS ----

@@ -337,6 +337,10 @@ def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
         read_alibaba(path, strict=True)
 
 
+def test_a_line_that_is_cut_off_after_its_job_name_spoils_that_job(file):
+    assert list(read_alibaba(file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1"))) == ["j_1"]
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [

@@ -262,6 +262,10 @@ BAD = {
             "unknown end of the link in line 3 '5'",
         ),
         (
+            "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,,1\n",
+            "line 3 lacks other_end",
+        ),
+        (
             "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1,0,0,1\n",
             "unknown key in line 2 'server'",
         ),

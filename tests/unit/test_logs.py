@@ -328,6 +328,8 @@ def test_a_window_is_of_any_format():
     inside = (whole["submit_s"] >= 5000) & (whole["submit_s"] < 20000)
     assert (part["submit_s"] + 5000).tolist() == whole["submit_s"][inside].tolist()
     assert part.tags["job_id"] == whole.tags.chosen(np.flatnonzero(inside))["job_id"]
+    first = read_log(HERE / "nasa_ipsc.swf", window="0:5000")
+    assert len(first["submit_s"]) == (whole["submit_s"] < 5000).sum() > 0
 
 
 # ---- rows in any order, with more columns ----

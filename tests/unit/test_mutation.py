@@ -67,3 +67,16 @@ def test_a_seed_draws_the_same_changes_and_another_seed_others():
     assert [len(some) for some in one.values()] == [10, 10]
     for change in [*one["engine"], *one["studies"], *other["engine"]]:
         ast.parse(change.made())
+
+
+def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
+    package = mutation["PACKAGE"]
+    rooms = {str(path.parent.relative_to(package)) for path in package.rglob("*/__init__.py")}
+    assert rooms == {*mutation["FLOORS"], *mutation["LEFT_OUT"]}
+    assert all(mutation["files_of"](room) for room in mutation["FLOORS"])
+
+
+def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
+    for file, line in mutation["EQUAL"]:
+        made = mutation["changes"](mutation["PACKAGE"] / file)
+        assert (file, line) in map(mutation["key_of"], made)

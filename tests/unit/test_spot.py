@@ -93,6 +93,13 @@ def test_next_spot_skips_what_is_too_short_and_takes_what_lasts():
     assert course("next-spot", [short, long])[0][:3] == (1, 0.0, 900.0)
 
 
+@pytest.mark.parametrize(("next_s", "then"), [(500, (0, 500.0)), (510, (1, 400.0))])
+def test_next_spot_waits_for_what_comes_before_it_is_two_overheads_behind(next_s, then):
+    """250 s are done at 300 s, which is ep(500 s - 2 d), and ep(400 s)."""
+    twice = zone((0, True), (300, False), (next_s, True), (1400, False))
+    assert course("next-spot", [twice])[1][:2] == pytest.approx(then)
+
+
 def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
     one, other = zone((0, True), (300, False)), zone((0, False), (100, True), name="b")
     stays = course("greedy", [one, other])
@@ -123,6 +130,10 @@ def test_the_listing_tells_the_whole_course():
         (750.0, "dispatch"),
         (800.0, "start"),
         (1550.0, "finish"),
+    ]
+    assert [event.detail for event in heard if event.kind == "dispatch"] == [
+        "spot in a",
+        "on demand",
     ]
 
 
@@ -196,6 +207,17 @@ def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():
 
 
 # ---- markets ----
+
+
+def test_one_poll_on_each_side_of_the_history_is_enough():
+    assert Traces((Series.of("a", 600, [True, False]),), history=0.5).before == 1
+
+
+def test_a_run_meets_the_poll_in_which_it_ends():
+    market = TwoState(0.5, 0.5, step_s=600, history_h=1.0)
+    runs = [[market.draw(1, length_s, seed) for seed in range(20)] for length_s in (1200, 900)]
+    assert runs[0] == runs[1]
+    assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
 def test_a_run_begins_after_the_history_and_sees_the_trace():

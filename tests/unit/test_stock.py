@@ -16,6 +16,10 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.clairvoyant import optimum
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.studies.advice import markdown
+from cgrsp_simpy.studies.gaps import lower_bounds
+from cgrsp_simpy.studies.judge import judge
+from cgrsp_simpy.studies.recommend import Prices
 
 HOUR = 3600.0
 GPU = cg.THESIS_GPUS[0]
@@ -201,12 +205,16 @@ def test_a_series_without_hours_begins_anywhere_and_wraps():
         assert np.allclose(np.diff(changes), 100)
 
 
-def test_seeds_that_begin_on_one_day_of_a_record_count_once():
-    """By definition: means over the days of the means of their runs; n is the number of days."""
+def four_days_replayed():
+    """A quiet day of 20 jobs on a slot, on a record of four days with three midnights."""
     statuses = np.random.default_rng(0).integers(0, 3, 24 * 4).tolist()
     series = recorded(GPU.name, statuses, start_h=20.0)
-    quiet = cg.day("quiet", jobs=20, slots=1)
-    day, seeds = replace(quiet, market=cg.Market(series=(series,))), range(9)
+    return replace(cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,)))
+
+
+def test_seeds_that_begin_on_one_day_of_a_record_count_once():
+    """By definition: means over the days of the means of their runs; n is the number of days."""
+    day, seeds = four_days_replayed(), range(9)
     begun = [int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds]
     assert [day.in_common(seed) for seed in seeds] == begun and set(begun) == {0, 1, 2}
     study = cg.compare(day, ["fifo", "spt"], seeds)
@@ -229,8 +237,47 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
         cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
     ):
         cg.compare(day, ["fifo"], seeds, precision=0.1)
-    alone = cg.compare(quiet, ["fifo", "spt"], seeds)
+    alone = cg.compare(cg.day("quiet", jobs=20, slots=1), ["fifo", "spt"], seeds)
     assert alone.n == alone.means()["spt"]["wait_min"].n == 9 and "n =" not in str(alone)
+
+
+def test_judging_counts_them_once():
+    day = four_days_replayed()
+    less = judge([day], ["fifo", "spt"], range(9)).beside("spt")[0].difference
+    expected = cg.compare(day, ["fifo", "spt"], range(9)).differences()["spt"]["cost_usd"]
+    assert less.n == expected.n == 3
+    free = judge([day], ["fifo", "spt"], range(9), prices=Prices(0, 0, 0)).beside("spt")[0]
+    assert free.difference.mean == pytest.approx(expected.mean / 20)
+    assert free.difference.half_width == pytest.approx(expected.half_width / 20)
+    assert "(n 3)" in str(judge([day], ["fifo", "spt"], range(9)))
+
+
+def test_advice_counts_them_once():
+    day, seeds = four_days_replayed(), range(9)
+    found = cg.advise(day, ["fifo", "spt"], [2], seeds)
+    study = cg.compare(day, ["spt"], seeds)
+    [spt] = [one for one in found.at(1, "fixed types") if one.policy == "spt"]
+    assert spt.figures["wait_min"] == study.means()["spt"]["wait_min"]
+    assert spt.change["wait_min"].n == 3
+    told = markdown(found)
+    assert "Means of 9 seeds, n = 3 starting days" in told
+    assert "over 9 days drawn by the same law, n = 3 starting days: seeds of one count once" in told
+    assert "at 9 seeds" not in told
+    few = markdown(cg.advise(day, ["fifo", "spt"], [], range(2)))
+    assert "2 starting days give no interval" in few or "1 starting day gives no interval" in few
+
+
+def test_a_selection_that_takes_seed_after_seed_is_refused_there():
+    with pytest.raises(cg.InputError, match="more of them begin on the same starting day"):
+        cg.select(four_days_replayed(), ["fifo", "spt"], 1.0)
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_there_is_no_bound_and_it_is_one_short_line(workers):
+    """In another process, too."""
+    with pytest.raises(cg.InputError, match="series of the market") as told:
+        lower_bounds(four_days_replayed(), ["wait"], [0], workers)
+    assert len(str(told.value)) < 200
 
 
 def test_months_of_one_record_have_no_interval():

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import fields, replace
+from enum import Enum
 from functools import partial
 from importlib.metadata import version
 from math import isnan
@@ -26,9 +27,10 @@ from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.model.model import foreign_part
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.rental.market import Clock, Market, Status
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 from cgrsp_simpy.studies import store
@@ -552,6 +554,31 @@ def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(text, 
     assert len(runs) == done
 
 
+@pytest.mark.parametrize("dots", [".", ".."])
+def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, runs):
+    def study(most):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "dotted"]:
+            del sys.modules[name]
+        inner = folder / "dotted" / "inner"
+        inner.mkdir(parents=True, exist_ok=True)
+        (inner / "__init__.py").touch()
+        ((inner if dots == "." else inner.parent) / "helper.py").write_text(f"MOST = {most}\n")
+        (inner / "rules.py").write_text(
+            "def rule(view):\n"
+            f"    from {dots}helper import MOST\n"
+            "    return zip(view.queue[:MOST], view.idle)\n"
+        )
+        importlib.invalidate_caches()
+        policy = importlib.import_module("dotted.inner.rules").rule
+        return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
+
+    study(1)
+    done = len(runs)
+    study(1)
+    assert len(runs) == done
+    refused(partial(study, 2), "code.dotted.inner.rules:rule", "use another directory")
+
+
 def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
     module = fresh_module(
         folder,
@@ -764,6 +791,18 @@ def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(part, tmp_p
     with pytest.raises(cg.InputError, match="cannot be written to TOML"):
         own.to_toml(tmp_path / "own.toml")
     assert not (tmp_path / "own.toml").exists()
+
+
+class Colour(Enum):
+    RED = 1
+
+
+def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
+    own = OWN_PARTS["market.clock"].market
+    assert foreign_part((1, Status.HIGH, Market())) is None
+    assert foreign_part((1, own)) is own.clock
+    assert foreign_part((1, Colour.RED)) is Colour.RED
+    assert foreign_part(((1, own), Colour.RED)) is own.clock
 
 
 def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):

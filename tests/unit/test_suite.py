@@ -9,6 +9,7 @@ from runpy import run_path
 
 import numpy as np
 import pytest
+from scipy import stats
 from test_scenario_claims import SCENARIOS
 
 import cgrsp_simpy as cg
@@ -91,6 +92,38 @@ def test_what_lasts_is_seen_and_kept_within_the_law():
         "execution",
         "provisioning",
     }
+
+
+def gpus_of(seed):
+    gpus = suite._gpus(stream(seed, "suite"))
+    return () if gpus == cg.THESIS_GPUS else gpus
+
+
+def lasting(seed):
+    return suite._persistent(stream(seed, "suite sight"), cg.Market())
+
+
+def kept(seed):
+    return suite._terms(stream(seed, "suite terms"))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "least", "most"),
+    [
+        (lambda seed: [gpu.mean_execution_s[0] for gpu in gpus_of(seed)], 20, 240),
+        (lambda seed: [gpu.price_usd_per_h for gpu in gpus_of(seed)], 0.2, 5),
+        (lambda seed: [lasting(seed).persistence_s], 300, 4 * 3600),
+        (lambda seed: [lasting(seed).poll_s], 60, 1800),
+        (lambda seed: [kept(seed).warm_s], 60, 900),
+    ],
+    ids=["execution", "price", "persistence", "poll", "warm"],
+)
+def test_what_is_drawn_by_ratios_has_a_uniform_logarithm(drawn, least, most):
+    values = np.array([value for seed in range(1000) for value in drawn(seed) if value])
+    assert len(values) > 80
+    assert least <= values.min() and values.max() <= most
+    uniform = np.log(values / least) / np.log(most / least)
+    assert stats.kstest(uniform, "uniform").pvalue > 0.001
 
 
 def test_what_was_added_to_the_law_changes_nothing_else(monkeypatch):
@@ -180,7 +213,8 @@ def rows(**usd):
         for place, values in enumerate(scenarios)
         for seed, value in enumerate(values)
     ]
-    return Judgement("made", made)
+    alone = {row["scenario"]: list(dict.fromkeys(each["seed"] for each in made)) for row in made}
+    return Judgement("made", made, alone)
 
 
 def test_regret_is_against_the_best_of_the_others_scenario_by_scenario():

@@ -198,6 +198,9 @@ def test_refusals_depend_on_job_and_attempt_alone():
     ("terms", "parts"),
     [
         ({}, {}),
+        ({"checkpoint_s": 60}, {}),  # that cost nothing
+        ({"suspension": True}, {}),  # nor does a restart
+        ({"suspension": True, "restart_s": 5}, {"executing": 0.1, "wasted": 0.0}),
         ({"billed_from": "provisioning"}, {"executing": 0.1, "provisioning": 0.01}),
         ({"minimum_s": 300}, {"executing": 0.1, "rounding": 0.2}),
         ({"minimum_s": 90}, {"executing": 0.1, "rounding": 0.0}),
@@ -315,6 +318,48 @@ def test_wrong_terms_are_one_line(capsys, line, words):
     assert out == ""
     assert words in err
     assert len(err.splitlines()) == 1
+
+
+LOW_AT_300 = cg.StockSeries("G", (0.0, 300.0), (0, 2), 600.0)  # 300 s in stock, 300 s not
+SPOT = cg.Terms(taken_when_low=True)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused", "words"),
+    [
+        (lambda: cg.Terms(retry_s=1e9), lambda: cg.Terms(retry_s=1.001e9), "retry_s"),
+        (
+            lambda: cg.Terms(checkpoint_s=5, checkpoint_cost_s=5),
+            lambda: cg.Terms(checkpoint_s=5, checkpoint_cost_s=5.1),
+            "at least checkpoint_cost_s",
+        ),
+        (
+            lambda: cg.Terms(checkpoint_s=99).check_against(["G"], 100),
+            lambda: cg.Terms(checkpoint_s=100).check_against(["G"], 100),
+            "less than the longest",
+        ),
+        (
+            lambda: cg.Terms(preemption_per_h=360).check_against(["G"], 100),
+            lambda: cg.Terms(preemption_per_h=361).check_against(["G"], 100),
+            "at most 360, as 100 s",
+        ),
+        (
+            lambda: SPOT.check_stock(cg.Market(persistence_s=10), ["G"], 100),
+            lambda: SPOT.check_stock(cg.Market(persistence_s=9.9), ["G"], 100),
+            "persistence_s of G.* at least 10, as 100 s",
+        ),
+        (
+            lambda: SPOT.check_stock(cg.Market(series=(LOW_AT_300,)), ["G"], 100),
+            lambda: SPOT.check_stock(cg.Market(series=(LOW_AT_300,)), ["G"], 100.1),
+            "longest seconds without Low stock of G.* at least 300.3",
+        ),
+    ],
+    ids=["retry", "cost", "checkpoint", "rate", "persistence", "series"],
+)
+def test_a_limit_itself_is_on_the_side_that_the_message_says(allowed, refused, words):
+    allowed()
+    with pytest.raises(cg.InputError, match=words):
+        refused()
 
 
 def test_a_type_that_is_never_in_stock_cannot_be_asked_for_again():

@@ -250,7 +250,7 @@ def add_by(parser: argparse.ArgumentParser) -> None:
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
-    if "value" not in rows[0]:
+    if given.by in rows[0]:  # of one run
         rows = [{"by": given.by, "value": row[given.by], **row} for row in rows]
         rows = [{name: row[name] for name in row if name != given.by} for row in rows]
     if given.format == "json":

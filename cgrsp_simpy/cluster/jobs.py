@@ -168,6 +168,11 @@ class Jobs:
         )
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """The names of those that tell of a job."""
+        return tuple(column for column in self.columns if column != "limited")
+
+    @property
     def jobs(self) -> int:
         """Number of jobs."""
         return len(self.arrival_s)
@@ -190,8 +195,8 @@ class Jobs:
         return float(self.gpus @ self.duration_s)
 
     def rows(self) -> Iterator[Row]:
-        """The jobs one by one: their values of `columns`."""
-        return zip(*(getattr(self, column).tolist() for column in self.columns))
+        """The jobs one by one: their values of `told`."""
+        return zip(*(getattr(self, column).tolist() for column in self.told))
 
     def load(self, cluster: Cluster) -> float:
         """Offered load: work that arrives per second, from the first arrival to the last, over the

@@ -183,8 +183,9 @@ class Scenario(Model):
     @property
     def known(self) -> tuple[str, ...]:
         """The columns that the jobs have."""
-        there = self.source.columns if isinstance(self.source, Jobs) else COLUMNS
-        return tuple(column for column in there if column != "limited")
+        if isinstance(self.source, Jobs):
+            return self.source.told
+        return tuple(column for column in COLUMNS if column != "limited")
 
     @property
     def note(self) -> str:  # type: ignore[override]

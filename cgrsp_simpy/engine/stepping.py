@@ -219,6 +219,6 @@ def _due(
     if event.value is not None or not isinstance(process, simpy.Process):
         return event.value
     if not isinstance(process, Life):
-        return process.name, None
+        return None  # beside the jobs'
     started = any(claim.started for claim in holding if claim.job == process.job)
     return "finish" if started else "start", job_id(process.job)

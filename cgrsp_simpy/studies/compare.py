@@ -266,7 +266,7 @@ def by_column(
     found: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate(scenario, policy, seed).by(column):
-            value = row.pop("value") if "value" in row else row.pop(column)
+            value = row.pop(column)
             found.setdefault((value, label), []).append(row)
     return [
         {"by": column, "value": value, "policy": label, **_means(rows)}

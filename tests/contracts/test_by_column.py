@@ -95,13 +95,13 @@ def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
     sums, means = ("weighted_tardiness", "twct", "dmc"), ("act_s", "dmr_pct")
     assert adds_up(report, whole, sums, means) == len(rows)
     own = {row["task"]: row["customer"] for row in rows}
-    assert [row["value"] for row in report] == sorted(set(own.values()))
+    assert [row["customer"] for row in report] == sorted(set(own.values()))
     schedule = run.rows()
     assert all(row["customer"] == own[row["task"]] for row in schedule)
     ran_h = (
         sum(row["finish_s"] - row["start_s"] for row in schedule if row["customer"] == "ann") / 3600
     )
-    [ann] = [row for row in report if row["value"] == "ann"]
+    [ann] = [row for row in report if row["customer"] == "ann"]
     assert ann["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
 
 
@@ -127,7 +127,7 @@ def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
     told = run.rows()
     assert all(rows[int(row["request"]) - 2]["customer"] == row["customer"] for row in told)
     waits_s = [row["start_s"] - row["arrival_s"] for row in told if row["customer"] == "bob"]
-    [bob] = [row for row in report if row["value"] == "bob"]
+    [bob] = [row for row in report if row["customer"] == "bob"]
     assert bob["wait_p90_s"] == pytest.approx(np.percentile(waits_s, 90), rel=1e-12)
 
 
@@ -142,7 +142,7 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
     assert min(row["first_start_s"] for row in report) == run.start_s.min()
     told = run.rows()
     for row in report:
-        own = [each for each in told if each["task_type"] == row["value"]]
+        own = [each for each in told if each["task_type"] == row["task_type"]]
         ran_h = sum(each["finish_s"] - each["start_s"] for each in own) / 3600
         assert row["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
     visits = run.timeline.visits

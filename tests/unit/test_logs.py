@@ -629,7 +629,7 @@ def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path)
     run = cg.simulate(cg.trace(path, slots=200), "edf")
     ran = {row[0]: row for row in rows if row[2]}
     report, whole = run.by("customer"), run.summary()
-    assert {row["value"]: row["jobs"] for row in report} == Counter(row[3] for row in ran.values())
+    assert {row["customer"]: row["jobs"] for row in report} == Counter(row[3] for row in ran.values())
     for figure in ("jobs", "completed", "cost_usd", "utilisation_pct"):
         assert sum(row[figure] for row in report) == pytest.approx(whole[figure], rel=1e-9)
     for mean in ("wait_min", "tardiness_min", "miss_pct"):
@@ -657,7 +657,7 @@ def test_the_report_of_a_customer_is_that_of_his_rows():
     )
     run = cg.simulate(cg.Scenario("three", jobs, market=cg.Market()), "fifo")
     one, two = run.by("who")
-    assert (one["by"], one["value"], one["jobs"], two["jobs"]) == ("who", "a", 2, 1)
+    assert (one["who"], one["jobs"], two["jobs"]) == ("a", 2, 1)
     waits_s = run.jobs["start_s"] - run.jobs["submit_s"]
     assert one["wait_min"] == pytest.approx((waits_s[0] + waits_s[2]) / 120) and two[
         "wait_min"
@@ -680,12 +680,12 @@ def test_reports_of_waiting_and_cluster_add_up_too(file):
         (cluster.by("customer"), waited(cluster)),
         (waiting.by("customer"), waited(waiting)),
     ):
-        assert {row["value"]: row["jobs"] for row in report} == Counter(row[4] for row in rows)
+        assert {row["customer"]: row["jobs"] for row in report} == Counter(row[4] for row in rows)
         assert sum(row["wait_s"] * row["jobs"] for row in report) == pytest.approx(waited_s.sum())
         own = {row[0]: row[4] for row in rows}
         ids = log.tags["job_id"]
         assert waited_s[[own[job] == "customer A" for job in ids]].mean() == pytest.approx(
-            next(row["wait_s"] for row in report if row["value"] == "customer A")
+            next(row["wait_s"] for row in report if row["customer"] == "customer A")
         )
 
 

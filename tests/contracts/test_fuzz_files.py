@@ -160,7 +160,11 @@ CASES = [
     ("batch.csv", BATCH, "dag run --graph batch.csv:j_1 --gpus 2"),
     ("gpus.toml", LINKS, "dag run --graph er:n=8 --platform gpus.toml"),
     ("gpus.csv", LINKED, "dag run --graph er:n=8 --platform gpus.csv"),
-    ("prices.csv", PRICES, "waiting run --trace log.swf --servers 1 --prices prices.csv"),
+    (
+        "prices.csv",
+        PRICES,
+        "waiting run --trace log.swf --servers 1 --policy compound --prices prices.csv",
+    ),
     ("own.py", OWN, "run --day quiet --jobs-per-day 4 --policy own.py:first"),
 ]
 

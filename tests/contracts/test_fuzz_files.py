@@ -88,7 +88,7 @@ GPUS = '[[gpu]]\nserver = "s"\ntflops = 10\nmemory_gb = 24\ncount = 2\n'
 LINKS = GPUS + '[[link]]\none_end = "s"\nother_end = "s"\ngb_per_s = 10\nlatency_s = 0.001\n'
 LINKED = "server,tflops,memory_gb,one_end,other_end,gb_per_s\ns,5,24,,,\nt,9,24,,,\n,,,s,t,2\n"
 CLUSTER = '[[gpu]]\nname = "A"\nmemory_gb = 80\nspeed = 50\n'
-PRICES = "name,cores,memory_gb,price_per_h\nsmall,4,16,0.2\nbig,96,384,4.6\n"
+PRICES = "name,cores,memory_gb,price_per_h\nsmall,4,16,0.2\nbig,128,512,6.1\n"
 NUMBERED = " ".join(str(n % 9 + 1) for n in range(12))
 SACCT = (
     "JobID|Submit|Start|End|TimelimitRaw|ReqTRES|AllocTRES|Partition|Account|User|QOS|State\n"
@@ -143,7 +143,7 @@ CASES = [
     ("hourly.toml", HOURLY, "run hourly.toml --policy cadr"),
     ("log.toml", '[workload]\ntrace = "jobs.csv"\nwindow = "0:50"\n', "run log.toml"),
     ("jobs.csv", JOBS, "run --trace jobs.csv --policy spt --by user"),
-    ("jobs.csv", JOBS, "waiting run --trace jobs.csv --servers 1 --format json"),
+    ("jobs.csv", JOBS, "waiting run --trace jobs.csv --whole --servers 1 --format json"),
     ("jobs.csv", JOBS, "cluster compare --trace jobs.csv --seeds 1 --format json"),
     ("stamps.csv", STAMPS, "run --trace stamps.csv --window 2024-11-20:2024-11-22"),
     ("log.swf", SWF, "cluster run --trace log.swf --policy easy"),
@@ -160,7 +160,11 @@ CASES = [
     ("batch.csv", BATCH, "dag run --graph batch.csv:j_1 --gpus 2"),
     ("gpus.toml", LINKS, "dag run --graph er:n=8 --platform gpus.toml"),
     ("gpus.csv", LINKED, "dag run --graph er:n=8 --platform gpus.csv"),
-    ("prices.csv", PRICES, "waiting run --trace jobs.csv --servers 1 --prices prices.csv"),
+    (
+        "prices.csv",
+        PRICES,
+        "waiting run --trace log.swf --servers 1 --policy compound --prices prices.csv",
+    ),
     ("own.py", OWN, "run --day quiet --jobs-per-day 4 --policy own.py:first"),
 ]
 
@@ -169,7 +173,7 @@ CASES = [
 def test_the_files_are_read_as_they_are(tmp_path, name, text, command):
     folder = tmp_path / "work"
     folder.mkdir()
-    for file, content in (("jobs.csv", JOBS), (name, text)):
+    for file, content in (("jobs.csv", JOBS), ("log.swf", SWF), (name, text)):
         (folder / file).write_text(content)
     ended = fuzzing.carried_out(command.split(), folder, tmp_path)
     assert (ended.status, fuzzing.faults(command.split(), ended)) == (0, [])
@@ -270,6 +274,7 @@ def test_altered_files_are_read_or_refused_in_order(tmp_path, seed):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / "jobs.csv").write_text(JOBS)
+        (folder / "log.swf").write_text(SWF)
         name, text, command = draw.choice(CASES)
         change = altered_json if name.endswith("json") and draw.random() < 0.7 else spoiled
         content = packed(draw, change(draw, text))

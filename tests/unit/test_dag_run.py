@@ -233,7 +233,7 @@ WRONG = {
     "raised IndexError": (fork(), lambda view: [(view.nodes[3], 0)]),
     r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
         fork(),
-        lambda view: None,
+        lambda view: [],
     ),
 }
 

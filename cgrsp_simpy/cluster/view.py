@@ -242,7 +242,7 @@ class View:
         """Take over what the engine has counted of some nodes."""
         free, put, left = self._free, self._nodes.put, self._left
         for node, _ in place:
-            free = put(free, node, left[node])
+            free = put(free, node, int(left[node]))
         self._free = free
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:

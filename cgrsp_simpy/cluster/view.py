@@ -45,9 +45,10 @@ class Arrived:
     def __init__(self, columns: Sequence[str]) -> None:
         self._rows: list[Row] = []
         self._ended: list[tuple[int, float]] = []  # since run_s was last read
-        self._places = {name: place for place, name in enumerate(columns)}
-        kinds = {name: COLUMNS[name] for name in columns} | {"run_s": "f8"}
-        self._values = {name: np.empty(64, kind) for name, kind in kinds.items()}
+        there = [name for name in columns if name != "duration_s"]
+        self._places = {name: place for place, name in enumerate(there)}
+        kinds = {name: COLUMNS[name] for name in there} | {"run_s": "f8"}
+        self._values = {name: np.zeros(64, kind) for name, kind in kinds.items()}
         self._read = dict.fromkeys(kinds, 0)
 
     arrival_s: Floats = _column("arrival_s")
@@ -219,7 +220,7 @@ class View:
         """A job waits: one that arrives, or, where a life claims again, one that has waited."""
         if job == len(self._gpus):
             told = self._luck[job]
-            self._arrived._rows.append(told)
+            self._arrived._rows.append((*told[:2], *told[3:]))  # without its duration
             list.append(self._gpus, told[1])
             list.append(self._estimate_s, told[3])
         elif job < self._first:

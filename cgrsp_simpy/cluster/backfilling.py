@@ -59,12 +59,13 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
-    free, start_s = view.free, view.now_s
+    free, gpus, fits, without = view.free, view.gpus[job], view.nodes.fits, view.without
+    start_s = now_s = view.now_s
     for end_s, running in view.ends:
-        if end_s > start_s and view.nodes.fits(free, view.gpus[job]):
+        if end_s > start_s and fits(free, gpus):
             break
-        start_s = max(end_s, view.now_s)
-        free = view.without(running, free)
+        start_s = max(end_s, now_s)
+        free = without(running, free)
     return start_s, free
 
 

@@ -254,9 +254,13 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
     After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
     the share of the free ones, and one job instead of a mean over tasks, are ours.
     """
-    total = int(free.sum())
-    needed = np.full(len(sizes), gpus) if gpus <= sizes.max() else sizes
-    return float(free[free < needed].sum()) / total if total else 0.0
+    nodes = Nodes(sizes.tolist())
+    return _fragmentation(nodes, nodes.packed(free.tolist()), gpus)
+
+
+def _fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
+    idle = free.bit_count()
+    return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
 
 
 def course(run: Run) -> dict[str, Floats]:
@@ -286,8 +290,8 @@ def course(run: Run) -> dict[str, Floats]:
             Running jobs that are moved to make room for it when it is unplaced
             (`consolidation.moves`); 0 if it is not, or if that does not help.
     """
-    jobs, nodes = run.jobs, Nodes(run.scenario.cluster.sizes)
-    sizes, parts = np.array(nodes.sizes), run.parts()
+    jobs, parts = run.jobs, run.parts()
+    nodes = Nodes(run.scenario.cluster.sizes)
     events = [jobs[name] for name in ("submit_s", "start_s", "finish_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     arrived, started, finished = moment.reshape(3, -1)
@@ -295,23 +299,21 @@ def course(run: Run) -> dict[str, Floats]:
     change = _changes(places, started, finished, len(time_s))
     waiting = _steps(arrived, started, len(time_s))
     seen = _largest(jobs["gpus"], arrived, started, len(time_s))
-    free, busy = sizes.copy(), np.zeros(len(time_s))
-    held: list[list[int]] = [[] for _ in sizes]  # GPUs of the jobs that run on one node
+    free, gpus, busy = nodes.all, nodes.all.bit_count(), np.zeros(len(time_s))
+    held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
     share, unplaced, moved = np.zeros((3, len(time_s)))
     for now, largest in enumerate(seen):
         for place, sign in change[now]:
-            for node, gpus in place:
-                free[node] += sign * gpus
+            free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
             if len(place) == 1:
-                (held[node].append if sign < 0 else held[node].remove)(gpus)
-        busy[now] = sizes.sum() - free.sum()
+                node, width = place[0]
+                (held[node].append if sign < 0 else held[node].remove)(width)
+        busy[now] = gpus - free.bit_count()
         if largest:
-            share[now] = fragmentation(free, sizes, largest)
-            unplaced[now] = free.sum() >= largest and not nodes.fits(
-                nodes.packed(free.tolist()), largest
-            )
-        if unplaced[now]:
-            moved[now] = moves(free.tolist(), nodes, held, largest) or 0
+            share[now] = _fragmentation(nodes, free, largest)
+            if free.bit_count() >= largest and not nodes.fits(free, largest):
+                unplaced[now] = 1
+                moved[now] = moves(nodes.counts(free), nodes, held, largest) or 0
     return {
         "time_s": time_s,
         "waiting": waiting,

@@ -146,7 +146,7 @@ class Nodes:
         self.held = lru_cache(maxsize=1024)(self._held)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "held" in vars(self):  # a view shows it
+        if hasattr(self, "held"):  # a view shows it
             raise AttributeError(f"nodes are read only: {name}")
         super().__setattr__(name, value)
 
@@ -207,6 +207,15 @@ class Nodes:
             gpus -= size * empty.bit_count()
             taken |= empty
         return not gpus or (gpus <= self.widest and self.fits(self._but(free, taken), gpus))
+
+    def usable(self, free: int, gpus: int) -> int:
+        """GPUs of the nodes that have room for a job of so many; of one wider than any node, of
+        those that are all free.
+        """
+        if gpus <= self.widest:
+            room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
+            return (free & self._columns(room)).bit_count()
+        return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
     def room(self, free: int, gpus: int) -> Place | None:
         """Where a job of so many GPUs goes; None if it does not fit."""

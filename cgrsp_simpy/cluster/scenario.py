@@ -156,8 +156,9 @@ class Scenario(Model):
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
-        sizes = enumerate(self.cluster.sizes)
+        sizes, claims = enumerate(self.cluster.sizes), run.claims
         told = {
+            "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "places": tuple(f"{node}  {gpus_told(size)}" for node, size in sizes),
             "kinds": {job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())},
         }

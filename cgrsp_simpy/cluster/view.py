@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from math import nan
-from operator import attrgetter, index
+from operator import attrgetter, index, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_told
-from cgrsp_simpy.cluster.placement import Nodes, Place
+from cgrsp_simpy.cluster.placement import Held, Nodes, Place
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.policy import PlaceError
@@ -21,7 +21,15 @@ from cgrsp_simpy.model.sealed import SealedDict, SealedList
 __all__ = ["Arrived", "Running", "Scheduler", "Starts", "View"]
 
 
-class Arrived(NamedTuple):
+def _shown(name: str) -> Any:
+    return property(attrgetter(name))
+
+
+def _column(name: str) -> Any:
+    return property(lambda self: self._column(name))
+
+
+class Arrived:
     """The jobs that have arrived, as in `Jobs` and by the same index; read only.
 
     Attributes
@@ -32,55 +40,52 @@ class Arrived(NamedTuple):
         For how long a job ran, seconds; NaN until it has ended.
     """
 
-    arrival_s: Floats
-    gpus: Ints
-    estimate_s: Floats
-    iterations: Floats | None
-    kind: Ints
-    family: Ints | None
-    user: Ints | None
-    run_s: Floats
+    __slots__ = ("_ended", "_places", "_read", "_rows", "_values")
 
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._rows: list[Row] = []
+        self._ended: list[tuple[int, float]] = []  # since run_s was last read
+        there = [name for name in columns if name != "duration_s"]
+        self._places = {name: place for place, name in enumerate(there)}
+        kinds = {name: COLUMNS[name] for name in there} | {"run_s": "f8"}
+        self._values = {name: np.zeros(64, kind) for name, kind in kinds.items()}
+        self._read = dict.fromkeys(kinds, 0)
 
-class Columns:
-    """Columns that grow. names: of the values of a row.
+    arrival_s: Floats = _column("arrival_s")
+    gpus: Ints = _column("gpus")
+    estimate_s: Floats = _column("estimate_s")
+    iterations: Floats | None = _column("iterations")
+    kind: Ints = _column("kind")
+    family: Ints | None = _column("family")
+    user: Ints | None = _column("user")
 
-    rows, ended: the jobs that have arrived, or ended, since the columns were last read.
-    """
+    @property
+    def run_s(self) -> Floats:
+        values = self._grown("run_s", lambda _: nan)
+        for job, time_s in self._ended:
+            values[job] = time_s
+        self._ended.clear()
+        shown: Floats = self._sealed(values)
+        return shown
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.rows: list[Row] = []
-        self.ended: list[tuple[int, float]] = []
-        self._names, self._read = names, 0
-        kinds = {name: COLUMNS[name] for name in names if name != "duration_s"} | {"run_s": "f8"}
-        self._values = {name: np.full(64, 0, kind) for name, kind in kinds.items()}
-        self._shown: Arrived | None = None
+    def _column(self, name: str) -> Any:
+        place = self._places.get(name)
+        return None if place is None else self._sealed(self._grown(name, itemgetter(place)))
 
-    def arrived(self) -> Arrived:
-        """The columns, as long as there are jobs that have arrived."""
-        if self._shown is None or self.rows or self.ended:
-            self._take()
-            shown = {name: values[: self._read] for name, values in self._values.items()}
-            for values in shown.values():
-                values.flags.writeable = False
-            self._shown = Arrived(*map(shown.get, Arrived._fields))  # type: ignore[arg-type]
-        return self._shown
+    def _grown(self, name: str, value: Callable[[Row], Any]) -> np.ndarray[Any, Any]:
+        """A column, with the values of the jobs that have come since it was last read."""
+        values, read, number = self._values[name], self._read[name], len(self._rows)
+        if read < number:
+            if number > len(values):
+                values = self._values[name] = np.resize(values, 2 * number)
+            values[read:number] = list(map(value, self._rows[read:]))
+            self._read[name] = number
+        return values
 
-    def _take(self) -> None:
-        start, self._read = self._read, self._read + len(self.rows)
-        if self._read > len(self._values["run_s"]):
-            self._values = {
-                name: np.resize(values, 2 * self._read) for name, values in self._values.items()
-            }
-        for name, new in zip(self._names, zip(*self.rows)):
-            if name != "duration_s":
-                self._values[name][start : self._read] = new
-        run_s = self._values["run_s"]
-        run_s[start : self._read] = nan
-        for job, time_s in self.ended:
-            run_s[job] = time_s
-        self.rows.clear()
-        self.ended.clear()
+    def _sealed(self, values: np.ndarray[Any, Any]) -> Any:
+        shown = values[: len(self._rows)]
+        shown.flags.writeable = False
+        return shown
 
 
 class Running(NamedTuple):
@@ -102,10 +107,6 @@ class Running(NamedTuple):
     end_s: float
 
 
-def _shown(name: str) -> Any:
-    return property(attrgetter(name))
-
-
 class View:
     """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
 
@@ -123,10 +124,22 @@ class View:
         When these end by their estimates, seconds, with the job, in order.
     nodes, free : Nodes, int
         What is free, as in `Nodes`.
+    jobs : Arrived
+        The columns of the jobs that have arrived.
     """
 
     __slots__ = (
-        *("_by_width", "_columns", "_ends", "_estimate_s", "_first", "_free", "_gpus", "_left"),
+        *(
+            "_by_width",
+            "_arrived",
+            "_ends",
+            "_estimate_s",
+            "_first",
+            "_free",
+            "_gpus",
+            "_held",
+            "_left",
+        ),
         *("_luck", "_nodes", "_now_s", "_running", "_waiting"),
     )
 
@@ -136,9 +149,10 @@ class View:
         self._now_s, self._nodes, self._free = 0.0, nodes, nodes.all
         self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
         self._running: dict[int, Running] = SealedDict()
+        self._held: dict[int, Held] = {}
         self._first = 0  # no job before it waits
         self._by_width: dict[int, dict[int, None]] = {}  # the jobs that wait, by GPUs
-        self._columns = Columns(columns)
+        self._arrived = Arrived(columns)
 
     now_s: float = _shown("_now_s")
     nodes: Nodes = _shown("_nodes")
@@ -148,11 +162,7 @@ class View:
     estimate_s: list[float] = _shown("_estimate_s")
     running: dict[int, Running] = _shown("_running")
     ends: list[tuple[float, int]] = _shown("_ends")
-
-    @property
-    def jobs(self) -> Arrived:
-        """The columns of the jobs that have arrived."""
-        return self._columns.arrived()
+    jobs: Arrived = _shown("_arrived")
 
     @property
     def queue(self) -> list[int]:
@@ -162,11 +172,13 @@ class View:
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
-        gpus, by_width = self._gpus, self._by_width
-        while self._first < len(gpus):
-            if self._first in by_width[gpus[self._first]]:
-                return self._first
-            self._first += 1
+        gpus, first = self._gpus, self._first
+        while first < len(gpus):
+            if first in self._by_width[gpus[first]]:
+                self._first = first
+                return first
+            first += 1
+        self._first = first
         return None
 
     def room(self, gpus: int) -> Place | None:
@@ -191,7 +203,7 @@ class View:
 
     def without(self, job: int, free: int) -> int:
         """What is free when a job that runs has ended; free: what is before, as of `free`."""
-        return self._nodes.give(free, self._nodes.held(self._running[job].place))
+        return self._nodes.give(free, self._held[job])
 
     # ---- what the engine asks and tells ----
 
@@ -208,24 +220,31 @@ class View:
         """A job waits: one that arrives, or, where a life claims again, one that has waited."""
         if job == len(self._gpus):
             told = self._luck[job]
-            self._columns.rows.append(told)
+            self._arrived._rows.append((*told[:2], *told[3:]))  # without its duration
             list.append(self._gpus, told[1])
             list.append(self._estimate_s, told[3])
+        elif job < self._first:
+            self._first = job
         self._by_width.setdefault(self._gpus[job], {})[job] = None
-        self._first = min(self._first, job)
 
     def left(self, job: int) -> None:
         """A job waits no longer; if it has been granted a place, the engine has counted it."""
         del self._by_width[self._gpus[job]][job]
         if job in self._running:
-            for node, _ in self._running[job].place:
-                self.opened(node)
+            self._count(self._running[job].place)
 
     def opened(self, node: int) -> None:
-        """More of a node is free, or less."""
-        self._free = self._nodes.put(self._free, node, self._left[node])
+        """A node is up, or down."""
+        self._count(((node, 0),))
 
     closed = opened
+
+    def _count(self, place: Place) -> None:
+        """Take over what the engine has counted of some nodes."""
+        free, put, left = self._free, self._nodes.put, self._left
+        for node, _ in place:
+            free = put(free, node, int(left[node]))
+        self._free = free
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """A job starts. Raises PlaceError for a place that is not its number of idle GPUs."""
@@ -238,6 +257,7 @@ class View:
         if (total := sum(gpus for _, gpus in place)) != self._gpus[job]:
             raise PlaceError(f"{gpus_told(total)}; it needs {self._gpus[job]}")
         end_s = self._now_s + self._estimate_s[job]
+        self._held[job] = self._nodes.held(place)
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
         list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
         return place
@@ -246,9 +266,11 @@ class View:
         """A job has left its nodes."""
         job, now_s = claim.job, claim.env.now
         end_s = dict.pop(self._running, job).end_s
+        del self._held[job]
+        self._count(claim.parts)  # type: ignore[arg-type]
         list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
         if not claim.revoked:
-            self._columns.ended.append((job, now_s - claim.granted_s))
+            self._arrived._ended.append((job, now_s - claim.granted_s))
 
 
 def _checked(chosen: Any) -> Place:

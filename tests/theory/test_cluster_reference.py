@@ -50,8 +50,10 @@ class InTurn:
     def __call__(self, view):
         while view.head is not None:
             if self.next is None:
+                known = view.jobs
+                columns = known.arrival_s, known.gpus, known.estimate_s
                 self.next = min(
-                    view.queue, key=lambda job: self.key(*(column[job] for column in view.jobs[:3]))
+                    view.queue, key=lambda job: self.key(*(column[job] for column in columns))
                 )
                 self.start_s = shadow(view, self.next)[0]
             place = view.room(view.gpus[self.next])

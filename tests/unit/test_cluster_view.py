@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from support import swf_of_three, waited
 
+from cgrsp_simpy import cluster
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
@@ -19,6 +20,7 @@ from cgrsp_simpy.cluster.metrics import metrics, run_s
 from cgrsp_simpy.cluster.mix import Mix, Offered, generate
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.view import View
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
@@ -528,3 +530,50 @@ def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
     assert "to come: " in capsys.readouterr().out
     assert main([*options, "--gantt", "run.txt"]) == 2
     assert "--gantt(='run.txt') must be a file that ends in" in capsys.readouterr().err
+
+
+# ---- lives of one's own ----
+
+
+class Frail(Scenario):
+    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on later."""
+
+    def life(self, run, job):
+        yield from run.resumed(job, self.time_s(run.luck[job]))
+        run.note(job, *run.luck[job][1:], False)
+
+    def processes(self, run):
+        def down():
+            yield run.timeout(5)
+            with run.down(run.places[0]):
+                yield run.timeout(15)
+
+        return [down()]
+
+
+def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is_room():
+    seen = []
+
+    def look(view):
+        seen.append((view.now_s, view.idle(), view.queue))
+        yield from make_scheduler("easy")(view)
+
+    jobs = jobs_of((0, 4, 10), (0, 2, 8), (1, 2, 30), (12, 4, 3))
+    run = Frail(jobs, TWO_NODES).run(look)
+    assert seen == [
+        (0, [4, 4], [0, 1]),
+        (1, [0, 2], [2]),
+        (8, [0, 2], [0]),
+        (12, [0, 2], [0, 3]),
+        (20, [4, 2], [0, 3]),
+        (25, [4, 2], [3]),
+    ]
+    assert run.jobs["finish_s"].tolist() == [25, 8, 31, 28]
+
+
+def test_the_old_names_warn_for_one_release():
+    for old, new in (("Setting", Scenario), ("ClusterView", View)):
+        with pytest.warns(
+            DeprecationWarning, match=f"cluster.{old} is called cluster.{new.__name__}"
+        ):
+            assert getattr(cluster, old) is new

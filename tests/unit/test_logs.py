@@ -629,7 +629,9 @@ def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path)
     run = cg.simulate(cg.trace(path, slots=200), "edf")
     ran = {row[0]: row for row in rows if row[2]}
     report, whole = run.by("customer"), run.summary()
-    assert {row["customer"]: row["jobs"] for row in report} == Counter(row[3] for row in ran.values())
+    assert {row["customer"]: row["jobs"] for row in report} == Counter(
+        row[3] for row in ran.values()
+    )
     for figure in ("jobs", "completed", "cost_usd", "utilisation_pct"):
         assert sum(row[figure] for row in report) == pytest.approx(whole[figure], rel=1e-9)
     for mean in ("wait_min", "tardiness_min", "miss_pct"):

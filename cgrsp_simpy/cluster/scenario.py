@@ -232,7 +232,8 @@ class Scenario(Model):
 
     def simulation(self, policy: Scheduler, seed: int, **how: Any) -> Simulation:
         """As of `Model`; every record is kept, as the figures need every job."""
-        return super().simulation(policy, seed, **how | {"records": True})
+        made: Simulation = super().simulation(policy, seed, **how | {"records": True})
+        return made
 
     def moment(self, now_s: float, seed: int = 0) -> View:
         """A view to try a scheduler on without a simulation: all jobs wait, and nothing runs."""

@@ -108,7 +108,7 @@ class Setting(Model):
         return f"{name} on {self.platform.name}, {self.state}, {self.reading}"
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What is placed, where, and with which budget."""
         return f"{self}, {self.budget} a search"
 

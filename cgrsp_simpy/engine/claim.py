@@ -63,7 +63,7 @@ class Claim(simpy.Event):
         """Request the places: they have been the job's own since the grant, so that there is no
         wait.
         """
-        self.started_s = self.env._now  # type: ignore[assignment]
+        self.started_s = self.env._now
         self.started, resources = True, self.run.places
         for number, amount in self.parts:
             resources[number].acquire(self, amount)

@@ -245,7 +245,7 @@ class Model:
         drawn: Any = None,
         records: bool = True,
         listener: Any = None,
-    ) -> Simulation:
+    ) -> Any:
         """A run that has been set up and not let go.
 
         policy: as `make_policy` answers. drawn: what `draw` has drawn for this seed.
@@ -262,7 +262,7 @@ class Model:
         drawn: Any = None,
         records: bool = True,
         listener: Any = None,
-    ) -> Any:
+    ) -> Run:
         """The run of a policy on a seed, carried out; as `cg.simulate`."""
         run = self.simulation(
             self.make_policy(policy),
@@ -271,7 +271,7 @@ class Model:
             records=records,
             listener=listener,
         )
-        return finished(run)
+        return finished(run)  # type: ignore[no-any-return]
 
     def outcome(self, run: Any) -> Any:
         """What a study keeps of a run, as plain values: the figures of its summary."""

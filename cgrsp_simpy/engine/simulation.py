@@ -95,6 +95,10 @@ class Simulation:
 
     plan: Any = None
 
+    if TYPE_CHECKING:  # what a model or its user adds
+
+        def __getattr__(self, name: str) -> Any: ...
+
     def __init__(
         self,
         model: Model,
@@ -158,7 +162,7 @@ class Simulation:
     @property
     def now_s(self) -> float:
         """The clock, seconds."""
-        return self.env._now  # type: ignore[return-value]
+        return self.env._now
 
     def claim(
         self, job: Hashable, patience_s: float = math.inf, start: bool = True
@@ -380,7 +384,7 @@ class Simulation:
 
     def _give_up(self, end: Patience) -> None:
         """Patience has ended: a job that still waits leaves."""
-        claim = end.claim
+        claim: Claim = end.claim
         if self.waiting.get(claim.job) is claim:
             claim.succeed(None)
             self._withdraw(claim)

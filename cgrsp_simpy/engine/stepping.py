@@ -6,19 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Event, Listener, job_id
 from cgrsp_simpy.engine.instant import Bell, Patience
 from cgrsp_simpy.engine.simulation import Life, Simulation
 
-__all__ = ["Due", "Holder", "Paused", "Step", "steps"]
+__all__ = ["Due", "Holder", "Step", "steps"]
 
-Outcome_co = TypeVar("Outcome_co", covariant=True)
 SHOWN = 12  # places; of more, only those that are held are shown
 
 
@@ -117,21 +115,9 @@ class Step:
         )
 
 
-class Paused(Protocol[Outcome_co]):
-    """A run that has been set up and not let go; `close` gives its outcome once nothing
-    is left to happen.
-    """
-
-    env: simpy.Environment
-    engine: Engine
-
-    def close(self) -> Outcome_co:
-        """What the run leaves."""
-
-
 def steps(
-    set_up: Callable[[Listener], Paused[Outcome_co]],
-) -> Generator[Step, None, Outcome_co]:
+    set_up: Callable[[Listener], Any],
+) -> Generator[Step, None, Any]:
     """The states of a run, one an event that a listing shows, until nothing is left to
     happen; it returns the run's outcome.
 

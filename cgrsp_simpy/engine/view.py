@@ -26,7 +26,8 @@ class View:
     __slots__ = ("_now_s", "_numbers", "_queue", "_run")
 
     def __init__(self, run: Simulation) -> None:
-        self._run, self._now_s, self._queue = run, 0.0, None
+        self._run, self._now_s = run, 0.0
+        self._queue: tuple[Any, ...] | None = None
         self._numbers = {place: number for number, place in enumerate(run.declared)}
 
     @property

@@ -76,7 +76,7 @@ def mean_queue(run: Run) -> float:
 
 def area(run: Run) -> float:
     """Waiting jobs, summed over time: job seconds."""
-    return mean_queue(run) * run.tally.end_s
+    return float(mean_queue(run) * run.tally.end_s)
 
 
 def queue_over_events(run: Run) -> float:
@@ -300,14 +300,15 @@ def surge() -> Run:
 def little(until: str, since: str = "submit_s") -> float:
     """Arrivals per second of the whole run, times the mean time between two columns."""
     run = surge()
-    return float((run.jobs[until] - run.jobs[since]).mean()) * len(run.jobs) / run.tally.end_s
+    mean_s = float((run.jobs[until] - run.jobs[since]).mean())
+    return float(mean_s * len(run.jobs) / run.tally.end_s)
 
 
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
     wait_s = run.jobs["dispatch_s"] - run.jobs["submit_s"]
-    return run.scenario.workload.rate_per_s * float(wait_s.mean())
+    return float(run.scenario.workload.rate_per_s * wait_s.mean())
 
 
 LITTLE = Exercise(

@@ -94,7 +94,7 @@ def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
     instance = scenario.draw(seed)
     for name in COMPARED:
         run = scenario.run(name, seed, drawn=instance)
-        found[name] = run.summary() | {"busy_pct": _busy_pct(schedule_of(run))}
+        found[name] = dict(run.summary()) | {"busy_pct": _busy_pct(schedule_of(run))}
     return found
 
 

@@ -54,7 +54,7 @@ def renting_life(run: Simulation, job: Job) -> Process:
                 else:
                     tenant.finish()
         if delay_s is None:
-            yield run.timeout(tenant.run.terms.retry_s, ("retry", job.id))
+            yield run.timeout(tenant.run.terms.retry_s or 0.0, ("retry", job.id))
     run.finished(job)
     yield tenant.paid
 

@@ -271,7 +271,7 @@ class Scenario(Model):
     def life(self, run: Simulation, job: Job) -> Process:
         return life(run, job) if run.renting is None else renting_life(run, job)
 
-    def view(self, run: Simulation) -> View:
+    def view(self, run: Any) -> View:
         run.stock = Stock(self.market, run.seed)  # what dispatches meet, and the view may show
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
         view = View(self.known(), run.stock, run.seed, run)
@@ -445,7 +445,8 @@ class Scenario(Model):
     def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
         usd = self.terms.budget_usd_per_day
         own = policy if usd is None else Budget(policy, usd, self.market.clock)
-        return super().simulation(own, seed, **how)
+        made: Simulation = super().simulation(own, seed, **how)
+        return made
 
     # ---- what policies see ----
 

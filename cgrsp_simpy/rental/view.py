@@ -84,7 +84,14 @@ class Running(NamedTuple):
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
 
-class JobClass(NamedTuple):
+class _OfClass(NamedTuple):
+    complexity: int
+    tight: bool
+    jobs: list[Job]
+    deadlines_s: list[float]
+
+
+class JobClass(_OfClass):
     """Waiting jobs that differ only in submission and deadline.
 
     Attributes
@@ -98,12 +105,9 @@ class JobClass(NamedTuple):
         Theirs, seconds. Live, and read only.
     """
 
-    complexity: int
-    tight: bool
-    jobs: list[Job]
-    deadlines_s: list[float]
-
+    __slots__ = ()
     __eq__ = object.__eq__
+    __ne__ = object.__ne__
     __hash__ = object.__hash__
 
     def _add(self, job: Job) -> None:

@@ -127,7 +127,7 @@ class Setting(Model):
         self.source.check(self.terms.deadline_s)
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What is to be done, and where."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (

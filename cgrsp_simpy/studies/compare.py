@@ -170,7 +170,7 @@ class Comparison(Study):
     @property
     def title(self) -> str:
         """The scenario's name."""
-        return self.scenario.name
+        return str(self.scenario.name)
 
     @property
     def noun(self) -> str:

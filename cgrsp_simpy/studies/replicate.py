@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
 from cgrsp_simpy.model.model import foreign_part
@@ -44,7 +45,7 @@ def simulate(
     *,
     records: bool = True,
     listener: Listener | None = None,
-) -> Any:
+) -> Run:
     """Simulate one run, until the last job completes.
 
     Parameters

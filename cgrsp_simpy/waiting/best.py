@@ -62,7 +62,7 @@ def best_number(scenario: Scenario, by: str = "price", seed: int = 0) -> Run:
     best: Scenario = _best(tried, by).run.scenario  # type: ignore[assignment]
     if isinstance(best.machines, int) and best.recursive:
         return follow(best, seed, keep=True)
-    return best.run(best.policy, seed)  # type: ignore[no-any-return]
+    return best.run(best.policy, seed)
 
 
 def strain(run: Run) -> dict[str, float]:

@@ -16,9 +16,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from simpy import Interrupt
-
 from cgrsp_simpy.analysis import queueing, statistics
+from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, pools, slots

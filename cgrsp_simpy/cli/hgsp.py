@@ -247,7 +247,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 def _check_seeds(given: argparse.Namespace, scenario: Scenario) -> None:
     """Raise InputError for seeds without effect."""
     drawn = (
-        scenarios_of(pattern.grid_of(given.grid), pattern.policies_given(given, scenario), scenario)
+        scenarios_of(scenario, pattern.grid_of(given.grid), pattern.policies_given(given, scenario))
         if given.action == "sweep"
         else [scenario]
     )

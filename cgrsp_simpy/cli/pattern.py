@@ -226,11 +226,11 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     for name in grid:
         check_free(given, module.options.get(name, name), name)
     policies = policies_given(given, scenario)
-    places = scenarios_of(grid, policies, scenario)
+    places = scenarios_of(scenario, grid, policies)
     seeds = seeds_of(given) if any(place.is_random for place in places) else range(1)
     work = sum(place.work for place in places) * len(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
-    return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
+    return answer(sweep(scenario, grid, policies, seeds, workers, out=given.out), given)
 
 
 def check_free(given: argparse.Namespace, option: str, name: str) -> None:

@@ -58,9 +58,7 @@ def check_watching(given: argparse.Namespace) -> None:
             require(_suffix(file) in suffixes, f"--{option}", file, allowed)
 
 
-def watch(
-    given: argparse.Namespace, set_up: Callable[[Listener | None], Any]
-) -> Any:
+def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
     """The outcome of a run, listed as the options say.
 
     set_up: the run with a listener, about to start.

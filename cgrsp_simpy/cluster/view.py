@@ -61,6 +61,7 @@ class Arrived:
 
     @property
     def run_s(self) -> Floats:
+        """For how long each job ran, seconds; NaN until it has ended."""
         values = self._grown("run_s", lambda _: nan)
         for job, time_s in self._ended:
             values[job] = time_s

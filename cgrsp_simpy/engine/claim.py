@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import simpy
+from simpy import Interrupt
 
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
-__all__ = ["Claim", "Held", "Part", "claims_table"]
+__all__ = ["Claim", "Held", "Interrupt", "Part", "claims_table"]
 
 Part = tuple[int, float]
 """A place, by its number among those of the run, and the amount of it that a job holds."""

@@ -121,6 +121,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
+        """The tasks, and in what reality differs from a plan."""
         told = {
             f"noise {self.noise:g}": self.noise,
             f"delay {self.delay_s:g} s": self.delay_s,

@@ -131,6 +131,7 @@ class Requests(Model):
 
     @property
     def name(self) -> str:
+        """The requests, the cluster and the mode."""
         mode = "waves" if self.waves else "work-conserving"
         return f"{self.source.name}, {self.cluster.gpus} {self.cluster.gpu}, {mode}"
 

@@ -4,6 +4,7 @@ to and from TOML.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
@@ -559,6 +560,8 @@ def day(
     sight: str = "none",
     gpus: str = "thesis",
     terms: Terms | None = None,
+    kind: type[Scenario] = Scenario,
+    **more: Any,
 ) -> Scenario:
     """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
@@ -584,6 +587,10 @@ def day(
         "thesis" or "2025", the catalogue of the types that can be rented.
     terms : Terms, optional
         What renting means; as in the thesis, unless given.
+    kind : type
+        A subclass of Scenario, for a life of jobs of one's own.
+    **more
+        The parameters that it adds.
 
     Returns
     -------
@@ -610,7 +617,11 @@ def day(
     market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
-    return Scenario(name, workload, *fleet, market, terms=terms or Terms())
+    own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
+    for each in more:
+        known = [*inspect.signature(day).parameters, *sorted(own)]
+        check_one_of("parameter of a day", each, [item for item in known if item != "more"])
+    return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
 
 
 def trace(

@@ -480,7 +480,7 @@ def advise(
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]
     found = sweep(
-        {"fleet": list(tried)}, policies, seeds, lambda fleet: tried[fleet], executor, out=out
+        lambda fleet: tried[fleet], {"fleet": list(tried)}, policies, seeds, executor, out=out
     )
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])

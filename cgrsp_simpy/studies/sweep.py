@@ -20,7 +20,6 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 from cgrsp_simpy.model.shown import Table
-from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
@@ -39,10 +38,10 @@ Point = dict[str, Any]
 
 
 def sweep(
+    scenario: Model | Callable[..., Model],
     grid: Mapping[str, Any],
-    policies: Sequence[Any],
-    seeds: Iterable[int],
-    scenario: Model | Callable[..., Model] = day,
+    policies: Sequence[Any] | Mapping[str, Any] | None = None,
+    seeds: Iterable[int] = range(10),
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -51,18 +50,18 @@ def sweep(
 
     Runs that several points share are run once.
 
-        sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
+        sweep(day, {"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
 
     Parameters
     ----------
+    scenario : Model or callable
+        The scenario of any module, whose parameters are changed (`Model.varied`), or a function
+        that makes a scenario from parameters, such as `day`.
     grid : mapping
         Name -> a value, or a list of values; lists mean the cross product. A name is a parameter of
         `scenario` ("slots"), or of a policy given by name ("rh:reserve").
     policies, seeds
         As of `compare`.
-    scenario : Model or callable
-        A function that makes a scenario from parameters, `day` unless given, or the scenario of any
-        module, whose parameters are changed (`Model.varied`).
     executor, out
         As of `compare`.
 
@@ -78,8 +77,10 @@ def sweep(
     WorkerError
         If the executor dies.
     """
+    order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
+    require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
     seeds, points = check_seeds(seeds), list(_points(grid))
-    places = _scenarios(points, policies, scenario)
+    places = _scenarios(points, policies or (), scenario)
     taken = (
         "policy",
         "seed",
@@ -116,9 +117,9 @@ def sweep(
 
 
 def scenarios_of(
+    scenario: Model | Callable[..., Model],
     grid: Mapping[str, Any],
     policies: Sequence[Any],
-    scenario: Model | Callable[..., Model] = day,
 ) -> list[Model]:
     """The scenario at every point of a grid; parameters and errors as of `sweep`."""
     return _scenarios(list(_points(grid)), policies, scenario)

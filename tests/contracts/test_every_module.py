@@ -212,7 +212,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     assert study.policies == list(case.policies)
     again = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
     assert json.dumps(again.rows) == json.dumps(study.rows)  # wall times, too: nothing is run again
-    sweep = cg.sweep(case.grid, case.policies, range(2), case.scenario)
+    sweep = cg.sweep(case.scenario, case.grid, case.policies, range(2))
     [(name, values)] = case.grid.items()
     assert [point[name] for point in sweep.points] == values
     own = case.scenario.varied(**{name: values[0]})

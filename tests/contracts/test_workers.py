@@ -65,6 +65,7 @@ def compared(**more):
 
 def swept(**more):
     return cg.sweep(
+        cg.day,
         {"name": "normal", "jobs": [6, 30, 90], "rh:reserve": [0, 1]},
         ["fifo", "rh"],
         range(3),

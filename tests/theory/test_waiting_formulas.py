@@ -316,7 +316,7 @@ def far(found, formula, place):
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
     case = Scenario(ExponentialJobs(jobs), machines=1000, errors=errors)
-    study = cg.sweep({"machines": servers}, [name], range(trials), case)
+    study = cg.sweep(case, {"machines": servers}, [name], range(trials))
     return [study.at(machines=number).means()[name] for number in servers]
 
 

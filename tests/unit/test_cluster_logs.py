@@ -259,7 +259,7 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
     def told(jobs):
         study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
         note = study.tables[0].note
-        assert note in str(study) and note in str(sweep({}, ["easy"], range(1), Scenario(jobs)))
+        assert note in str(study) and note in str(sweep(Scenario(jobs), {}, ["easy"], range(1)))
         return note
 
     limits = [row[column == "TimelimitRaw"] for row in SLURM]

@@ -338,16 +338,16 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
 )
 def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
     with pytest.raises(InputError, match=message):
-        sweep({name: [wrong]}, ["fifo"], range(2), Scenario())
+        sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2))
 
 
 def test_a_sweep_varies_the_mix_and_the_cluster():
     """Each point holds the figures of the setting that is meant."""
     found = sweep(
+        Scenario(),
         {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]},
         ["easy"],
         range(2),
-        Scenario(),
     )
     assert len(found.studies) == 4
     meant = Scenario(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
@@ -359,7 +359,7 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
 
 def test_a_sweep_varies_a_switch_of_a_scheduler():
     setting = Scenario(Offered(jobs=200, load=1.2))
-    found = sweep({"hps:monotone": [False, True]}, ["hps"], range(2), setting)
+    found = sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
     for monotone in (False, True):
         meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
         assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(

@@ -305,10 +305,10 @@ def test_a_scenario_runs_what_its_parts_do():
 def test_a_sweep_varies_reality_the_level_and_parameters():
     scenario = Scenario(Level(12, "small", 2.0, (1.0, 3.0)))
     swept = cg.sweep(
+        scenario,
         {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
         ["greedy", "atc"],
         range(2),
-        scenario,
     )
     assert len(swept.rows) == 16
     low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
@@ -338,7 +338,7 @@ def test_requests_are_compared_and_swept():
     found = cg.compare(Requests(), ["fifo", "wsrpt", lambda view: []], [0])
     assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
     assert "left 20 jobs waiting" in found.failures[0]["error"]
-    swept = cg.sweep({"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0], Requests())
+    swept = cg.sweep(Requests(), {"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0])
     assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx(
         [108]
     )

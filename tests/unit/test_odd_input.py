@@ -294,7 +294,7 @@ def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
 
 
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
-    found = cg.sweep({"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
+    found = cg.sweep(cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
     assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, cg.GPUS_2025]
 
 

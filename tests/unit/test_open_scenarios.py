@@ -276,7 +276,7 @@ def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
     assert "tight_miss_pct" not in str(study)
     assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
     assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
-    swept = cg.sweep({"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2), three)
+    swept = cg.sweep(three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2))
     assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
     assert "tight_miss_pct" in swept.studies[1].figures
     with pytest.raises(cg.InputError, match="tight_fraction"):

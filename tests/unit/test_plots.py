@@ -149,7 +149,9 @@ def study():
 
 @pytest.fixture(scope="module")
 def sweep():
-    return cg.sweep({"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3))
+    return cg.sweep(
+        cg.day, {"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -758,7 +760,7 @@ def test_failed_runs_leave_gaps():
     assert len(study.failures) == 2
     assert "no value" in drawn(plots.policy_bars(study, "wait_min"))
     assert drawn(plots.pareto(study)) == ["fifo"]
-    sweep = cg.sweep({"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
+    sweep = cg.sweep(cg.day, {"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
     ax = plots.sweep_lines(sweep, "wait_min")
     assert sorted(drawn(ax)) == ["broken", "fifo"]
     month = cg.month({"hectic": 1.0}, ["fifo", broken], days=1, replications=1)

@@ -99,7 +99,9 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path,
             "<Comparison of quiet: 6 policies fifo, spt, edf, rh, ..., 1 seed>",
         ),
         (
-            lambda: cg.sweep({"name": "quiet", "slots": [2, 3, 4]}, ["fifo", "rh"], range(2)),
+            lambda: cg.sweep(
+                cg.day, {"name": "quiet", "slots": [2, 3, 4]}, ["fifo", "rh"], range(2)
+            ),
             "<Sweep of slots, 3 points: policies fifo, rh, 2 seeds>",
         ),
         (

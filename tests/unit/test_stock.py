@@ -231,7 +231,7 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     title = "mean of 9 seeds, n = 3 starting days ± 95 % half width"
     assert study.tables[0].title == f"quiet: {title}"
     assert "paired by seed, n = 3 starting days (t-tests" in study.tables[1].title
-    assert title in str(cg.sweep({}, ["fifo"], seeds, day))
+    assert title in str(cg.sweep(day, {}, ["fifo"], seeds))
     assert "(n " not in str(study)
     with pytest.raises(
         cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
@@ -407,7 +407,7 @@ def test_the_options_make_the_scenario(capsys):
 
 def test_a_sweep_varies_persistence_and_sight():
     grid = {"persistence_s": [900, 6120], "sight": ["none", "now"], "jobs": 30}
-    found = cg.sweep({"name": "hectic", **grid}, ["watch"], range(2))
+    found = cg.sweep(cg.day, {"name": "hectic", **grid}, ["watch"], range(2))
     assert len(found.points) == 4
     day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
     same = cg.compare(day, ["watch"], range(2)).means()

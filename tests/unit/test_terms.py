@@ -275,7 +275,7 @@ def test_terms_go_to_toml_and_back(tmp_path):
 
 
 def test_terms_are_swept_and_compared():
-    study = cg.sweep({"warm_s": [0, 300]}, ["fifo"], range(2), cg.day("normal"))
+    study = cg.sweep(cg.day("normal"), {"warm_s": [0, 300]}, ["fifo"], range(2))
     cold, warm = study.rows[:2], study.rows[2:]
     assert all(later["wait_min"] < row["wait_min"] for row, later in zip(cold, warm))
     assert "idle_usd" in warm[0]

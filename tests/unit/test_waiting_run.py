@@ -324,7 +324,7 @@ def test_a_sweep_varies_case_source_prices_errors_and_limits():
         "wait_over": 0.1,
         "sww:wait_s": [60, 600],
     }
-    study = cg.sweep(grid, ["sww"], range(2), case)
+    study = cg.sweep(case, grid, ["sww"], range(2))
     at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
     own = Scenario(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
     own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))

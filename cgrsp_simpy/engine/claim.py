@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Claim", "Held", "Interrupt", "Part", "claims_table"]
 
 Part = tuple[int, float]
-"""A place, by its number among those of the run, and the amount of it that a job holds."""
+"""A place, by its number among those of the run, and the amount of it that a job holds.
+"""
 
 
 class Claim(simpy.Event):
@@ -30,9 +31,10 @@ class Claim(simpy.Event):
             yield claim                     # until the policy grants it
             yield run.timeout(work_s)
 
-    Yielded, it gives itself once places are granted, or None when the job's patience ends. On the
-    way out they are released; a claim that was not granted is withdrawn. Whoever loses its places
-    before (`run.down`, a policy that suspends) is interrupted, inside the block.
+    Yielded, it gives itself once places are granted, or None when the job's patience
+    ends. On the way out they are released; a claim that was not granted is withdrawn.
+    Whoever loses its places before (`run.down`, a policy that suspends) is interrupted,
+    inside the block.
 
     Attributes
     ----------
@@ -61,8 +63,8 @@ class Claim(simpy.Event):
         self.process = run.env._active_proc
 
     def start(self) -> None:
-        """Request the places: they have been the job's own since the grant, so that there is no
-        wait.
+        """Request the places: they have been the job's own since the grant, so that
+        there is no wait.
         """
         self.started_s = self.env._now
         self.started, resources = True, self.run.places
@@ -76,8 +78,8 @@ class Claim(simpy.Event):
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
     def interrupt(self, cause: Any) -> None:
-        """Take the places away: the life is interrupted, at once or as soon as it has heard of the
-        grant, and leaves them.
+        """Take the places away: the life is interrupted, at once or as soon as it has
+        heard of the grant, and leaves them.
         """
         self.revoked, process = True, self.process
         assert process is not None, "a claim that no process has made"
@@ -100,8 +102,8 @@ class Claim(simpy.Event):
 
 
 Held = tuple[Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]]
-"""A claim that has been released: job, its parts, when they were granted, requested and released,
-seconds, and phases of its own with when each began.
+"""A claim that has been released: job, its parts, when they were granted, requested and
+released, seconds, and phases of its own with when each began.
 """
 
 

@@ -1,5 +1,5 @@
-"""A model: what jobs there are, what they claim and how they live. Scenarios of every module are
-models, and so is what you write yourself.
+"""A model: what jobs there are, what they claim and how they live. Scenarios of every
+module are models, and so is what you write yourself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["Model"]
 
 
 class Model:
-    """Everything that a run depends on, but the policy and the seed: a frozen dataclass of
-    parameters that says what `places`, `arrivals` and `life` are.
+    """Everything that a run depends on, but the policy and the seed: a frozen dataclass
+    of parameters that says what `places`, `arrivals` and `life` are.
 
     Attributes
     ----------
@@ -50,15 +50,15 @@ class Model:
     note : str
         What readers of the figures have to know; it stands below every table.
     common : str
-        What runs of several seeds may have in common, such as a starting day on a market that is
-        replayed; "" if they are independent.
+        What runs of several seeds may have in common, such as a starting day on a
+        market that is replayed; "" if they are independent.
     is_random : bool
         Whether seeds differ; of a log without luck, one run is all there is.
     keeps_jobs : bool
         Whether the figures need the row of every job, also of a run without records.
     pace_per_s : float
-        How many jobs a second one process simulates in a study, roughly: by that a command tells
-        beforehand how long it will take.
+        How many jobs a second one process simulates in a study, roughly: by that a
+        command tells beforehand how long it will take.
     """
 
     metrics: ClassVar[Mapping[str, Metric]] = {
@@ -94,11 +94,12 @@ class Model:
         raise NotImplementedError(f"{type(self).__name__} does not say its places()")
 
     def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
-        """The jobs in order of arrival: pairs (second, job), or (second, job, luck), where luck is
-        what the life may know (`run.luck[job]`) and no policy sees. A job is anything that can be
-        hashed, with a number `id`, or a number.
+        """The jobs in order of arrival: pairs (second, job), or (second, job, luck),
+        where luck is what the life may know (`run.luck[job]`) and no policy sees. A
+        job is anything that can be hashed, with a number `id`, or a number.
 
-        draw: draw("name") is the run's stream of random numbers of that name, a NumPy Generator.
+        draw: draw("name") is the run's stream of random numbers of that name, a NumPy
+        Generator.
         """
         raise NotImplementedError(f"{type(self).__name__} does not say its arrivals()")
 
@@ -140,7 +141,9 @@ class Model:
         return {**run.tally.figures(), "utilisation_pct": held_pct}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        """The figures of some jobs of a run; chosen: of shape (jobs,), whether each is one."""
+        """The figures of some jobs of a run; chosen: of shape (jobs,), whether each is
+        one.
+        """
         tally, jobs = Tally(), run.jobs[chosen]
         tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
         return {"jobs": int(chosen.sum()), **tally.figures()}
@@ -151,12 +154,14 @@ class Model:
 
     @property
     def tags(self) -> Any:
-        """Columns of a log that its jobs have beside: a mapping with report(column, figures)."""
+        """Columns of a log that its jobs have beside: a mapping with report(column,
+        figures).
+        """
         return {}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a job, for files: the columns of `Run.jobs`, and the places of its last
-        claim as text, with the amount where that is not one: "0 3", or "2:4".
+        """One dict a job, for files: the columns of `Run.jobs`, and the places of its
+        last claim as text, with the amount where that is not one: "0 3", or "2:4".
         """
         held = {
             job: " ".join(
@@ -180,7 +185,9 @@ class Model:
         }
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """A run as places and jobs. parts: fields of Timeline that the model knows better."""
+        """A run as places and jobs. parts: fields of Timeline that the model knows
+        better.
+        """
         jobs, places = run.jobs, tuple(self.places())
         visits = np.empty(len(jobs), VISIT)
         names = jobs.dtype.names or ()
@@ -203,15 +210,16 @@ class Model:
 
     @property
     def work(self) -> int:
-        """What a run costs, in jobs simulated: by that a study is divided into tasks."""
+        """What a run costs, in jobs simulated: a study is divided into tasks by it."""
         jobs = getattr(self, "jobs", 1000)
         return jobs if isinstance(jobs, int) else len(jobs)
 
     def make_policy(self, policy: Any) -> Any:
-        """A policy from its text, "name", "name:parameter=2" or "own.py:function"; a function is
-        passed through.
+        """A policy from its text, "name", "name:parameter=2" or "own.py:function"; a
+        function is passed through.
 
-        Raises InputError for an unknown name, parameter or file, or a value that is not allowed.
+        Raises InputError for an unknown name, parameter or file, or a value that is not
+        allowed.
         """
         return chosen(self.noun, policy, self.policies)
 
@@ -224,8 +232,8 @@ class Model:
         return self.is_random
 
     def in_common(self, seed: int) -> int:
-        """Which of `common` the runs of a seed have: those of two seeds with one are not
-        independent. The seed itself where they are.
+        """Which of `common` the runs of a seed have: those of two seeds with one are
+        not independent. The seed itself where they are.
         """
         return seed
 
@@ -284,7 +292,8 @@ class Model:
     def varied(self, **parameters: Any) -> Self:
         """The model with other parameters, for sweeps.
 
-        Raises InputError for a name that is no parameter, or a value that is not allowed.
+        Raises InputError for a name that is no parameter, or a value that is not
+        allowed.
         """
         return self._varied(parameters)
 
@@ -295,8 +304,8 @@ class Model:
         value: Any = None,
         names: Sequence[str] = (),
     ) -> Self:
-        """The model with other parameters: its own, and those `names` of its part `part`, which is
-        `value` now.
+        """The model with other parameters: its own, and those `names` of its part
+        `part`, which is `value` now.
         """
         if not is_dataclass(self):
             raise InputError(

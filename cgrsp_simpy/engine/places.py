@@ -1,5 +1,5 @@
-"""What jobs claim: places, as a model declares them and policies see them; in a run each is a
-SimPy resource.
+"""What jobs claim: places, as a model declares them and policies see them; in a run
+each is a SimPy resource.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Place:
     Attributes
     ----------
     index : int
-        What listings call it; pools of one machine, its cores and its memory, share an index.
+        What listings call it; pools of one machine, its cores and its memory, share an
+        index.
     noun : str
         Such as slot, node, machine.
     size : float
@@ -49,8 +50,8 @@ def slots(
 ) -> tuple[Place, ...]:
     """Places that one job holds at a time.
 
-    kinds: their number, or the kind of each. first: the index of the first. Raises InputError for
-    none.
+    kinds: their number, or the kind of each. first: the index of the first. Raises
+    InputError for none.
     """
     if not isinstance(kinds, Iterable):
         check_whole(f"number of {noun}s", kinds, least=1)
@@ -67,8 +68,8 @@ def pools(
 ) -> tuple[Place, ...]:
     """Places that jobs share by amounts.
 
-    sizes: how much of the unit each has, >= 0. first: the index of the first. Raises InputError for
-    a size that is not allowed.
+    sizes: how much of the unit each has, >= 0. first: the index of the first. Raises
+    InputError for a size that is not allowed.
     """
     listed = entries_of("sizes", sizes, "a list of numbers, one a place")
     for size in listed:
@@ -125,8 +126,8 @@ class Slot(simpy.Resource):
         return f"{self.noun} {self.index}, which is busy or given away already"
 
     def acquire(self, claim: Any, amount: float) -> None:
-        """A claim uses the slot, which has been promised: as SimPy's requests do, but for
-        the event, which nobody waits for.
+        """A claim uses the slot, which has been promised: as SimPy's requests do, but
+        for the event, which nobody waits for.
         """
         assert not self.users, "a slot was promised to two jobs"
         self.users.append(claim)
@@ -137,8 +138,8 @@ class Slot(simpy.Resource):
 
 
 class Pool(simpy.Container):
-    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory of a
-    machine.
+    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory
+    of a machine.
     """
 
     def __init__(self, env: simpy.Environment, place: Place) -> None:
@@ -149,7 +150,8 @@ class Pool(simpy.Container):
 
     def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
-        return f"{self.noun} {self.index}, which has {free:g} {self.unit} free; it needs {amount:g}"
+        has = f"{self.noun} {self.index}, which has {free:g} {self.unit} free"
+        return f"{has}; it needs {amount:g}"
 
     def acquire(self, claim: Any, amount: float) -> None:
         """Take an amount, which has been promised, as SimPy does, but for its event."""

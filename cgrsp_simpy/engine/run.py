@@ -63,9 +63,11 @@ class Tally:
 
 
 class Records:
-    """Takes the rows of a run as jobs end; tallies them block by block, and keeps them if asked to.
+    """Takes the rows of a run as jobs end; tallies them block by block, and keeps them
+    if asked to.
 
-    names: of the columns, once there is a row: the job's own fields, `TIMES`, and the model's.
+    names: of the columns, once there is a row: the job's own fields, `TIMES`, and the
+    model's.
     """
 
     def __init__(self, model: Model, keep: bool) -> None:
@@ -80,8 +82,8 @@ class Records:
         return self._closed + len(self._rows)
 
     def add(self, *row: Any) -> None:
-        """Take the row of a job: the job, `TIMES`, and the model's own columns, in their order, or
-        nothing.
+        """Take the row of a job: the job, `TIMES`, and the model's own columns, in
+        their order, or nothing.
         """
         self._rows.append(row)
         if len(self._rows) >= BLOCK:
@@ -171,8 +173,9 @@ class Run(ShownRun):
     def jobs(self) -> np.ndarray[Any, Any]:
         """One row a job, by its number: a structured array.
 
-        Columns: the job's own fields (`job` is its number); submit_s, dispatch_s (places were first
-        granted), start_s, finish_s, seconds, NaN for what has not happened; and the model's.
+        Columns: the job's own fields (`job` is its number); submit_s, dispatch_s
+        (places were first granted), start_s, finish_s, seconds, NaN for what has not
+        happened; and the model's.
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
@@ -191,18 +194,18 @@ class Run(ShownRun):
 
     @cached_property
     def claims(self) -> np.ndarray[Any, Any]:
-        """Who held what: one row a job, place and phase that takes time, by time of grant; a
-        structured array of CLAIM.
+        """Who held what: one row a job, place and phase that takes time, by time of
+        grant; a structured array of CLAIM.
 
-        place: number of the place. amount: what the job held of it. phase: provisioning, executing,
-        or the model's own. from_s, to_s: seconds.
+        place: number of the place. amount: what the job held of it. phase:
+        provisioning, executing, or the model's own. from_s, to_s: seconds.
         """
         if self._log is None:
             raise InputError("this run kept no records; simulate with records=True")
         return claims_table(self._log)
 
     def parts(self) -> dict[Any, Sequence[Part]]:
-        """By job the number and amount of each place of the last claim that it started."""
+        """By job the number and amount of each place of the last claim it started."""
         return {
             job: parts
             for job, parts, _, started_s, *_ in self._log or ()
@@ -221,8 +224,8 @@ class Run(ShownRun):
     def by(self, column: str) -> list[dict[str, Any]]:
         """The figures of the jobs of each value of a column of `rows()`, or of a log's.
 
-        Returns a row for each value, in their order. Raises InputError for a column that is not
-        there.
+        Returns a row for each value, in their order. Raises InputError for a column
+        that is not there.
         """
         tags, rows = self.scenario.tags, self.rows()
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])

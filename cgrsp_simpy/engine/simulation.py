@@ -1,7 +1,8 @@
 """A run of a model: jobs arrive, live and claim places; one dispatcher asks the policy.
 
-A job's life is a process of the model's own, written in SimPy's idiom (`Model.life`). What it may
-use of the run is named here without an underscore, up to "the engine's own".
+A job's life is a process of the model's own, written in SimPy's idiom (`Model.life`).
+What it may use of the run is named here without an underscore, up to "the engine's
+own".
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ Process = Generator[simpy.Event, Any, None]  # what SimPy runs
 
 
 class Life(simpy.Process):
-    """The process of a job, and what is taken down of it; seconds, NaN until it happens.
+    """The process of a job, and what is taken down of it; seconds, NaN until it
+    happens.
 
     notes: the model's own columns.
     """
@@ -51,26 +53,27 @@ class Life(simpy.Process):
     notes: Sequence[Any] = ()
 
 
-MANY = 100_000  # events in which jobs wait, and nothing is granted and nobody comes or leaves
+MANY = 100_000  # events in which jobs wait, and nothing changes
 
 
 class Simulation:
-    """A run that has been set up and not let go; a job's life and a model's processes see it.
+    """A run that has been set up and not let go; a job's life and a model's processes
+    see it.
 
     Parameters
     ----------
     model : Model
         What is run.
     policy : callable
-        A function of the model's view. The run works on a copy, so that one with memory is fresh
-        for every run.
+        A function of the model's view. The run works on a copy, so that one with memory
+        is fresh for every run.
     seed : int
         Of all random numbers.
     drawn : iterable, optional
         The arrivals, as of `Model.arrivals`, where they have been drawn already.
     records : bool
-        Whether the run keeps what became of each job, and who held what; without, memory does not
-        grow with the number of jobs.
+        Whether the run keeps what became of each job, and who held what; without,
+        memory does not grow with the number of jobs.
     listener : callable, optional
         Called with each Event.
 
@@ -83,8 +86,8 @@ class Simulation:
     luck : dict
         By job, what arrived with it that no policy sees.
     draw : callable
-        draw("name", number): the continuing stream of random numbers of that name, a NumPy
-        Generator; another one than `arrivals` has under the name.
+        draw("name", number): the continuing stream of random numbers of that name, a
+        NumPy Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
     plan : Any
@@ -167,10 +170,12 @@ class Simulation:
     def claim(
         self, job: Hashable, patience_s: float = math.inf, start: bool = True
     ) -> Claim:
-        """A claim of a job to places, to be used in a `with` block; the policy decides which.
+        """A claim of a job to places, to be used in a `with` block; the policy decides
+        which.
 
-        patience_s: after so many seconds without a grant the job leaves the queue. start: whether
-        places are requested at the grant; else once the life says `claim.start()`.
+        patience_s: after so many seconds without a grant the job leaves the queue.
+        start: whether places are requested at the grant; else once the life says
+        `claim.start()`.
         """
         claim = self.waiting[job] = Claim(self, job, patience_s, start)
         self.view.joined(job)
@@ -185,8 +190,8 @@ class Simulation:
         return claim
 
     def resumed(self, job: Hashable, work_s: float) -> Process:
-        """Claims until so many seconds of work are done, however often interrupted; `yield from`
-        it.
+        """Claims until so many seconds of work are done, however often interrupted;
+        `yield from` it.
         """
         left_s = work_s
         while True:
@@ -231,7 +236,9 @@ class Simulation:
         self._up(number)
 
     def process(self, generator: Process, counts: bool = False) -> simpy.Process:
-        """Start a process beside the jobs'. counts: whether the run goes on until it has ended."""
+        """Start a process beside the jobs'. counts: whether the run goes on until it
+        has ended.
+        """
         process = self.env.process(generator)
         if counts:
             self._alive += 1
@@ -241,8 +248,8 @@ class Simulation:
         return process
 
     def ended(self, job: Hashable) -> simpy.Event:
-        """Happens when a job that lives has ended. KeyError if it has ended before, or has not
-        arrived.
+        """Happens when a job that lives has ended. KeyError if it has ended before, or
+        has not arrived.
         """
         return self._jobs[job]
 
@@ -255,7 +262,9 @@ class Simulation:
         self._jobs[job].start_s = at_s
 
     def finished(self, job: Hashable, at_s: float | None = None) -> None:
-        """A job ends now, or at a time, though its life goes on, as until its last bill."""
+        """A job ends now, or at a time, though its life goes on, as until its last
+        bill.
+        """
         self._jobs[job].finish_s = self.env._now if at_s is None else at_s
 
     def held(
@@ -316,7 +325,7 @@ class Simulation:
             self._gone()
 
     def _gone(self, _: Any = None) -> None:
-        """The source, a life or a process that counts has ended; with the last the run."""
+        """The source, a life or a counted process has ended; with the last the run."""
         self._alive -= 1
         if not self._alive and self._background:
             raise simpy.core.StopSimulation(None)
@@ -392,7 +401,7 @@ class Simulation:
     # ---- the engine's own: decisions ----
 
     def ring(self) -> None:
-        """Have a decision made at the end of this instant, if it could grant anything."""
+        """Have a decision made at the end of this instant, if it can grant anything."""
         if not self._rung and self.waiting and (self.mask or self.hears_all):
             self._rung, bell, env = True, self._bell, self.env
             bell._ok, bell._value = True, None
@@ -473,7 +482,8 @@ class Simulation:
     def advance(self, events: int = MANY) -> bool:
         """Carry out the next events; whether there are more.
 
-        Raises PolicyError at the event at which the policy goes wrong, and if jobs wait for ever.
+        Raises PolicyError at the event at which the policy goes wrong, and if jobs wait
+        for ever.
         """
         step = self.env.step
         try:
@@ -482,8 +492,10 @@ class Simulation:
         except simpy.Interrupt as error:  # which a life has not expected
             if not isinstance(error.cause, Suspend):
                 raise
-            told = f"suspended job {job_id(error.cause.job)}; this scenario allows no suspension"
-            raise self.answers.wrong(told) from None
+            told = f"suspended job {job_id(error.cause.job)}"
+            raise self.answers.wrong(
+                f"{told}; this scenario allows no suspension"
+            ) from None
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._check_served()
             return False
@@ -497,7 +509,7 @@ class Simulation:
         return True
 
     def _check_served(self) -> None:
-        """Raise PolicyError if jobs wait, as nothing is to come that could help them."""
+        """Raise PolicyError if jobs wait, as nothing is to come that helps them."""
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
 
@@ -508,7 +520,9 @@ class Simulation:
         return self.close()
 
     def close(self) -> Run:
-        """What the run leaves, once nothing is left to happen; PolicyError if jobs wait."""
+        """What the run leaves, once nothing is left to happen; PolicyError if jobs
+        wait.
+        """
         self._check_served()
         return Run(
             self.model,

@@ -16,11 +16,11 @@ __all__ = ["View", "first_come"]
 
 
 class View:
-    """The moment of a decision, read only: one a run, which shows what is so now, the grants of the
-    answer so far included.
+    """The moment of a decision, read only: one a run, which shows what is so now, the
+    grants of the answer so far included.
 
-    A model that shows more derives from it, and overrides those of the methods after `need` by
-    which the engine tells what happens.
+    A model that shows more derives from it, and overrides those of the methods after
+    `need` by which the engine tells what happens.
     """
 
     __slots__ = ("_now_s", "_numbers", "_queue", "_run")
@@ -69,11 +69,12 @@ class View:
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self._run.waiting)} waiting, {len(self.free)} of {len(self.places)} free"
+        free = f"{len(self.free)} of {len(self.places)} free"
+        return f"{len(self._run.waiting)} waiting, {free}"
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """The places, by number and amount, that a policy means by an answer: a place of this view,
-        or several with an amount each, `((place, amount), ...)`.
+        """The places, by number and amount, that a policy means by an answer: a place
+        of this view, or several with an amount each, `((place, amount), ...)`.
 
         Raises PlaceError if it means none.
         """

@@ -158,3 +158,13 @@ def waited(run):
 def placed(run):
     """The number and amount of each place of each job, by its number."""
     return list(dict(sorted(run.parts().items())).values())
+
+
+def several(slots):
+    """The slots of an answer, of one or several."""
+    return slots if isinstance(slots, tuple) else (slots,)
+
+
+def drawn(scenario, seed=0):
+    """The jobs of a seed of rented slots, with their draws."""
+    return list(scenario.workload.generate(seed, scenario.service))

@@ -80,7 +80,7 @@ def sweep(
     order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
     require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
     seeds, points = check_seeds(seeds), list(_points(grid))
-    places = _scenarios(points, policies or (), scenario)
+    places = _scenarios(points, list(policies or ()), scenario)
     taken = (
         "policy",
         "seed",
@@ -169,12 +169,15 @@ def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Itera
         return scenario.varied(**arguments) if arguments else scenario
     require(callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
     signature = inspect.signature(scenario)
-    if all(item.kind is not item.VAR_KEYWORD for item in signature.parameters.values()):
+    known = signature.parameters
+    # more than its own a function of a kind takes only where the kind is told
+    others = any(item.kind is item.VAR_KEYWORD for item in known.values())
+    if not others or ("kind" in known and "kind" not in arguments):
         for name in arguments:
             check_one_of(
                 "name in the grid",
                 name,
-                [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)],
+                [*known, *(f"{policy}:<parameter>" for policy in named)],
             )
     try:
         signature.bind(**arguments)

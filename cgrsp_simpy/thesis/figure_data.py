@@ -207,7 +207,7 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
 
     first_s: a slot's mean execution time of the first waiting job.
     """
-    chosen = {job.id: slots[0].index for job, slots in answer}
+    chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": _Watch.name}
     rows: list[Row] = [
         {

@@ -7,6 +7,7 @@ from itertools import chain
 from random import Random
 
 import pytest
+from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
@@ -99,7 +100,8 @@ def given_away(view, answer):
     a loose job in no hurry.
     """
     pairs = [
-        (job, slots[0]) for job, slots in (item for item in answer if not isinstance(item, cg.Wake))
+        (job, several(slots)[0])
+        for job, slots in (item for item in answer if not isinstance(item, cg.Wake))
     ]
     kept = {slot.index for job, slot in pairs if job.tight or job.deadline_s - view.now_s < 900}
     for job, own in pairs:
@@ -123,7 +125,8 @@ def test_a_tight_job_is_not_put_on_a_scarce_type_while_one_as_good_that_is_not_s
 def test_a_slot_that_is_not_scarce_is_not_left_idle_while_a_job_waits():
     for view in chain.from_iterable(map(moments, range(40))):
         answer = cg.make_policy("triage")(view)
-        used = {slot.index for item in answer if not isinstance(item, cg.Wake) for slot in item[1]}
+        sent = [several(item[1]) for item in answer if not isinstance(item, cg.Wake)]
+        used = {slot.index for slots in sent for slot in slots}
         plentiful = {
             offer.index
             for offer in view.offers()

@@ -630,7 +630,8 @@ def test_a_grid_takes_an_array():
             id="compare",
         ),
         pytest.param(
-            partial(cg.sweep, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]), id="sweep"
+            partial(cg.sweep, cg.day, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]),
+            id="sweep",
         ),
         pytest.param(partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"),
     ],

@@ -60,8 +60,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     ]
     for name, run in zip(DRAWN, found):
         cost_pct = run.summary()["cost_pct"]
-        phases: Any = run.phases
-        rows += [_row(name, *phase, cost_pct) for phase in phases]
+        rows += [_row(name, *own, cost_pct=cost_pct) for own in run.phases]
     return rows
 
 

@@ -60,7 +60,10 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     ]
     for name, run in zip(DRAWN, found):
         cost_pct = run.summary()["cost_pct"]
-        rows += [_row(name, *own, cost_pct=cost_pct) for own in run.phases]
+        rows += [
+            _row(name, place, phase, from_s, to_s, cost_pct)
+            for place, phase, from_s, to_s in run.phases
+        ]
     return rows
 
 

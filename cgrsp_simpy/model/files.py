@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
-MOST_LINES = 2_000_000
+MOST_LINES = 2_000_000  # of one, likewise
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 

@@ -13,7 +13,7 @@ from cgrsp_simpy.rental.market import LOW, Market, Status, StockSeries
 
 __all__ = ["DAY_S", "Stock", "start_s"]
 
-DAY_S = 86400.0
+DAY_S = 86400.0  # seconds of a day
 DRAWN = 256  # epochs that are drawn together
 
 

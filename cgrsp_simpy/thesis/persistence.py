@@ -355,6 +355,7 @@ def _draw_findings(canvas: Figure, rows: list[Row], note: str) -> None:
     handles = [
         Patch(facecolor=colour, label=f"{sign} {verdict}", **EDGE)
         for verdict, (colour, sign) in CELLS.items()
+        if any(verdict in verdicts.values() for verdicts in found.values())
     ]
     legend_outside(canvas, handles, note, len(handles))
 

@@ -279,7 +279,7 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
         for job in np.flatnonzero((run.jobs["start_s"] <= now) & (now < run.jobs["finish_s"])):
             for node, gpus in placed(run)[job]:
                 free[node] -= gpus
-        largest = max(run.jobs["gpus"][waits], default=0)
+        largest = int(max(run.jobs["gpus"][waits], default=0))
         assert columns["waiting"][index] == waits.sum()
         assert columns["busy"][index] == cluster.gpus - free.sum()
         assert columns["fragmentation"][index] == (

@@ -17,19 +17,24 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.analysis import queueing, statistics
+from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.events import Event
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Due, Step
+from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.model.checks import InputError
-from cgrsp_simpy.model.model import Metric, Model
-from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.gpu import GPUS_2025, THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE, ListPolicy, make_policy, rules
-from cgrsp_simpy.rental.record import JobRecord, Run
+from cgrsp_simpy.rental.record import JobRecord
 from cgrsp_simpy.rental.scenario import Scenario, day, trace
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.terms import Preemption, Terms
@@ -70,6 +75,7 @@ __all__ = [
     "HourlyStock",
     "HourlyWorkload",
     "InputError",
+    "Interrupt",
     "Job",
     "JobList",
     "JobRecord",
@@ -79,6 +85,7 @@ __all__ = [
     "Metric",
     "Model",
     "Month",
+    "Place",
     "PoissonWorkload",
     "Policy",
     "PolicyError",
@@ -103,6 +110,7 @@ __all__ = [
     "dag",
     "day",
     "exercises",
+    "first_come",
     "fit_stock",
     "hgsp",
     "lower_bound",
@@ -112,12 +120,15 @@ __all__ = [
     "on_market",
     "optimum",
     "plots",
+    "policy",
+    "pools",
     "queueing",
     "read_market",
     "round_robin",
     "rules",
     "select",
     "simulate",
+    "slots",
     "spot",
     "statistics",
     "step_through",

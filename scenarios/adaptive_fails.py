@@ -15,10 +15,9 @@ import numpy as np
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.cluster.hybrid import scores_of_queue
-from cgrsp_simpy.cluster.view import ClusterState, rows
 
-SETTING = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=1.1))
-JOBS = SETTING.draw(seed=1)
+SCENARIO = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=1.1))
+JOBS = SCENARIO.source.draw(SCENARIO.cluster, seed=1)
 SEEDS = range(1, 11)
 TENTH_MORE = {
     "adaptive": ("efficiency=0.44", "fairness=0.33", "resources=0.33"),
@@ -31,7 +30,7 @@ def moved(base, changed, seed):
     under a changed scheduler.
     """
     base_s, changed_s = (
-        cg.simulate(SETTING, each, seed).start_s for each in (base, changed)
+        cg.simulate(SCENARIO, each, seed).jobs["start_s"] for each in (base, changed)
     )
     return 100 * (np.abs(base_s - changed_s) > 1800).mean()
 
@@ -41,10 +40,8 @@ def queue(waiting):
     sees it; it numbers them by arrival.
     """
     jobs = JOBS.chosen(waiting, "waiting")
-    state = ClusterState(SETTING.cluster, SETTING.place, jobs.columns)
-    for row in rows(jobs):
-        state.arrives(row)
-    return state.view(JOBS.arrival_s[max(waiting)] + 3600)
+    scenario = cg.cluster.Scenario(jobs, SCENARIO.cluster)
+    return scenario.moment(JOBS.arrival_s[max(waiting)] + 3600)
 
 
 def first(waiting):

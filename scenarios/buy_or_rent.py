@@ -28,8 +28,10 @@ if __name__ == "__main__":
         best = w.optimum(
             "sww", RATE, service_s, wait_s=LONGEST_S, prices=prices, duration_h=HOURS
         )
-        case = w.Case(listed, machines=best["servers"], prices=prices)
-        found = cg.simulate(case, f"sww:wait_s={LONGEST_S}", records=False).summary()
+        scenario = w.Scenario(listed, machines=best["servers"], prices=prices)
+        found = cg.simulate(
+            scenario, f"sww:wait_s={LONGEST_S}", records=False
+        ).summary()
         print(
             f"{gpu.name:9} {best['servers']:4} {best['wait_s']:8.0f}"
             f" {best['on_demand_fraction']:9.1%} {best['cost']:10.0f}"

@@ -28,5 +28,5 @@ if __name__ == "__main__":
             f"{name:9} {found['weighted_tardiness']:19,.0f} {found['dmr_pct']:10.2f}"
             f" {found['utilisation_pct']:8.1f}"
         )
-    online = cg.hgsp.simulate(tasks, cg.hgsp.Online(cg.hgsp.RULES["atc"]))
-    print(f"atc, online {online.weighted_tardiness:17,.0f}")
+    online = cg.simulate(cg.hgsp.Scenario(tasks), cg.hgsp.Online(cg.hgsp.RULES["atc"]))
+    print(f"atc, online {cg.hgsp.schedule_of(online).weighted_tardiness:17,.0f}")

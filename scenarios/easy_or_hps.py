@@ -25,7 +25,7 @@ if __name__ == "__main__":
         f"{'starved, %':>12}{'used, %':>10}{'fragmented, %':>15}"
     )
     for name in ("fifo", "easy", "conservative", "hps", "hps:monotone=true"):
-        found = cg.simulate(cg.cluster.Setting(jobs, cluster), name).summary()
+        found = cg.simulate(cg.cluster.Scenario(jobs, cluster), name).summary()
         hours = [found[key] / 3600 for key in ("wait_s", "wait_p95_s", "wait_max_s")]
         shares = [
             found[key]

@@ -23,16 +23,16 @@ SEEDS = range(10)
 def one_day(name, slots, seed):
     """Cost in $, mean wait in minutes, and share of missed deadlines of a day."""
     day = cg.day("hectic", slots=slots)
-    case = w.Case(w.scenario_jobs(day, GPU, seed), machines=slots)
-    done = cg.simulate(case, w.waiting_policy(name, LONGEST_S, SHORT_S)).jobs
+    scenario = w.Scenario(w.scenario_jobs(day, GPU, seed), machines=slots)
+    done = cg.simulate(scenario, w.waiting_policy(name, LONGEST_S, SHORT_S)).jobs
     deadline_s = np.array(
         [job.deadline_s for job, _ in day.workload.generate(seed, day.service)]
     )
-    rented_h = done.jobs.run_s[done.on_demand].sum() / 3600
-    late = done.start_s + done.jobs.run_s > deadline_s
+    rented_h = done["run_s"][done["on_demand"]].sum() / 3600
+    late = done["finish_s"] > deadline_s
     return (
         slots * 24 * 0.4 * PRICE + rented_h * PRICE,
-        done.wait_s.mean() / 60,
+        (done["start_s"] - done["submit_s"]).mean() / 60,
         late.mean(),
     )
 

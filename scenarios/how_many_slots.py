@@ -7,6 +7,7 @@ import cgrsp_simpy as cg
 
 if __name__ == "__main__":
     study = cg.sweep(
+        cg.day,
         {"name": "hectic", "slots": range(3, 11)},
         policies=["fifo", "rh", "cadr"],
         seeds=range(30),

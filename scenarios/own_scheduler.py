@@ -14,5 +14,5 @@ def widest_first(view):
 
 
 if __name__ == "__main__":
-    setting = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=0.9))
-    print(cg.compare(setting, ["sjf", widest_first, "easy"], seeds=range(10)))
+    scenario = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=0.9))
+    print(cg.compare(scenario, ["sjf", widest_first, "easy"], seeds=range(10)))

@@ -41,7 +41,7 @@ if __name__ == "__main__":
                 len(low),
                 low["delay_s"].sum() / 3600,
                 run.jobs["service_s"].sum() / 3600,
-                sum(run.slot_held_s) / 3600,
+                sum(run.held_s) / 3600,
             )
         )
     requests, low_h, executing_h, held_h = np.mean(found, axis=0)

@@ -31,7 +31,9 @@ if __name__ == "__main__":
     print("machine         order", *(f"{name:>20}" for name in w.POLICIES))
     for machines in ((SIZES[7],), (SIZES[6],), (SIZES[6], SIZES[5])):
         for order in ("fcfs", "sjf"):
-            case = w.Case(jobs, w.waiting_policy("njw"), machines, order, sizes=SIZES)
+            scenario = w.Scenario(
+                jobs, w.waiting_policy("njw"), machines, order, sizes=SIZES
+            )
             cells = []
             for name in w.POLICIES:
                 if name == "ajw" and machines[0].cores < 128:
@@ -39,7 +41,7 @@ if __name__ == "__main__":
                     cells.append(f"{'-':>20}")
                     continue
                 policy = w.waiting_policy(name, wait_s=3600, short_s=180)
-                found = cg.simulate(case, policy, records=False).summary()
+                found = cg.simulate(scenario, policy, records=False).summary()
                 share, wait_min = (
                     found["price"] / w.Prices().on_demand,
                     found["wait_s"] / 60,

@@ -18,7 +18,7 @@ SCHEDULERS = (
     "conservative",
 )
 SEEDS = range(5)
-SETTING = cg.cluster.Setting(cg.cluster.Offered(jobs=1000, load=0.9))
+SCENARIO = cg.cluster.Scenario(cg.cluster.Offered(jobs=1000, load=0.9))
 GPUS = cg.cluster.GPU_CLASSES
 
 if __name__ == "__main__":
@@ -32,14 +32,15 @@ if __name__ == "__main__":
     for name in SCHEDULERS:
         starved, waits = dict.fromkeys(GPUS, 0.0), {True: 0.0, False: 0.0}
         for seed in SEEDS:
-            run = cg.simulate(SETTING, name, seed)
+            run = cg.simulate(SCENARIO, name, seed)
             for row in cg.cluster.by_class(run):
                 if row["by"] == "GPUs":
                     starved[row["value"]] += row["starved_pct"] / len(SEEDS)
+            wait_s = run.jobs["start_s"] - run.jobs["submit_s"]
             for wide in waits:
-                chosen = (run.jobs.gpus > 8) == wide
-                waits[wide] += run.wait_s[chosen].mean() / 3600 / len(SEEDS)
-            all_pct = 100 * (run.wait_s > 1800).mean() / len(SEEDS)
+                chosen = (run.jobs["gpus"] > 8) == wide
+                waits[wide] += wait_s[chosen].mean() / 3600 / len(SEEDS)
+            all_pct = 100 * (wait_s > 1800).mean() / len(SEEDS)
             starved["all"] = starved.get("all", 0.0) + all_pct
         print(
             f"{name:20}",

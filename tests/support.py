@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
@@ -128,14 +129,42 @@ def check_bad_input(found, words):
     assert all(word in err for word in words), err
 
 
+def simulated(scenario, seed=0, *, keep=False):
+    """The run in SimPy of a scenario of waiting jobs under its own policy."""
+    return scenario.simulation(scenario.policy, seed, records=keep).finish()
+
+
+def waits_s(jobs):
+    """How long each job of a run waited, seconds."""
+    return jobs["start_s"] - jobs["submit_s"]
+
+
 def events_of(simulation, *given):
     """Time, kind, job and places of all events of a run but decisions."""
     told = []
-    run = simulation(*given, told.append)
-    run.env.run()
-    run.close()
+    finished(simulation(*given, told.append))
     return [
         (event.time_s, event.kind, event.job, event.slots)
         for event in told
         if event.kind != "decide"
     ]
+
+
+def waited(run):
+    """The wait of each job, seconds."""
+    return run.jobs["start_s"] - run.jobs["submit_s"]
+
+
+def placed(run):
+    """The number and amount of each place of each job, by its number."""
+    return list(dict(sorted(run.parts().items())).values())
+
+
+def several(slots):
+    """The slots of an answer, of one or several."""
+    return slots if isinstance(slots, tuple) else (slots,)
+
+
+def drawn(scenario, seed=0):
+    """The jobs of a seed of rented slots, with their draws."""
+    return list(scenario.workload.generate(seed, scenario.service))

@@ -10,7 +10,7 @@ no steady state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,10 @@ class Queue:
     wait_probability: Array
     wait_s: Array
     utilisation: Array
+
+    def __post_init__(self) -> None:
+        for item in fields(self):  # of one number of servers, numbers
+            object.__setattr__(self, item.name, getattr(self, item.name)[()])
 
 
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:

@@ -12,11 +12,11 @@ from cgrsp_simpy.app.parts import Progress, draw, estimate, policies_of, seeds_o
 from cgrsp_simpy.plots.marks import lines
 from cgrsp_simpy.plots.style import axes
 from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.scenario import Scenario
 
 __all__ = ["page"]
 
@@ -31,22 +31,22 @@ def page() -> None:
     """Sliders; by formula each policy's best number of machines; at one number both, side by
     side.
     """
-    case = _case()
-    chosen = policies_of("rent", case, "Policies")
-    policies = [policy for policy in chosen if not _left_out(case, policy)]
+    scenario = _scenario()
+    chosen = policies_of("rent", scenario, "Policies")
+    policies = [policy for policy in chosen if not _left_out(scenario, policy)]
     if not policies:
         st.info("Choose a policy that has a steady state.")
         return
-    _by_formula(case, policies)
-    st.subheader(f"{case.machines} machines: formula beside simulation")
+    _by_formula(scenario, policies)
+    st.subheader(f"{scenario.machines} machines: formula beside simulation")
     seeds = seeds_of("rent", 30, 5)
-    if wanted("Simulate", estimate(len(policies) * len(seeds), case)):
+    if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
-            study = compare(case, policies, seeds, executor)
-        st.table(_beside(case, study))
+            study = compare(scenario, policies, seeds, executor)
+        st.table(_beside(scenario, study))
 
 
-def _case() -> Case:
+def _scenario() -> Scenario:
     """The jobs, the prices and the machines that the sliders say."""
     left, middle, right = st.columns(3)
     per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
@@ -55,25 +55,25 @@ def _case() -> Case:
     jobs = middle.slider("Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs")
     fixed = right.slider("Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed")
     source = ExponentialJobs(jobs, per_h / 3600, 60 * service_min)
-    return Case(source, machines=machines, prices=Prices(fixed, 1.0))
+    return Scenario(source, machines=machines, prices=Prices(fixed, 1.0))
 
 
-def _left_out(case: Case, policy: str) -> bool:
+def _left_out(scenario: Scenario, policy: str) -> bool:
     """Whether a policy has no steady state; the page says so."""
-    why = case.under(waiting_policy(policy)).unsteady
+    why = scenario.under(waiting_policy(policy)).unsteady
     if why:
         st.warning(f"{policy} is left out: {why}")
     return bool(why)
 
 
-def _by_formula(case: Case, policies: Sequence[str]) -> None:
+def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
     """Price and wait by the number of machines, and where the price is least."""
-    source = case.source
+    source = scenario.source
     assert isinstance(source, ExponentialJobs)
     load = source.rate_per_s, source.service_s
     machines = np.arange(1, max(10, 2 * round(load[0] * load[1])) + 1)
     forms = {
-        policy: closed_form(waiting_policy(policy), *load, machines, case.prices)
+        policy: closed_form(waiting_policy(policy), *load, machines, scenario.prices)
         for policy in policies
     }
     for column, name in zip(st.columns(2), ("price", "wait_s")):
@@ -83,7 +83,7 @@ def _by_formula(case: Case, policies: Sequence[str]) -> None:
         }
         draw(column, _lines, machines, values, FIGURES[name])
     st.caption("By formula, the number of machines of least price")
-    st.table([_row(name, optimum(name, *load, prices=case.prices)) for name in policies])
+    st.table([_row(name, optimum(name, *load, prices=scenario.prices)) for name in policies])
 
 
 def _row(policy: str, found: Mapping[str, float]) -> dict[str, str]:
@@ -101,11 +101,11 @@ def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> An
     return ax
 
 
-def _beside(case: Case, study: Comparison) -> list[dict[str, str]]:
+def _beside(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
     """A row a policy: each figure by formula, and by simulation with its 95 % interval."""
     rows = []
     for policy, found in study.means().items():
-        form = case.under(waiting_policy(policy)).formula() or {}
+        form = scenario.under(waiting_policy(policy)).formula() or {}
         row = {"policy": policy}
         for name, told in FIGURES.items():
             mean = found[name]

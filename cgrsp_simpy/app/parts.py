@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
-from cgrsp_simpy.model.model import Model
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
@@ -53,13 +53,13 @@ def seeds_of(page: str, most: int, usual: int) -> range:
     return range(st.slider("Seeds", 2, most, usual, key=f"{page}: seeds"))
 
 
-def policies_of(page: str, model: Model[Any], told: str) -> list[str]:
+def policies_of(page: str, model: Model, told: str) -> list[str]:
     """The policies that are chosen, of all that the model has. page: where; told: what for."""
     usual = list(model.default_policies())
     return st.multiselect(told, list(model.policies), usual, key=f"{page}: policies")
 
 
-def estimate(runs: int, model: Model[Any]) -> float:
+def estimate(runs: int, model: Model) -> float:
     """Tell how much work it is; seconds, roughly."""
     seconds = runs * model.work / model.pace_per_s
     about = f"about {seconds:.0f} s" if seconds >= 1 else "less than a second"
@@ -99,9 +99,7 @@ class Progress(ThreadPoolExecutor):
         self._bar.empty()
 
 
-def compared(
-    model: Model[Any], policies: Sequence[str], seeds: range, metrics: Sequence[str]
-) -> None:
+def compared(model: Model, policies: Sequence[str], seeds: range, metrics: Sequence[str]) -> None:
     """Compare policies when asked to; the table, and a figure a metric."""
     seeds = seeds if model.is_random else range(1)
     if not wanted("Compare", estimate(len(policies) * len(seeds), model)):
@@ -113,7 +111,7 @@ def compared(
         draw(column, policy_bars, study, metric)
 
 
-def figures(run: Any, model: Model[Any], names: Iterable[str]) -> None:
+def figures(run: Any, model: Model, names: Iterable[str]) -> None:
     """Figures of a run, with their units."""
     found = run.summary()
     shown = [name for name in names if name in found]

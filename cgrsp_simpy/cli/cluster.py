@@ -28,11 +28,11 @@ from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.cluster.metrics import by_class
-from cgrsp_simpy.cluster.mix import Mix
+from cgrsp_simpy.cluster.mix import Mix, Offered
 from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.schedulers import COMPARED, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome
-from cgrsp_simpy.cluster.study import Offered, Setting
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.files import write_whole
@@ -97,35 +97,38 @@ def carry_out(given: argparse.Namespace) -> Answer:
     return _table(given) if given.action == "table" else pattern.carry_out(given, MODULE)
 
 
-def _setting(given: argparse.Namespace) -> Setting:
+def _scenario(given: argparse.Namespace) -> Scenario:
     source, cluster = _offered(given)
-    setting = Setting(source, cluster, given.placement, given.kill_at_limit)
+    scenario = Scenario(source, cluster, given.placement, given.kill_at_limit)
     if given.action != "run" and given.policies is None:
-        _warn_of_left_out(setting)
-    return setting
+        _warn_of_left_out(scenario)
+    return scenario
 
 
-def _warn_of_left_out(setting: Setting) -> None:
+def _warn_of_left_out(scenario: Scenario) -> None:
     """Say which schedulers are not compared because they look at what a log does not tell."""
-    lacks = {name: columns for name in COMPARED if (columns := setting.lacks(make_scheduler(name)))}
+    lacks = {
+        name: columns for name in COMPARED if (columns := scenario.lacks(make_scheduler(name)))
+    }
     if lacks:
         needs = [f"{name} (needs {' and '.join(columns)})" for name, columns in lacks.items()]
         said = "%s does not tell what these schedulers look at; they are left out: %s"
-        log.warning(said, setting.offered, ", ".join(needs))
+        log.warning(said, scenario.offered, ", ".join(needs))
 
 
-def _more(outcome: Outcome, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Waits by class, and what overruns mean; the schedule is written where that is asked for."""
     if given.swf is not None:
-        write_whole(Path(given.swf), schedule_text(outcome).encode())
-    classes, lines, longer = by_class(outcome), list[str](), outcome.jobs.underestimated
-    if longer and not outcome.killed.any():
+        write_whole(Path(given.swf), schedule_text(run).encode())
+    classes, lines, jobs = by_class(run), list[str](), run.jobs
+    longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
+    if longer and not jobs["killed"].any():
         lines.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
     cells = [list(map(_told, row.values())) for row in classes]
     return "\n".join([*lines, "", *aligned([list(classes[0]), *cells])]), {"classes": classes}
 
 
-MODULE = Module(Setting, _add_source, _setting, figures="cgrsp_simpy.cluster.figures", more=_more)
+MODULE = Module(Scenario, _add_source, _scenario, figures="cgrsp_simpy.cluster.figures", more=_more)
 
 
 def _cluster(text: str) -> Cluster:

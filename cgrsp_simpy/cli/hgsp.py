@@ -22,6 +22,7 @@ from cgrsp_simpy.cli.options import (
     those_given,
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import (
     CLUSTERS,
@@ -33,8 +34,8 @@ from cgrsp_simpy.hgsp.instance import (
 )
 from cgrsp_simpy.hgsp.reality import OWNERS
 from cgrsp_simpy.hgsp.rules import RULES
+from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, SEEDED
-from cgrsp_simpy.hgsp.study import Setting, Solution
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.model.parameters import in_file
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
@@ -221,7 +222,7 @@ def _source(given: argparse.Namespace) -> str | Level | Instance:
     return _level(given)
 
 
-def _setting(given: argparse.Namespace) -> Setting:
+def _scenario(given: argparse.Namespace) -> Scenario:
     """What the options name; the schedulers of a comparison are those of all ways that
     are open to them.
     """
@@ -230,25 +231,25 @@ def _setting(given: argparse.Namespace) -> Setting:
         check_number("--replan", given.replan, above=0)
     named = policies_of(given.policies or "") if several else [given.policy]
     _check_options(
-        given, named if named != [""] else [name.partition(":")[0] for name in Setting.compared]
+        given, named if named != [""] else [name.partition(":")[0] for name in Scenario.compared]
     )
     reality = (given.noise or 0.0, given.delay or 0.0, given.unknown_arrivals)
-    setting = Setting(_source(given), *reality, moves=given.moves, seconds=given.seconds)
-    _check_seeds(given, setting)
+    scenario = Scenario(_source(given), *reality, moves=given.moves, seconds=given.seconds)
+    _check_seeds(given, scenario)
     if several and (any(reality) or given.replan is not None):
-        names = setting.default_policies() if given.policies is None else named
+        names = scenario.default_policies() if given.policies is None else named
         given.policies = ",".join(way for name in names for way in _ways(name, given))
     elif given.replan is not None:
         given.policy = _with(given.policy, f"replan_s={given.replan:.12g}")
-    return setting
+    return scenario
 
 
-def _check_seeds(given: argparse.Namespace, setting: Setting) -> None:
+def _check_seeds(given: argparse.Namespace, scenario: Scenario) -> None:
     """Raise InputError for seeds without effect."""
     drawn = (
-        scenarios_of(pattern.grid_of(given.grid), pattern.policies_given(given, setting), setting)
+        scenarios_of(scenario, pattern.grid_of(given.grid), pattern.policies_given(given, scenario))
         if given.action == "sweep"
-        else [setting]
+        else [scenario]
     )
     if any(each.is_random for each in drawn):
         return
@@ -289,10 +290,10 @@ def _with(scheduler: str, parameter: str) -> str:
 # ---- answers ----
 
 
-def _more(solution: Solution, _: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def _more(run: Run, _: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The plan beside what was measured."""
-    figures = {"planned": solution.planned.metrics, "measured": solution.schedule.metrics}
-    if solution.is_as_planned:
+    figures = {"planned": plan_of(run).metrics, "measured": schedule_of(run).metrics}
+    if run.scenario.is_certain and not run.plan.way.replan_s:
         return "", figures
     names = figures["planned"]
     lines = [[name, *(_told(each[name]) for each in figures.values())] for name in names]
@@ -300,9 +301,9 @@ def _more(solution: Solution, _: argparse.Namespace) -> tuple[str, dict[str, Any
 
 
 TASKS = Module(
-    Setting,
+    Scenario,
     _add_tasks,
-    _setting,
+    _scenario,
     figures="cgrsp_simpy.hgsp.figures",
     more=_more,
     options={"delay_s": "delay", "replan_s": "replan"},
@@ -319,18 +320,18 @@ def _generate(given: argparse.Namespace) -> Answer:
 
 
 def _solve(given: argparse.Namespace) -> Answer:
-    Setting().make_policy(given.scheduler)
+    Scenario().make_policy(given.scheduler)
     _check_options(given, [given.scheduler])
-    setting = Setting(_source(given), moves=given.moves, seconds=given.seconds)
-    if not setting.is_random:
+    scenario = Scenario(_source(given), moves=given.moves, seconds=given.seconds)
+    if not scenario.is_random:
         _check_seed(given, given.scheduler)
-    check_work(given, setting.work, kept=setting.jobs)
-    solution = setting.run(given.scheduler, given.seed)
-    figures = {**solution.summary(), "scheduler": given.scheduler, "seconds": solution.seconds}
+    check_work(given, scenario.work, kept=scenario.jobs)
+    run = scenario.run(given.scheduler, given.seed)
+    figures = {**run.summary(), "scheduler": given.scheduler, "seconds": run.plan.seconds}
     if given.format == "json":
         return Answer(json_text(figures))
     if given.format == "csv":
-        return Answer(csv_text(solution.schedule.rows()).rstrip("\n"))
+        return Answer(csv_text(schedule_of(run).rows()).rstrip("\n"))
     return Answer("\n".join(f"{name:18} {_told(value):>14}" for name, value in figures.items()))
 
 

@@ -57,7 +57,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     """Add the options of the table of all schedulers, in both modes."""
     parser.epilog = f"{RESPONSE} {OWNED} `cgrsp llm` compares and sweeps."
     _add_requests(parser)
-    names = f"one, in one mode: {', '.join(SCHEDULERS)}, or own.py:function of a RequestState"
+    names = f"one, in one mode: {', '.join(SCHEDULERS)}, or own.py:function of a RequestView"
     parser.add_argument("--scheduler", dest="policy", metavar="NAME", help=names)
     add_by(parser)
     add_watching(parser)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
 from cgrsp_simpy.rental.gpu import CATALOGUES
 from cgrsp_simpy.rental.market import CLOCKS
@@ -250,13 +250,16 @@ def add_by(parser: argparse.ArgumentParser) -> None:
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
     """Rows by the values of a column of a log, in the format asked for."""
+    if given.by in rows[0]:  # of one run
+        rows = [{"by": given.by, "value": row[given.by], **row} for row in rows]
+        rows = [{name: row[name] for name in row if name != given.by} for row in rows]
     if given.format == "json":
         own = [{name: row[name] for name in list(row)[1:]} for row in rows]
         return Answer(json_text({"by": given.by, "rows": own}))
     if given.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"))
     lines = [[given.by, *list(rows[0])[2:]]]
-    lines += [[row["value"], *map(_shown, list(row.values())[2:])] for row in rows]
+    lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
     return Answer("\n".join(aligned(lines)))
 
 

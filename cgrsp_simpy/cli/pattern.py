@@ -28,8 +28,8 @@ from cgrsp_simpy.cli.options import (
     workers_of,
 )
 from cgrsp_simpy.cli.watch import add_watching, check_watching, draw, watch
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_whole, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import figure_text
 from cgrsp_simpy.model.table import csv_text, json_text
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
@@ -47,9 +47,9 @@ class Module(NamedTuple):
     of the scenario -> the option that gives it, where that is called otherwise.
     """
 
-    model: type[Model[Any]]
+    model: type[Model]
     add_scenario: Callable[[argparse.ArgumentParser], None]
-    scenario_of: Callable[[argparse.Namespace], Model[Any]]
+    scenario_of: Callable[[argparse.Namespace], Model]
     seeds: int = 10
     figures: str = ""
     more: Callable[[Any, argparse.Namespace], tuple[str, Mapping[str, Any]]] = lambda *_: ("", {})
@@ -195,7 +195,7 @@ def compared(
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def policies_given(given: argparse.Namespace, scenario: Model[Any]) -> list[str]:
+def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
     """The policies that the options name, or those of the scenario."""
     own = given.policies
     return list(scenario.default_policies()) if own is None else policies_of(own)
@@ -226,11 +226,11 @@ def swept(given: argparse.Namespace, module: Module) -> Answer:
     for name in grid:
         check_free(given, module.options.get(name, name), name)
     policies = policies_given(given, scenario)
-    places = scenarios_of(grid, policies, scenario)
+    places = scenarios_of(scenario, grid, policies)
     seeds = seeds_of(given) if any(place.is_random for place in places) else range(1)
     work = sum(place.work for place in places) * len(policies) * len(seeds)
     check_work(given, work, per_s=scenario.pace_per_s)
-    return answer(sweep(grid, policies, seeds, scenario, workers, out=given.out), given)
+    return answer(sweep(scenario, grid, policies, seeds, workers, out=given.out), given)
 
 
 def check_free(given: argparse.Namespace, option: str, name: str) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import Any
 
 from cgrsp_simpy.cli.options import add_scenario, scenario_of
 from cgrsp_simpy.cli.pattern import Module
 from cgrsp_simpy.model.shown import progress
-from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = ["RENTAL"]
 
 
-def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[tuple[Job, Draws]]:
-    """The jobs as they come, with a bar where nothing is listed."""
-    jobs: Iterable[tuple[Job, Draws]] = progress(
-        scenario.workload.generate(given.seed, scenario.service),
+def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[Any]:
+    """The arrivals as they come, with a bar where nothing is listed."""
+    jobs: Iterable[Any] = progress(
+        scenario.arrivals(Draw(given.seed)),
         total=scenario.jobs,
         unit="job",
         # None: off when stderr is not a terminal

@@ -19,6 +19,7 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.rental import RENTAL
 from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.sweep import sweep
 
@@ -71,6 +72,6 @@ def carry_out(given: argparse.Namespace) -> Answer:
     if (terms := terms_of(given)) is not None:
         own["terms"] = terms
     return answer(
-        sweep({**own, **grid}, policies, seeds, executor=workers_of(given), out=given.out),
+        sweep(day, {**own, **grid}, policies, seeds, executor=workers_of(given), out=given.out),
         given,
     )

@@ -105,7 +105,7 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     grid = {name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]}
     number = math.prod(map(len, grid.values()))
     require(number == len(points), "points", len(points), f"{number}, those of the grid")
-    cg.sweep(grid, policies, told["seeds"], lambda **given: places[_arguments(given)], out=out)
+    cg.sweep(lambda **given: places[_arguments(given)], grid, policies, told["seeds"], out=out)
 
 
 def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -29,12 +29,11 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
 from cgrsp_simpy.cli.waiting_options import (
     TRIALS,
-    add_case,
     add_duration,
     add_model,
+    add_scenario,
     add_trace,
     add_trials,
-    case_of,
     check_duration,
     check_without_trace,
     formula_of,
@@ -42,6 +41,7 @@ from cgrsp_simpy.cli.waiting_options import (
     log_of,
     policies_told,
     prices_of,
+    scenario_of,
     simulated,
     source_of,
     with_limits,
@@ -53,12 +53,11 @@ from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.best import best_number, strain, strained
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
-from cgrsp_simpy.waiting.outcome import Outcome, of_trials
 from cgrsp_simpy.waiting.policies import POLICIES, WaitingPolicy, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import of_trials
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ def _add_own(actions: Any) -> None:
         add_model(action)
     add_options(one, ("--servers N", int, "fixed machines"))
     add_trace(best)
-    add_case(run)
+    add_scenario(run)
     add_options(
         run,
         ("--seed N", int, "of the first trial (default: 0)", 0),
@@ -137,39 +136,41 @@ def carry_out(given: argparse.Namespace) -> Answer:
 # ---- the one pattern ----
 
 
-def _case(given: argparse.Namespace) -> Case:
-    """The case that the options say; the policies that they name take --wait and --short."""
-    case = simulated(given)
+def _scenario(given: argparse.Namespace) -> Scenario:
+    """The scenario that the options say; the policies that they name take --wait and --short."""
+    scenario = simulated(given)
     if given.action == "run":
         given.policy = with_limits(given.policy, given)
-        return case
-    if given.recursion and not case.recursive:
+        return scenario
+    if given.recursion and not scenario.recursive:
         raise InputError("--recursion is for whole machines, first come, first served")
-    policies = [with_limits(text, given) for text in policies_given(given, case)]
-    given.policies = ",".join(_steady(case, policies) if given.action == "compare" else policies)
-    return case
+    policies = [with_limits(text, given) for text in policies_given(given, scenario)]
+    given.policies = ",".join(
+        _steady(scenario, policies) if given.action == "compare" else policies
+    )
+    return scenario
 
 
 MODULE = Module(
-    Case,
-    add_case,
-    _case,
+    Scenario,
+    add_scenario,
+    _scenario,
     seeds=TRIALS,
     figures="cgrsp_simpy.waiting.figures",
     options={"machines": "servers"},
 )
 
 
-def _steady(case: Case, policies: list[str]) -> list[str]:
+def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
     """The policies that have a steady state, or of which none is asked; the others are named."""
     steady = []
     for text in policies:
-        if why := case.under(case.make_policy(text)).unsteady:
+        if why := scenario.under(scenario.make_policy(text)).unsteady:
             log.warning("%s is left out: %s", text, why)
         else:
             steady.append(text)
     if not steady:
-        raise InputError(f"none of {', '.join(policies)} has a steady state on {case.name}")
+        raise InputError(f"none of {', '.join(policies)} has a steady state on {scenario.name}")
     return steady
 
 
@@ -178,11 +179,11 @@ class _Beside(Comparison):
 
     def formulas(self) -> dict[str, dict[str, float] | None]:
         """The formula's figures by policy; None where there is no formula."""
-        case = self.scenario
-        assert isinstance(case, Case)
-        made = {name: case.make_policy(policy) for name, policy in self._named.items()}
+        scenario = self.scenario
+        assert isinstance(scenario, Scenario)
+        made = {name: scenario.make_policy(policy) for name, policy in self._named.items()}
         own = {name: policy for name, policy in made.items() if isinstance(policy, WaitingPolicy)}
-        return {name: case.under(own[name]).formula() if name in own else None for name in made}
+        return {name: scenario.under(own[name]).formula() if name in own else None for name in made}
 
     def as_dict(self) -> dict[str, Any]:
         """With a key "formula" of each policy."""
@@ -239,8 +240,8 @@ def _optimize(given: argparse.Namespace) -> Answer:
         require(given.order == "fcfs", "--order", given.order, allowed)
         rows = {policy.name: optimum(policy.name, by=given.by, **own) for policy in policies}
     else:
-        case = case_of(given, source_of(given), 1)
-        rows = {policy.name: _best(given, replace(case, policy=policy)) for policy in policies}
+        scenario = scenario_of(given, source_of(given), 1)
+        rows = {policy.name: _best(given, replace(scenario, policy=policy)) for policy in policies}
     for name, row in rows.items():
         if why := strained({**own, **row}):
             best = many(int(row["servers"]), "fixed machine")
@@ -250,10 +251,9 @@ def _optimize(given: argparse.Namespace) -> Answer:
     return _table(given, rows)
 
 
-def _best(given: argparse.Namespace, case: Case) -> dict[str, float]:
-    outcome = best_number(case, given.by)
-    machines = outcome.case.machines
-    figures = outcome.summary() | strain(outcome)
+def _best(given: argparse.Namespace, scenario: Scenario) -> dict[str, float]:
+    run = best_number(scenario, given.by)
+    machines, figures = run.scenario.machines, dict(run.summary()) | strain(run)
     if given.duration is not None:
         figures["cost"] = figures["cost_per_h"] * given.duration
     return {**figures, "servers": machines if isinstance(machines, int) else len(machines)}
@@ -280,16 +280,16 @@ def _table(given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -
 
 def _simulate(given: argparse.Namespace) -> Answer:
     policy = waiting_policy(given.policy, **limits_given(given))
-    case = replace(simulated(given), policy=policy)
-    if case.unsteady:
-        raise InputError(case.unsteady)
+    scenario = replace(simulated(given), policy=policy)
+    if scenario.unsteady:
+        raise InputError(scenario.unsteady)
     trials = _number_of_trials(given)
-    check_work(given, case.work * trials, kept=0 if given.keep == "none" else case.work * trials)
-    outcomes = _trials(given, case, trials)
-    shown = _shown(given, of_trials(outcomes))
-    if given.keep != "none":
-        rows = [{"seed": each.seed, **row} for each in outcomes for row in each.rows()]
-        write_whole(Path(given.keep), csv_text(rows).encode())
+    keeps = given.keep != "none"
+    check_work(given, scenario.work * trials, kept=scenario.work * trials if keeps else 0)
+    done = _trials(given, scenario, trials)
+    shown = _shown(given, of_trials([outcome for outcome, _ in done]))
+    if keeps:
+        write_whole(Path(given.keep), csv_text([row for _, rows in done for row in rows]).encode())
     if given.format == "json":
         plain = {
             name: {"mean": each.mean, "ci95": [each.low, each.high]} for name, each in shown.items()
@@ -311,12 +311,24 @@ def _number_of_trials(given: argparse.Namespace) -> int:
     return int(given.trials)
 
 
-def _trials(given: argparse.Namespace, case: Case, trials: int) -> list[Outcome]:
-    """The outcomes by seed, in SimPy unless --recursion is given."""
-    keep, one = given.keep != "none", follow if given.recursion else simulate
+Trial = tuple[dict[str, list[float]], list[dict[str, Any]]]  # its outcome, and rows if kept
+
+
+def _trials(given: argparse.Namespace, scenario: Scenario, trials: int) -> list[Trial]:
+    """The trials by seed, in SimPy unless --recursion is given."""
+    one = partial(_trial, scenario, given.keep != "none", given.recursion)
     seeds = {seed: seed for seed in range(given.seed, given.seed + trials)}
-    done = dict(as_they_come(partial(one, case, keep=keep), seeds, workers_of(given)))
+    done = dict(as_they_come(one, seeds, workers_of(given)))
     return [done[seed] for seed in seeds]
+
+
+def _trial(scenario: Scenario, keep: bool, recursion: bool, seed: int) -> Trial:
+    if recursion:
+        run = follow(scenario, seed, keep=keep)
+    else:
+        run = scenario.simulation(scenario.policy, seed, records=keep).finish()
+    rows = [{"seed": seed, **row} for row in run.rows()] if keep else []
+    return scenario.outcome(run), rows
 
 
 def _shown(given: argparse.Namespace, found: Mapping[str, Mean]) -> dict[str, Mean]:

@@ -21,7 +21,6 @@ from cgrsp_simpy.cli.options import (
     reading_of,
 )
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, JobSource, ListedJobs
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, read_sizes
@@ -33,6 +32,7 @@ from cgrsp_simpy.waiting.policies import (
     limits_of,
     waiting_policy,
 )
+from cgrsp_simpy.waiting.scenario import Scenario
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     add_options(group, ("--trace FILE", str, "a log of jobs, plain or gzipped"))
     add_reading(group)
     sizes = "sizes for rent: CSV of name, cores, memory_gb, price_per_h (default: m5)"
-    orders = "fcfs, sjf or own.py:function of a WaitingView (default: %(default)s)"
+    orders = "fcfs, sjf or own.py:function of a View (default: %(default)s)"
     add_options(
         group,
         ("--machine-cores N", int, f"of a fixed machine (default: {MACHINE_CORES})"),
@@ -82,8 +82,8 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_case(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a case to be simulated."""
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name a scenario to be simulated."""
     add_model(parser)
     add_options(parser, ("--servers N", int, "fixed machines"))
     add_trace(parser)
@@ -101,7 +101,7 @@ def add_trials(parser: argparse.ArgumentParser) -> None:
     """Add the module's own words for a study's options."""
     told = "the same as --seeds and --first-seed"
     add_also(parser, {"--trials": "seeds", "--seed": "first_seed"}, told)
-    add_options(parser, ("--recursion", bool, "refuse a case that needs events"))
+    add_options(parser, ("--recursion", bool, "refuse a scenario that needs events"))
 
 
 def policies_told(text: str, given: argparse.Namespace) -> list[WaitingPolicy]:
@@ -190,7 +190,7 @@ def log_of(given: argparse.Namespace) -> ListedJobs:
     return jobs
 
 
-def case_of(given: argparse.Namespace, source: JobSource, servers: int) -> Case:
+def scenario_of(given: argparse.Namespace, source: JobSource, servers: int) -> Scenario:
     """The jobs on a number of fixed machines; those of a log share them unless --whole is given."""
     check_whole("--servers", servers, least=1)
     machines: int | tuple[Size, ...] = servers
@@ -201,11 +201,11 @@ def case_of(given: argparse.Namespace, source: JobSource, servers: int) -> Case:
         machines = (Size("fixed machine", cores, memory_gb, 0.0),) * servers
     errors = Mispredictions(given.over, given.under)
     own = {"order": given.order, "prices": prices_of(given), "sizes": sizes, "errors": errors}
-    return Case(source, machines=machines, **own)
+    return Scenario(source, machines=machines, **own)
 
 
-def simulated(given: argparse.Namespace) -> Case:
-    """The case to be simulated; of `run` the jobs are all that there are, so that each counts."""
+def simulated(given: argparse.Namespace) -> Scenario:
+    """The scenario to be simulated; of `run` the jobs are all there are, so that each counts."""
     given_servers = 1 if given.servers is None and given.action == "sweep" else given.servers
     if given_servers is None:
         raise InputError("--servers, the number of fixed machines, is missing")
@@ -214,8 +214,8 @@ def simulated(given: argparse.Namespace) -> Case:
         check_work(given, source.jobs, kept=source.jobs)
         source = listed(source, given.seed)
     errors = Mispredictions(given.over, given.under, given.run_over, given.run_under)
-    case = case_of(given, source, given_servers)
-    return replace(case, errors=errors, work_conserving=given.work_conserving)
+    scenario = scenario_of(given, source, given_servers)
+    return replace(scenario, errors=errors, work_conserving=given.work_conserving)
 
 
 def listed(source: JobSource, seed: int) -> ListedJobs:

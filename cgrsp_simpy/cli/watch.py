@@ -7,11 +7,12 @@ import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.engine.stepping import Paused, steps
+from cgrsp_simpy.engine.simulation import finished
+from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import visible
@@ -26,7 +27,6 @@ PICTURES: dict[str, dict[str, Any]] = {
     ".pdf": {"CreationDate": None},
 }
 FILMS = (".html", ".gif")
-Outcome = TypeVar("Outcome")
 
 
 def add_watching(parser: argparse.ArgumentParser) -> None:
@@ -58,29 +58,24 @@ def check_watching(given: argparse.Namespace) -> None:
             require(_suffix(file) in suffixes, f"--{option}", file, allowed)
 
 
-def watch(
-    given: argparse.Namespace, set_up: Callable[[Listener | None], Paused[Outcome]]
-) -> Outcome:
+def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
     """The outcome of a run, listed as the options say.
 
     set_up: the run with a listener, about to start.
     """
     if given.step:
         return _stepped(set_up)
-    run = set_up(_say if given.events else None)
-    run.env.run()
-    return run.close()
+    return finished(set_up(_say if given.events else None))
 
 
-def _stepped(set_up: Callable[[Listener], Paused[Outcome]]) -> Outcome:
+def _stepped(set_up: Callable[[Listener], Any]) -> Any:
     """Print each step and wait for Enter; where there is no more input, go on without."""
     walk = steps(set_up)
     while True:
         try:
             _say(next(walk), flush=True)
         except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+            return end.value
         sys.stdin.readline()
 
 

@@ -1,15 +1,18 @@
 """Multi-GPU clusters: gang scheduling, placement on nodes, fragmentation and starvation.
 
-A `Setting` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is simulated, stepped
-through, compared and swept like the scenario of any module; a run leaves an `Outcome`. A scheduler
-is a name of SCHEDULERS, or any function of a `ClusterView`.
+A `Scenario` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is simulated, stepped
+through, compared and swept like the scenario of any module; a scheduler is a name of
+SCHEDULERS, or any function of a `View`.
 
     import cgrsp_simpy as cg
-    print(cg.compare(cg.cluster.Setting(), ["fifo", "hps", "easy"], range(10)))
+    print(cg.compare(cg.cluster.Scenario(), ["fifo", "hps", "easy"], range(10)))
 
 Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic Multi-Objective
 Scheduling", cited as cluster-schedulers.txt.
 """
+
+import warnings
+from typing import Any
 
 from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_jobs, schedule_text
@@ -22,12 +25,11 @@ from cgrsp_simpy.cluster.metrics import (
     jain,
     metrics,
 )
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.mix import Mix, Offered, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Place, Placement
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Outcome
-from cgrsp_simpy.cluster.study import Offered, Setting, simulate
-from cgrsp_simpy.cluster.view import Arrived, ClusterView, Running, Scheduler
+from cgrsp_simpy.cluster.view import Arrived, Running, Scheduler, View
 
 __all__ = [
     "COMPARED",
@@ -39,16 +41,15 @@ __all__ = [
     "SCHEDULERS",
     "Arrived",
     "Cluster",
-    "ClusterView",
     "Jobs",
     "Mix",
     "Offered",
-    "Outcome",
     "Place",
     "Placement",
     "Running",
+    "Scenario",
     "Scheduler",
-    "Setting",
+    "View",
     "by_class",
     "cluster_of",
     "course",
@@ -62,3 +63,13 @@ __all__ = [
     "schedule_text",
     "simulate",
 ]
+
+WAS = {"Setting": "Scenario", "ClusterView": "View"}  # for one release
+
+
+def __getattr__(name: str) -> Any:
+    if name not in WAS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    told = f"cluster.{name} is called cluster.{WAS[name]} now"
+    warnings.warn(told, DeprecationWarning, stacklevel=2)
+    return globals()[WAS[name]]

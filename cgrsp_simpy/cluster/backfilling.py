@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.single import fifo, named
-from cgrsp_simpy.cluster.view import ClusterView, Starts
+from cgrsp_simpy.cluster.view import Starts, View
 
 __all__ = ["Conservative", "easy", "shadow"]
 
 
 @named("easy")
-def easy(view: ClusterView) -> Starts:
+def easy(view: View) -> Starts:
     """By arrival; while the head does not fit, others may start if by their estimates they
     do not delay it.
 
@@ -31,7 +31,7 @@ def easy(view: ClusterView) -> Starts:
         yield from _backfill(view, view.head, jobs)
 
 
-def _backfill(view: ClusterView, head: int, jobs: list[int]) -> Starts:
+def _backfill(view: View, head: int, jobs: list[int]) -> Starts:
     """Start those of some jobs, which fit now, that do not delay the head."""
     start_s, free_then = shadow(view, head)
     # widths that do not fit now; that would take the head's place
@@ -53,18 +53,19 @@ def _backfill(view: ClusterView, head: int, jobs: list[int]) -> Starts:
             refused.add(gpus)
 
 
-def shadow(view: ClusterView, job: int) -> tuple[float, int]:
+def shadow(view: View, job: int) -> tuple[float, int]:
     """When a waiting job could start if nothing else did, by the estimates, and what is free
     then, as in `Nodes`.
 
     A running job that has exceeded its estimate counts as if it ended now.
     """
-    free, start_s = view.free, view.now_s
+    free, gpus, fits, without = view.free, view.gpus[job], view.nodes.fits, view.without
+    start_s = now_s = view.now_s
     for end_s, running in view.ends:
-        if end_s > start_s and view.nodes.fits(free, view.gpus[job]):
+        if end_s > start_s and fits(free, gpus):
             break
-        start_s = max(end_s, view.now_s)
-        free = view.without(running, free)
+        start_s = max(end_s, now_s)
+        free = without(running, free)
     return start_s, free
 
 
@@ -85,13 +86,13 @@ class Conservative:
     """
 
     __name__ = "conservative"
-    hears_all = True
+    asks_on_arrival = True
 
     def __init__(self) -> None:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
         self._profile: Profile
 
-    def __call__(self, view: ClusterView) -> Starts:
+    def __call__(self, view: View) -> Starts:
         """Decide."""
         now_s = view.now_s
         if not self.reserved and not self._kept:
@@ -107,7 +108,7 @@ class Conservative:
             self._kept[job] = kept = self.reserved.pop(job)
             yield job, kept.place
 
-    def _take_back(self, view: ClusterView) -> bool:
+    def _take_back(self, view: View) -> bool:
         """Free what is kept for jobs that have ended; whether one has before its estimate."""
         early = False
         for job in self._kept.keys() - view.running.keys():
@@ -122,7 +123,7 @@ class Conservative:
         overrun = any(kept.end_s <= now_s for kept in self._kept.values())
         return overrun or any(kept.start_s < now_s for kept in self.reserved.values())
 
-    def _compress(self, view: ClusterView) -> None:
+    def _compress(self, view: View) -> None:
         """Move each reservation to an earlier time if there is one.
 
         By start, equal ones by arrival: what a reservation was waiting for has moved before it, so
@@ -134,7 +135,7 @@ class Conservative:
             self.reserved[job] = earlier or kept
             self._profile.take(self.reserved[job])
 
-    def _begin_anew(self, view: ClusterView) -> None:
+    def _begin_anew(self, view: View) -> None:
         """Forget all reservations, and expect more of the jobs that should have ended."""
         self.reserved.clear()
         self._profile = Profile(view.now_s, view.nodes)
@@ -143,7 +144,7 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * view.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
-    def _reserve_new(self, view: ClusterView) -> None:
+    def _reserve_new(self, view: View) -> None:
         """Reservations for the jobs without one, in order of arrival."""
         for job in view.queue:
             if job not in self.reserved:

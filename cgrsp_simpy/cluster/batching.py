@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from cgrsp_simpy.cluster.jobs import Ints, known
 from cgrsp_simpy.cluster.single import named, start_chosen
-from cgrsp_simpy.cluster.view import Arrived, ClusterView, Scheduler, Starts
+from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
 
 __all__ = ["sbs"]
@@ -38,7 +38,7 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     Returns
     -------
     Scheduler
-        A function of a ClusterView.
+        A function of a View.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     check_number("time_unit_s", time_unit_s, above=0)
 
     @named("sbs", "iterations", "family")
-    def schedule(view: ClusterView) -> Starts:
+    def schedule(view: View) -> Starts:
         jobs = view.jobs
 
         def choose(fits: Ints) -> int:

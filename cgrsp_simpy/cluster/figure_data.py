@@ -14,11 +14,12 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.hybrid import hps_aging
-from cgrsp_simpy.cluster.jobs import Floats, Ints
+from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Floats, Ints
 from cgrsp_simpy.cluster.metrics import course as course_of
+from cgrsp_simpy.cluster.mix import Offered
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS
-from cgrsp_simpy.cluster.simulation import Outcome
-from cgrsp_simpy.cluster.study import Offered, Setting
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.lanes import bars
@@ -69,13 +70,13 @@ class Runs:
         check_whole("seeds", seeds, least=1)
         check_whole("jobs", jobs, least=2)
         self.seeds, self.jobs, self.executor = seeds, jobs, executor
-        self._outcomes: dict[str, Outcome] = {}
+        self._runs: dict[str, Run] = {}
 
     @cached_property
     def compared(self) -> Comparison:
         """All schedulers at one load."""
         return compare(
-            Setting(Offered(jobs=self.jobs, load=LOAD)),
+            Scenario(Offered(jobs=self.jobs, load=LOAD)),
             tuple(SCHEDULERS),
             range(self.seeds),
             self.executor,
@@ -90,18 +91,19 @@ class Runs:
         }
         return {load: found[load] for load in table.LOADS}
 
-    def outcome(self, scheduler: str) -> Outcome:
+    def run(self, scheduler: str) -> Run:
         """A run of seed 0."""
-        if scheduler not in self._outcomes:
-            self._outcomes[scheduler] = _outcome(scheduler, self.jobs, 0)
-        return self._outcomes[scheduler]
+        if scheduler not in self._runs:
+            self._runs[scheduler] = _run(scheduler, self.jobs, 0)
+        return self._runs[scheduler]
 
 
 Rows = Callable[[Runs], list[Row]]
 
 
-def _outcome(scheduler: str, jobs: int, seed: int) -> Outcome:
-    return Setting(Offered(jobs=jobs, load=LOAD)).run(scheduler, seed)
+def _run(scheduler: str, jobs: int, seed: int) -> Run:
+    run: Run = Scenario(Offered(jobs=jobs, load=LOAD)).run(scheduler, seed)
+    return run
 
 
 # ---- all seeds, one load ----
@@ -160,8 +162,8 @@ def waits(runs: Runs) -> list[Row]:
 
 def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     """Of each job its class of GPUs, as an index, and its wait."""
-    outcome = _outcome(*task)
-    return np.searchsorted(list(WIDTHS.values()), outcome.jobs.gpus), outcome.wait_s
+    jobs = _run(*task).jobs
+    return np.searchsorted(list(WIDTHS.values()), jobs["gpus"]), jobs["start_s"] - jobs["submit_s"]
 
 
 # ---- one seed ----
@@ -171,14 +173,14 @@ def course(runs: Runs) -> list[Row]:
     """Means over spans of four hours of what is busy, waits and is fragmented, by scheduler."""
     rows = []
     for name in COURSE:
-        outcome, columns = runs.outcome(name), course_of(runs.outcome(name))
+        run, columns = runs.run(name), course_of(runs.run(name))
         time_s = columns["time_s"]
         edges_s = np.append(np.arange(0, time_s[-1], SPAN_S), time_s[-1])
         means = [
             _means(time_s, columns[column], edges_s).tolist()
             for column in ("busy", "waiting", "fragmentation")
         ]
-        last_h = float(outcome.jobs.arrival_s[-1]) / 3600
+        last_h = float(run.jobs["submit_s"][-1]) / 3600
         for from_h, to_h, busy, waiting, fragmented in zip(
             edges_s[:-1] / 3600, edges_s[1:] / 3600, *means
         ):
@@ -188,7 +190,7 @@ def course(runs: Runs) -> list[Row]:
                 "to_h": float(to_h),
                 "last_arrival_h": last_h,
             }
-            row |= {"utilisation_pct": 100 * busy / outcome.cluster.gpus, "waiting": waiting}
+            row |= {"utilisation_pct": 100 * busy / PAPER_CLUSTER.gpus, "waiting": waiting}
             rows.append(row | {"fragmentation_pct": 100 * fragmented})
     return rows
 
@@ -207,16 +209,16 @@ def gantt(runs: Runs) -> list[Row]:
     """
     rows = []
     for name in GANTT:
-        outcome = runs.outcome(name)
-        begin_h = float(np.floor(outcome.jobs.arrival_s[-1] / 7200))
-        first, sizes = np.cumsum([0, *outcome.cluster.sizes]).tolist(), outcome.cluster.sizes
-        for job, node, low, high, from_s, to_s in bars(outcome.timeline)[BLOCK].tolist():
+        run, sizes = runs.run(name), PAPER_CLUSTER.sizes
+        begin_h = float(np.floor(run.jobs["submit_s"][-1] / 7200))
+        first = np.cumsum([0, *sizes]).tolist()
+        for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist():
             if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h:
                 row = {
                     "scheduler": name,
                     "begin_h": begin_h,
                     "job": job,
-                    "job_gpus": int(outcome.jobs.gpus[job]),
+                    "job_gpus": int(run.jobs["gpus"][job]),
                 }
                 row |= {
                     "gpu": first[node] + round(low * sizes[node]),

@@ -8,7 +8,7 @@ import numpy as np
 
 from cgrsp_simpy.cluster.jobs import Floats, Ints
 from cgrsp_simpy.cluster.single import named, start_by
-from cgrsp_simpy.cluster.view import ClusterView, Scheduler, Starts
+from cgrsp_simpy.cluster.view import Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_bool, check_number, check_whole
 
 __all__ = ["adaptive", "hps", "hps_aging", "scores_of_queue"]
@@ -40,7 +40,7 @@ def hps(
     Returns
     -------
     Scheduler
-        A function of a ClusterView.
+        A function of a View.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def hps(
     check_bool("monotone", monotone)
 
     @named("hps")
-    def schedule(view: ClusterView) -> Starts:
+    def schedule(view: View) -> Starts:
         columns = view.jobs
 
         def score(jobs: Ints) -> Floats:
@@ -115,7 +115,7 @@ def adaptive(
     Returns
     -------
     Scheduler
-        A function of a ClusterView.
+        A function of a View.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def adaptive(
     check_number("shift", shift, least=1)
 
     @named("adaptive")
-    def schedule(view: ClusterView) -> Starts:
+    def schedule(view: View) -> Starts:
         weights = np.array((efficiency, fairness, resources))
         queue = view.queue
         if len(queue) > long_queue:
@@ -149,7 +149,7 @@ def adaptive(
     return schedule
 
 
-def scores_of_queue(view: ClusterView) -> Floats:
+def scores_of_queue(view: View) -> Floats:
     """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst in the queue)
     to 1 (best); (3, waiting).
 
@@ -166,7 +166,7 @@ def scores_of_queue(view: ClusterView) -> Floats:
     return np.array([_normalised(-cost), _normalised(wait_s), _normalised(-room)])
 
 
-def _left(view: ClusterView, gpus: int) -> int:
+def _left(view: View, gpus: int) -> int:
     """What a job of so many GPUs would leave free on its nodes; if it does not fit, as much as the
     largest node has.
     """

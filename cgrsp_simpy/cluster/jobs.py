@@ -4,7 +4,7 @@ Section IV.A).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -14,13 +14,26 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = ["KINDS", "MAY_LACK", "PAPER_CLUSTER", "Cluster", "Floats", "Ints", "Jobs", "known"]
+__all__ = [
+    "COLUMNS",
+    "KINDS",
+    "MAY_LACK",
+    "PAPER_CLUSTER",
+    "Cluster",
+    "Floats",
+    "Ints",
+    "Jobs",
+    "Row",
+    "gpus_told",
+    "known",
+]
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices
-KIND = dict.fromkeys(("gpus", "kind", "family", "user"), np.int64) | {"limited": np.bool_}
 MAY_LACK = ("iterations", "family", "user", "limited")  # columns of jobs
+KIND = dict.fromkeys(("gpus", "kind", "family", "user"), "i8") | {"limited": "?"}
+Row = tuple[Any, ...]  # a job: its values of the columns that are there
 Number = TypeVar("Number", np.float64, np.int64)
 
 
@@ -121,8 +134,8 @@ class Jobs:
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            kind = KIND.get(column, np.float64)
-            object.__setattr__(self, column, np.array(getattr(self, column), dtype=kind))
+            values = np.array(getattr(self, column), dtype=COLUMNS[column])
+            object.__setattr__(self, column, values)
         if self.jobs == 0:
             raise InputError(f"{self.name} holds no job")
         for column in self.columns:
@@ -155,6 +168,11 @@ class Jobs:
         )
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """The names of those that tell of a job."""
+        return tuple(column for column in self.columns if column != "limited")
+
+    @property
     def jobs(self) -> int:
         """Number of jobs."""
         return len(self.arrival_s)
@@ -175,6 +193,10 @@ class Jobs:
     def gpu_seconds(self) -> float:
         """The work of all jobs, GPUs times duration."""
         return float(self.gpus @ self.duration_s)
+
+    def rows(self) -> Iterator[Row]:
+        """The jobs one by one: their values of `told`."""
+        return zip(*(getattr(self, column).tolist() for column in self.told))
 
     def load(self, cluster: Cluster) -> float:
         """Offered load: work that arrives per second, from the first arrival to the last, over the
@@ -232,7 +254,11 @@ class Jobs:
         return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
-COLUMNS = tuple(each.name for each in fields(Jobs) if each.name not in ("name", "tags"))
+COLUMNS = {
+    each.name: KIND.get(each.name, "f8")
+    for each in fields(Jobs)
+    if each.name not in ("name", "tags")
+}
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
@@ -240,3 +266,8 @@ def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
     if column is None:
         raise InputError("the scheduler looks at a column that these jobs lack")
     return column
+
+
+def gpus_told(gpus: int) -> str:
+    """A number of GPUs in words."""
+    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import KINDS, MAY_LACK, PAPER_CLUSTER, Cluster, Ints, Jobs
-from cgrsp_simpy.cluster.simulation import Outcome
+from cgrsp_simpy.cluster.metrics import run_s
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, read_log, swf_text
 from cgrsp_simpy.logs.format import Format
 from cgrsp_simpy.model.checks import InputError, check_bool
@@ -210,7 +211,7 @@ def cluster_of(found: Log) -> Cluster | None:
     return Cluster(tuple(total // number + (node < total % number) for node in range(number)))
 
 
-def schedule_text(outcome: Outcome) -> str:
+def schedule_text(run: Run) -> str:
     """A schedule in the Standard Workload Format: submissions, waits and run times in seconds, GPUs
     as processors.
 
@@ -220,7 +221,7 @@ def schedule_text(outcome: Outcome) -> str:
 
     Parameters
     ----------
-    outcome : Outcome
+    run : Run
         The run.
 
     Returns
@@ -228,31 +229,29 @@ def schedule_text(outcome: Outcome) -> str:
     str
         The comments, then a line a job.
     """
-    jobs = outcome.jobs
+    jobs, tags, cluster = run.jobs, run.scenario.tags, run.scenario.cluster
     columns = {
-        "submit time": jobs.arrival_s,
-        "wait time": outcome.wait_s,
-        "run time": outcome.run_s,
-        "allocated processors": jobs.gpus,
-        "requested processors": jobs.gpus,
-        "requested time": jobs.estimate_s,
-        "status": (~outcome.killed).astype(np.int64),
+        "submit time": jobs["submit_s"],
+        "wait time": jobs["start_s"] - jobs["submit_s"],
+        "run time": run_s(jobs),
+        "allocated processors": jobs["gpus"],
+        "requested processors": jobs["gpus"],
+        "requested time": jobs["estimate_s"],
+        "status": (~jobs["killed"]).astype(np.int64),
     }
-    for name, numbers in (("user", jobs.user), ("application", jobs.family)):
-        if numbers is not None:
-            columns[name] = _own_numbers(jobs, name, numbers)
-    sizes = outcome.cluster.sizes
+    for name, column in (("user", "user"), ("application", "family")):
+        if column in (jobs.dtype.names or ()):
+            columns[name] = _own_numbers(tags.get(name, ()), jobs[column])
     told = {
-        "Computer": f"simulated, {outcome.scheduler}",
-        "MaxNodes": len(sizes),
-        "MaxProcs": outcome.cluster.gpus,
+        "Computer": f"simulated, {run.policy}",
+        "MaxNodes": len(cluster.sizes),
+        "MaxProcs": cluster.gpus,
     }
-    return swf_text(columns, jobs.tags.get("job_id", ()), told)
+    return swf_text(columns, tags.get("job_id", ()), told)
 
 
-def _own_numbers(jobs: Jobs, name: str, numbers: Ints) -> Ints:
+def _own_numbers(texts: Sequence[str], numbers: Ints) -> Ints:
     """The numbers that the log has, if it has such; else ours, from 1."""
-    texts = jobs.tags.get(name, ())
     return (
         np.array([int(text or -1) for text in texts])
         if texts and all((t or "0").isdecimal() for t in texts)

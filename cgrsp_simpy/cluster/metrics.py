@@ -19,18 +19,19 @@ from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.model import Metric
 
 if TYPE_CHECKING:
-    from cgrsp_simpy.cluster.simulation import Outcome
+    from cgrsp_simpy.engine.run import Run
 
 __all__ = [
     "GPU_CLASSES",
     "METRICS",
     "STARVED_S",
-    "by",
     "by_class",
     "course",
+    "figures_of",
     "fragmentation",
     "jain",
     "metrics",
+    "run_s",
 ]
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
@@ -38,6 +39,7 @@ STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
 # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
 GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}
 MINUTE_S, HOUR_S = 60.0, 3600.0
+Table = np.ndarray[Any, Any]  # rows of `Run.jobs`
 
 METRICS = {
     "throughput_per_h": Metric("jobs completed while jobs arrive", "1/h", "more"),
@@ -65,12 +67,12 @@ METRICS = {
 """What the figures of `metrics` are."""
 
 
-def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float]:
+def metrics(run: Run, horizon_s: float | None = None) -> dict[str, float]:
     """The paper's metrics of a run (Section IV.C).
 
     Parameters
     ----------
-    outcome : Outcome
+    run : Run
         The run.
     horizon_s : float, optional
         Of success_pct, seconds on the clock of the arrivals; the last arrival unless given (ours,
@@ -125,103 +127,85 @@ def metrics(outcome: Outcome, horizon_s: float | None = None) -> dict[str, float
     ----------
     .. [1] Feitelson et al. (1997), LNCS 1291.
     """
-    jobs, wait_s, run_s = outcome.jobs, outcome.wait_s, outcome.run_s
-    horizon_s = float(jobs.arrival_s[-1]) if horizon_s is None else horizon_s
+    jobs = run.jobs
+    wait_s, time_s, finish_s = jobs["start_s"] - jobs["submit_s"], run_s(jobs), jobs["finish_s"]
+    horizon_s = float(jobs["submit_s"][-1]) if horizon_s is None else horizon_s
     check_number("horizon_s", horizon_s, least=0)
-    makespan_s = float(outcome.finish_s.max() - jobs.arrival_s[0])
-    throughput_per_h, utilisation_pct = _while_jobs_arrive(outcome)
+    makespan_s = float(finish_s.max() - jobs["submit_s"][0])
+    throughput_per_h, utilisation_pct = _while_jobs_arrive(jobs, run.scenario.cluster.gpus)
     median_s, p95_s = np.percentile(wait_s, (50, 95)).tolist()
     variance_s2 = float(wait_s.var())
-    fragmented, spread, mendable, moved = _fragmented(course(outcome))
+    fragmented, spread, mendable, moved = _fragmented(course(run))
     return {
         "throughput_per_h": throughput_per_h,
         "utilisation_pct": utilisation_pct,
         "makespan_s": makespan_s,
-        **_waits(outcome, np.ones(jobs.jobs, dtype=bool)),
+        **waits(jobs),
         "wait_min_s": float(wait_s.min()),
         "wait_p50_s": median_s,
         "wait_p95_s": p95_s,
         "wait_max_s": float(wait_s.max()),
         "wait_variance_s2": variance_s2,
         "wait_variance_min2": variance_s2 / MINUTE_S**2,
-        "jain": jain((wait_s + run_s) / run_s),
+        "jain": jain((wait_s + time_s) / time_s),
         "bounded_slowdown": float(
-            np.maximum(1.0, (wait_s + run_s) / np.maximum(run_s, SHORT_S)).mean()
+            np.maximum(1.0, (wait_s + time_s) / np.maximum(time_s, SHORT_S)).mean()
         ),
-        "success_pct": 100 * float(np.mean(outcome.finish_s <= horizon_s)),
+        "success_pct": 100 * float(np.mean(finish_s <= horizon_s)),
         "fragmentation_pct": fragmented,
         "node_fragmentation_pct": spread,
         "consolidation_pct": mendable,
         "moves": moved,
-        "killed": float(outcome.killed.sum()),
+        "killed": float(jobs["killed"].sum()),
     }
 
 
-def _while_jobs_arrive(outcome: Outcome) -> tuple[float, float]:
+def _while_jobs_arrive(jobs: Table, gpus: int) -> tuple[float, float]:
     """Jobs completed per hour, and GPUs in use in percent, from the first
     submission to the last.
     """
-    jobs, last_s = outcome.jobs, outcome.jobs.arrival_s[-1]
-    length_s = float(last_s - jobs.arrival_s[0])
+    last_s = jobs["submit_s"][-1]
+    length_s = float(last_s - jobs["submit_s"][0])
     if length_s == 0:
         return nan, nan
-    used_gpu_s = float(
-        jobs.gpus @ (np.minimum(outcome.finish_s, last_s) - np.minimum(outcome.start_s, last_s))
-    )
-    completed = int((outcome.finish_s <= last_s).sum())
-    return completed / length_s * HOUR_S, 100 * used_gpu_s / (outcome.cluster.gpus * length_s)
+    start_s, finish_s = (np.minimum(jobs[name], last_s) for name in ("start_s", "finish_s"))
+    used_gpu_s = float(jobs["gpus"] @ (finish_s - start_s))
+    completed = int((jobs["finish_s"] <= last_s).sum())
+    return completed / length_s * HOUR_S, 100 * used_gpu_s / (gpus * length_s)
 
 
-def by_class(outcome: Outcome) -> list[dict[str, str | float]]:
-    """Waits by kind and by class of GPUs.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        The run.
-
-    Returns
-    -------
-    list of dict
-        A row for each class that has jobs: by, value, jobs, wait_s, jct_s, starved, starved_pct;
-        means in seconds.
+def by_class(run: Run) -> list[dict[str, str | float]]:
+    """Waits by kind and by class of GPUs: a dict for each class that has jobs, with by, value,
+    jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
     """
-    width = np.searchsorted(list(GPU_CLASSES.values()), outcome.jobs.gpus)
+    jobs = run.jobs
+    width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
     rows: list[dict[str, str | float]] = []
-    for kind, names, index in (
-        ("kind", KINDS, outcome.jobs.kind),
-        ("GPUs", tuple(GPU_CLASSES), width),
-    ):
+    for by, names, index in (("kind", KINDS, jobs["kind"]), ("GPUs", tuple(GPU_CLASSES), width)):
         for number, name in enumerate(names):
-            if (chosen := index == number).any():
-                rows.append(
-                    {
-                        "by": kind,
-                        "value": name,
-                        "jobs": int(chosen.sum()),
-                        **_waits(outcome, chosen),
-                    }
-                )
+            if len(own := jobs[index == number]):
+                rows.append({"by": by, "value": name, "jobs": len(own), **waits(own)})
     return rows
 
 
-def by(outcome: Outcome, tag: str) -> list[dict[str, str | float]]:
-    """What became of the jobs of each value of a log's column: by, value, jobs, gpu_hours, and
-    waits as in `by_class`.
-
-    Raises InputError for a column that the log does not have.
-    """
-    gpu_h = outcome.jobs.gpus * outcome.run_s / HOUR_S
-    return outcome.jobs.tags.report(
-        tag, lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **_waits(outcome, chosen)}
-    )
+def run_s(jobs: Table) -> Floats:
+    """For how long each job ran, seconds."""
+    return np.where(jobs["killed"], jobs["estimate_s"], jobs["duration_s"])
 
 
-def _waits(outcome: Outcome, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
-    wait_s, starved = outcome.wait_s[chosen], outcome.wait_s[chosen] > STARVED_S
+def figures_of(jobs: Table) -> dict[str, float]:
+    """Of some jobs: their number, GPU-hours and waits."""
+    gpu_h = jobs["gpus"] * run_s(jobs) / HOUR_S
+    return {"jobs": len(jobs), "gpu_hours": float(gpu_h.sum()), **waits(jobs)}
+
+
+def waits(jobs: Table) -> dict[str, float]:
+    """Mean wait and time to completion, seconds, and how many jobs starve."""
+    wait_s = jobs["start_s"] - jobs["submit_s"]
+    starved = wait_s > STARVED_S
     return {
         "wait_s": float(wait_s.mean()),
-        "jct_s": float((outcome.finish_s - outcome.jobs.arrival_s)[chosen].mean()),
+        "jct_s": float((jobs["finish_s"] - jobs["submit_s"]).mean()),
         "starved": float(starved.sum()),
         "starved_pct": 100 * float(starved.mean()),
     }
@@ -270,17 +254,21 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
     After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
     the share of the free ones, and one job instead of a mean over tasks, are ours.
     """
-    total = int(free.sum())
-    needed = np.full(len(sizes), gpus) if gpus <= sizes.max() else sizes
-    return float(free[free < needed].sum()) / total if total else 0.0
+    nodes = Nodes(sizes.tolist())
+    return _fragmentation(nodes, nodes.packed(free.tolist()), gpus)
 
 
-def course(outcome: Outcome) -> dict[str, Floats]:
+def _fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
+    idle = free.bit_count()
+    return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
+
+
+def course(run: Run) -> dict[str, Floats]:
     """Time courses of a run: values that hold from each time to the next.
 
     Parameters
     ----------
-    outcome : Outcome
+    run : Run
         The run.
 
     Returns
@@ -302,32 +290,30 @@ def course(outcome: Outcome) -> dict[str, Floats]:
             Running jobs that are moved to make room for it when it is unplaced
             (`consolidation.moves`); 0 if it is not, or if that does not help.
     """
-    jobs, sizes, nodes = outcome.jobs, np.array(outcome.cluster.sizes), Nodes(outcome.cluster.sizes)
-    events = (jobs.arrival_s, outcome.start_s, outcome.finish_s)
+    jobs, parts = run.jobs, run.parts()
+    nodes = Nodes(run.scenario.cluster.sizes)
+    events = [jobs[name] for name in ("submit_s", "start_s", "finish_s")]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     arrived, started, finished = moment.reshape(3, -1)
-    change, waiting = (
-        _changes(outcome.places, started, finished, len(time_s)),
-        _steps(arrived, started, len(time_s)),
-    )
-    seen = _largest(jobs.gpus, arrived, started, len(time_s))
-    free, busy = sizes.copy(), np.zeros(len(time_s))
-    held: list[list[int]] = [[] for _ in sizes]  # GPUs of the jobs that run on one node
+    places: list[Any] = [parts[job] for job in range(len(jobs))]
+    change = _changes(places, started, finished, len(time_s))
+    waiting = _steps(arrived, started, len(time_s))
+    seen = _largest(jobs["gpus"], arrived, started, len(time_s))
+    free, gpus, busy = nodes.all, nodes.all.bit_count(), np.zeros(len(time_s))
+    held: list[list[int]] = [[] for _ in nodes.sizes]  # GPUs of the jobs that run on one node
     share, unplaced, moved = np.zeros((3, len(time_s)))
     for now, largest in enumerate(seen):
         for place, sign in change[now]:
-            for node, gpus in place:
-                free[node] += sign * gpus
+            free = (nodes.take if sign < 0 else nodes.give)(free, nodes.held(place))
             if len(place) == 1:
-                (held[node].append if sign < 0 else held[node].remove)(gpus)
-        busy[now] = sizes.sum() - free.sum()
+                node, width = place[0]
+                (held[node].append if sign < 0 else held[node].remove)(width)
+        busy[now] = gpus - free.bit_count()
         if largest:
-            share[now] = fragmentation(free, sizes, largest)
-            unplaced[now] = free.sum() >= largest and not nodes.fits(
-                nodes.packed(free.tolist()), largest
-            )
-        if unplaced[now]:
-            moved[now] = moves(free.tolist(), nodes, held, largest) or 0
+            share[now] = _fragmentation(nodes, free, largest)
+            if free.bit_count() >= largest and not nodes.fits(free, largest):
+                unplaced[now] = 1
+                moved[now] = moves(nodes.counts(free), nodes, held, largest) or 0
     return {
         "time_s": time_s,
         "waiting": waiting,

@@ -6,7 +6,7 @@ The paper gives three lists of shares and no more. Everything else is ours and s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from cgrsp_simpy.model.streams import stream
 
 __all__ = [
     "Mix",
+    "Offered",
     "generate",
     "least_gpu_hours",
     "least_of_any_law",
@@ -140,6 +141,43 @@ class Mix:
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
         allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
         require(cluster.holds(widest), "widest job of the mix", widest, allowed)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Jobs of a mix, drawn anew for each seed.
+
+    Parameters
+    ----------
+    mix : Mix
+        The laws of the jobs.
+    jobs : int
+        Number of jobs of a run.
+    load : float
+        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the cluster.
+
+    Raises
+    ------
+    InputError
+        For numbers that are not allowed.
+    """
+
+    mix: Mix = field(default_factory=Mix)
+    jobs: int = 1000
+    load: float = 0.9
+
+    def __str__(self) -> str:
+        return f"{self.jobs} jobs of the mix, offered load {self.load:g}"
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
+        check_whole("jobs", self.jobs, least=1)
+        # below, the clock runs so long that it cannot tell one job's end
+        check_number("load", self.load, least=1e-6)
+
+    def draw(self, cluster: Cluster, seed: int) -> Jobs:
+        """The jobs of a seed, in order of arrival."""
+        return generate(self.mix, self.jobs, self.load, cluster, seed)
 
 
 def least_gpu_hours(mix: Mix) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "PLACEMENTS",
@@ -133,9 +133,10 @@ class Nodes:
     def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
         self.sizes, self.widest = tuple(sizes), max(sizes)
         self._placement, self._nodes = placement, len(self.sizes)
-        self._first = [0]  # by k: the bits of the first k GPUs of node 0
+        first = [0]  # by k: the bits of the first k GPUs of node 0
         for gpus in range(self.widest):
-            self._first.append(self._first[-1] | 1 << gpus * self._nodes)
+            first.append(first[-1] | 1 << gpus * self._nodes)
+        self._first = tuple(first)
         self._kinds = [
             (size, sum(1 << node for node, other in enumerate(self.sizes) if other == size))
             for size in sorted(set(self.sizes), reverse=True)
@@ -143,6 +144,11 @@ class Nodes:
         self.all = self.packed(self.sizes)
         # a place, as it is taken and given; reservations are moved often
         self.held = lru_cache(maxsize=1024)(self._held)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if hasattr(self, "held"):  # a view shows it
+            raise AttributeError(f"nodes are read only: {name}")
+        super().__setattr__(name, value)
 
     def packed(self, counts: Sequence[int]) -> int:
         """What is free, by the GPUs that are free on each node."""
@@ -155,6 +161,10 @@ class Nodes:
     def counts(self, free: int) -> list[int]:
         """GPUs that are free on each node."""
         return [self.count(free, node) for node in range(self._nodes)]
+
+    def put(self, free: int, node: int, gpus: int) -> int:
+        """What is free when so many GPUs of a node are."""
+        return free & ~(self._first[-1] << node) | self._first[gpus] << node
 
     # ---- taking and giving ----
 
@@ -197,6 +207,15 @@ class Nodes:
             gpus -= size * empty.bit_count()
             taken |= empty
         return not gpus or (gpus <= self.widest and self.fits(self._but(free, taken), gpus))
+
+    def usable(self, free: int, gpus: int) -> int:
+        """GPUs of the nodes that have room for a job of so many; of one wider than any node, of
+        those that are all free.
+        """
+        if gpus <= self.widest:
+            room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
+            return (free & self._columns(room)).bit_count()
+        return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
     def room(self, free: int, gpus: int) -> Place | None:
         """Where a job of so many GPUs goes; None if it does not fit."""

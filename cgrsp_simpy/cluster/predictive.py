@@ -6,7 +6,7 @@ import numpy as np
 
 from cgrsp_simpy.cluster.jobs import Floats, Ints, known
 from cgrsp_simpy.cluster.single import fitting, named, start_chosen, start_in_order
-from cgrsp_simpy.cluster.view import Arrived, ClusterView, Scheduler, Starts
+from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, check_whole
 
 __all__ = ["pbs"]
@@ -46,7 +46,7 @@ def pbs(
     Returns
     -------
     Scheduler
-        A function of a ClusterView.
+        A function of a View.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def pbs(
     check_number("tolerance", tolerance, least=0)
 
     @named("pbs", "iterations")
-    def schedule(view: ClusterView) -> Starts:
+    def schedule(view: View) -> Starts:
         jobs = view.jobs
         while pairs and (pair := best_pair(view, tolerance)):
             yield from start_in_order(view, pair)
@@ -91,7 +91,7 @@ def pbs(
     return schedule
 
 
-def best_pair(view: ClusterView, tolerance: float) -> tuple[int, int] | None:
+def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
     """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) / (g1 t1 + g2
     t2); None if no pair will do.
 

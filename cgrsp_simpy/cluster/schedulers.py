@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from cgrsp_simpy.cluster.backfilling import Conservative, easy
 from cgrsp_simpy.cluster.batching import sbs
@@ -16,19 +17,18 @@ from cgrsp_simpy.model.parameters import chosen
 
 __all__ = ["COMPARED", "SCHEDULERS", "fifo", "make_scheduler"]
 
-# Factories; those of schedulers without parameters give the one that there is, but for schedulers
-# that remember.
-SCHEDULERS: dict[str, Callable[..., Scheduler]] = {
-    "fifo": lambda: fifo,
-    "fifo-skip": lambda: fifo_skip,
-    "sjf": lambda: sjf,
-    "shortest": lambda: shortest,
-    "shortest-gpu": lambda: shortest_gpu,
+# Schedulers, and factories of those that have parameters or remember.
+SCHEDULERS: dict[str, Callable[..., Any]] = {
+    "fifo": fifo,
+    "fifo-skip": fifo_skip,
+    "sjf": sjf,
+    "shortest": shortest,
+    "shortest-gpu": shortest_gpu,
     "adaptive": adaptive,
     "hps": hps,
     "pbs": pbs,
     "sbs": sbs,
-    "easy": lambda: easy,
+    "easy": easy,
     "conservative": Conservative,
     "las": LeastAttained,
 }
@@ -49,7 +49,7 @@ def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
     Returns
     -------
     callable
-        A function of a ClusterView.
+        A function of a View.
 
     Raises
     ------

@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from cgrsp_simpy.cluster.jobs import Floats, Ints, known
-from cgrsp_simpy.cluster.view import ClusterView, Scheduler, Starts
+from cgrsp_simpy.cluster.view import Scheduler, Starts, View
+from cgrsp_simpy.model.policy import policy
 
 __all__ = [
     "LeastAttained",
@@ -37,13 +38,13 @@ def named(name: str, *needs: str) -> Callable[[Named], Named]:
     """
 
     def give(scheduler: Named) -> Named:
-        scheduler.__name__, scheduler.needs = name, needs  # type: ignore[attr-defined]
-        return scheduler
+        scheduler.__name__ = name
+        return policy(needs=needs)(scheduler)
 
     return give
 
 
-def start_in_order(view: ClusterView, jobs: Iterable[int]) -> Starts:
+def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
     """Start the jobs that fit, one after the other, and skip the others."""
     gpus, full = view.gpus, set[int]()
     for job in jobs:
@@ -56,7 +57,7 @@ def start_in_order(view: ClusterView, jobs: Iterable[int]) -> Starts:
             yield job, place
 
 
-def start_by(view: ClusterView, key: Callable[[Ints], Floats | Ints]) -> Starts:
+def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
     """Start the waiting jobs that fit, those of least key first.
 
     key: of jobs (their indices), an array of their shape.
@@ -67,38 +68,38 @@ def start_by(view: ClusterView, key: Callable[[Ints], Floats | Ints]) -> Starts:
     return start_in_order(view, jobs.tolist())
 
 
-def fitting(view: ClusterView) -> Ints:
+def fitting(view: View) -> Ints:
     """The waiting jobs that fit now, each by itself, oldest first."""
     return np.array(view.fitting(), dtype=np.int64)
 
 
-def start_chosen(view: ClusterView, choose: Callable[[Ints], int]) -> Starts:
+def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
     """Start the job that `choose` picks of those that fit, again and again until none fits."""
     while len(jobs := fitting(view)):
         yield from start_in_order(view, [choose(jobs)])
 
 
 @named("fifo")
-def fifo(view: ClusterView) -> Starts:
+def fifo(view: View) -> Starts:
     """By arrival; the first that does not fit holds up all others."""
     while (job := view.head) is not None and (place := view.room(view.gpus[job])) is not None:
         yield job, place
 
 
 @named("fifo-skip")
-def fifo_skip(view: ClusterView) -> Starts:
+def fifo_skip(view: View) -> Starts:
     """By arrival; what does not fit is skipped. Ours, to part the order from the blocking."""
     return start_in_order(view, view.fitting())
 
 
 @named("sjf")
-def sjf(view: ClusterView) -> Starts:
+def sjf(view: View) -> Starts:
     """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and Shortest."""
     return start_by(view, lambda jobs: view.jobs.gpus[jobs])
 
 
 @named("shortest")
-def shortest(view: ClusterView) -> Starts:
+def shortest(view: View) -> Starts:
     """Least time first, by t: nothing is preempted, so that the remaining time of a waiting
     job is all of it.
     """
@@ -106,7 +107,7 @@ def shortest(view: ClusterView) -> Starts:
 
 
 @named("shortest-gpu")
-def shortest_gpu(view: ClusterView) -> Starts:
+def shortest_gpu(view: View) -> Starts:
     """Least GPU-time first, by t g."""
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs] * view.jobs.gpus[jobs])
 
@@ -130,7 +131,7 @@ class LeastAttained:
         self._ended = defaultdict[int, float](float)  # GPU-seconds of jobs that have ended, by user
         self._since_s: dict[int, float] = {}  # of jobs that had not when this was last asked
 
-    def __call__(self, view: ClusterView) -> Starts:
+    def __call__(self, view: View) -> Starts:
         """Decide."""
         user = known(view.jobs.user)
         by_user = self._received(view, user)
@@ -140,7 +141,7 @@ class LeastAttained:
             self._since_s[job] = view.now_s
             yield job, place
 
-    def _received(self, view: ClusterView, user: Ints) -> defaultdict[int, float]:
+    def _received(self, view: View, user: Ints) -> defaultdict[int, float]:
         """GPU-seconds by user."""
         gpus = view.gpus
         for job in self._since_s.keys() - view.running.keys():

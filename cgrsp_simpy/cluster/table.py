@@ -15,12 +15,13 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.mix import (
     Mix,
+    Offered,
     least_gpu_hours,
     least_of_any_law,
     mean_gpu_hours,
     most_jobs_per_hour,
 )
-from cgrsp_simpy.cluster.study import Offered, Setting
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
 
 __all__ = [
@@ -66,7 +67,7 @@ def studies(
     """The seven schedulers of the paper on the same jobs, at each offered load."""
     seeds = list(seeds)
     return {
-        load: compare(Setting(Offered(jobs=jobs, load=load)), STATIC + DYNAMIC, seeds, executor)
+        load: compare(Scenario(Offered(jobs=jobs, load=load)), STATIC + DYNAMIC, seeds, executor)
         for load in loads
     }
 

@@ -1,43 +1,36 @@
-"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock; and how
-the engine keeps it true.
-"""
+"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the clock."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from math import nan
-from operator import index
+from operator import attrgetter, index, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.cluster.jobs import Cluster, Floats, Ints, Jobs
-from cgrsp_simpy.cluster.placement import Held, Nodes, Place, Placement
-from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.cluster.jobs import COLUMNS, Floats, Ints, Row, gpus_told
+from cgrsp_simpy.cluster.placement import Held, Nodes, Place
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.policy import PlaceError
+from cgrsp_simpy.model.sealed import SealedDict, SealedList
 
-__all__ = [
-    "Arrived",
-    "ClusterState",
-    "ClusterView",
-    "Running",
-    "Scheduler",
-    "Starts",
-    "gpus_told",
-    "rows",
-]
+__all__ = ["Arrived", "Running", "Scheduler", "Starts", "View"]
 
 
-Row = tuple[float, int, float, float, int, int, int]
-"""What is known of a job when it arrives: the columns of `Arrived` up to user; of those that
-are lacking 0.
-"""
+def _shown(name: str) -> Any:
+    return property(attrgetter(name))
 
 
-class Arrived(NamedTuple):
-    """The jobs that have arrived, as in `Jobs` and by the same index.
+def _column(name: str) -> Any:
+    return property(lambda self: self._column(name))
+
+
+class Arrived:
+    """The jobs that have arrived, as in `Jobs` and by the same index; read only.
 
     Attributes
     ----------
@@ -47,56 +40,53 @@ class Arrived(NamedTuple):
         For how long a job ran, seconds; NaN until it has ended.
     """
 
-    arrival_s: Floats
-    gpus: Ints
-    estimate_s: Floats
-    iterations: Floats | None
-    kind: Ints
-    family: Ints | None
-    user: Ints | None
-    run_s: Floats
+    __slots__ = ("_ended", "_places", "_read", "_rows", "_values")
 
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._rows: list[Row] = []
+        self._ended: list[tuple[int, float]] = []  # since run_s was last read
+        there = [name for name in columns if name != "duration_s"]
+        self._places = {name: place for place, name in enumerate(there)}
+        kinds = {name: COLUMNS[name] for name in there} | {"run_s": "f8"}
+        self._values = {name: np.zeros(64, kind) for name, kind in kinds.items()}
+        self._read = dict.fromkeys(kinds, 0)
 
-class Columns:
-    """Columns that grow. names: those that are there.
+    arrival_s: Floats = _column("arrival_s")
+    gpus: Ints = _column("gpus")
+    estimate_s: Floats = _column("estimate_s")
+    iterations: Floats | None = _column("iterations")
+    kind: Ints = _column("kind")
+    family: Ints | None = _column("family")
+    user: Ints | None = _column("user")
 
-    rows, ended: the jobs that have arrived, or ended, since the columns were last read.
-    """
+    @property
+    def run_s(self) -> Floats:
+        """For how long each job ran, seconds; NaN until it has ended."""
+        values = self._grown("run_s", lambda _: nan)
+        for job, time_s in self._ended:
+            values[job] = time_s
+        self._ended.clear()
+        shown: Floats = self._sealed(values)
+        return shown
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.rows: list[Row] = []
-        self.ended: list[tuple[int, float]] = []
-        self._there = [name in names or name == "run_s" for name in Arrived._fields]
-        self._values = [
-            np.zeros(64, kind) for kind in ("f8", "i8", "f8", "f8", "i8", "i8", "i8", "f8")
-        ]
-        self._read = 0
+    def _column(self, name: str) -> Any:
+        place = self._places.get(name)
+        return None if place is None else self._sealed(self._grown(name, itemgetter(place)))
 
-    def arrived(self) -> Arrived:
-        """The columns, as long as there are jobs that have arrived."""
-        start, self._read = self._read, self._read + len(self.rows)
-        while self._read > len(self._values[0]):
-            self._values = [
-                np.concatenate((values, np.zeros_like(values))) for values in self._values
-            ]
-        for values, new in zip(self._values, zip(*self.rows)):
-            values[start : self._read] = new
-        self._values[-1][start : self._read] = nan
-        for job, run_s in self.ended:
-            self._values[-1][job] = run_s
-        self.rows.clear()
-        self.ended.clear()
-        columns: list[Any] = [
-            values[: self._read] if there else None
-            for values, there in zip(self._values, self._there)
-        ]
-        return Arrived(*columns)
+    def _grown(self, name: str, value: Callable[[Row], Any]) -> np.ndarray[Any, Any]:
+        """A column, with the values of the jobs that have come since it was last read."""
+        values, read, number = self._values[name], self._read[name], len(self._rows)
+        if read < number:
+            if number > len(values):
+                values = self._values[name] = np.resize(values, 2 * number)
+            values[read:number] = list(map(value, self._rows[read:]))
+            self._read[name] = number
+        return values
 
-
-def rows(jobs: Jobs) -> Iterator[Row]:
-    """What is known of each job when it arrives."""
-    columns = (getattr(jobs, name) for name in Arrived._fields[:-1])
-    return zip(*(repeat(0) if column is None else column.tolist() for column in columns))
+    def _sealed(self, values: np.ndarray[Any, Any]) -> Any:
+        shown = values[: len(self._rows)]
+        shown.flags.writeable = False
+        return shown
 
 
 class Running(NamedTuple):
@@ -118,15 +108,8 @@ class Running(NamedTuple):
     end_s: float
 
 
-class ClusterView:
+class View:
     """What a scheduler sees at a decision; read only. Jobs go by their index, in order of arrival.
-
-    Parameters
-    ----------
-    cluster, placement
-        The nodes, and on which a job is put.
-    columns : sequence of str
-        Names of those that the jobs have.
 
     Attributes
     ----------
@@ -142,25 +125,45 @@ class ClusterView:
         When these end by their estimates, seconds, with the job, in order.
     nodes, free : Nodes, int
         What is free, as in `Nodes`.
+    jobs : Arrived
+        The columns of the jobs that have arrived.
     """
 
-    def __init__(self, cluster: Cluster, placement: Placement, columns: Sequence[str]) -> None:
-        self.now_s = 0.0
-        self.sizes, self.nodes = cluster.sizes, Nodes(cluster.sizes, placement)
-        self.free = self.nodes.all
-        self.gpus: list[int] = []
-        self.estimate_s: list[float] = []
-        self.running: dict[int, Running] = {}
-        self.ends: list[tuple[float, int]] = []
+    __slots__ = (
+        *(
+            "_by_width",
+            "_arrived",
+            "_ends",
+            "_estimate_s",
+            "_first",
+            "_free",
+            "_gpus",
+            "_held",
+            "_left",
+        ),
+        *("_luck", "_nodes", "_now_s", "_running", "_waiting"),
+    )
+
+    def __init__(self, run: Simulation, nodes: Nodes, columns: Sequence[str]) -> None:
+        self._luck, self._waiting = run.luck, run.waiting
+        self._left: Any = run.free  # what the engine counts, by node
+        self._now_s, self._nodes, self._free = 0.0, nodes, nodes.all
+        self._gpus, self._estimate_s, self._ends = SealedList(), SealedList(), SealedList()
+        self._running: dict[int, Running] = SealedDict()
+        self._held: dict[int, Held] = {}
         self._first = 0  # no job before it waits
         self._by_width: dict[int, dict[int, None]] = {}  # the jobs that wait, by GPUs
-        self._held: dict[int, Held] = {}
-        self._columns = Columns(columns)
+        self._arrived = Arrived(columns)
 
-    @property
-    def jobs(self) -> Arrived:
-        """The columns of the jobs that have arrived."""
-        return self._columns.arrived()
+    now_s: float = _shown("_now_s")
+    nodes: Nodes = _shown("_nodes")
+    sizes: tuple[int, ...] = _shown("_nodes.sizes")
+    free: int = _shown("_free")
+    gpus: list[int] = _shown("_gpus")
+    estimate_s: list[float] = _shown("_estimate_s")
+    running: dict[int, Running] = _shown("_running")
+    ends: list[tuple[float, int]] = _shown("_ends")
+    jobs: Arrived = _shown("_arrived")
 
     @property
     def queue(self) -> list[int]:
@@ -170,133 +173,105 @@ class ClusterView:
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
-        while self._first < len(self.gpus):
-            if self._first in self._by_width[self.gpus[self._first]]:
-                return self._first
-            self._first += 1
+        gpus, first = self._gpus, self._first
+        while first < len(gpus):
+            if first in self._by_width[gpus[first]]:
+                self._first = first
+                return first
+            first += 1
+        self._first = first
         return None
 
     def room(self, gpus: int) -> Place | None:
-        """Where a job could go now.
-
-        Parameters
-        ----------
-        gpus : int
-            Of the job.
-
-        Returns
-        -------
-        Place or None
-            Pairs of node and GPUs; None if it does not fit.
+        """Where a job of so many GPUs could go now: pairs of node and GPUs; None if it does not
+        fit.
         """
-        return self.nodes.room(self.free, gpus)
+        return self._nodes.room(self._free, gpus)
 
     def fitting(self) -> list[int]:
         """The jobs that wait and fit now, each by itself, oldest first."""
+        fits, free = self._nodes.fits, self._free
         return sorted(
             job
             for gpus, jobs in self._by_width.items()
-            if jobs and self.nodes.fits(self.free, gpus)
+            if jobs and fits(free, gpus)
             for job in jobs
         )
 
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
-        return self.nodes.counts(self.free)
+        return self._nodes.counts(self._free)
 
     def without(self, job: int, free: int) -> int:
-        """What is free when a job that runs has ended.
+        """What is free when a job that runs has ended; free: what is before, as of `free`."""
+        return self._nodes.give(free, self._held[job])
 
-        Parameters
-        ----------
-        job : int
-            Its index.
-        free : int
-            What is free before, as of `free`.
-
-        Returns
-        -------
-        int
-            As of `free`.
-        """
-        return self.nodes.give(free, self._held[job])
-
-    # ---- what the state tells ----
-
-    def _arrive(self, row: Row) -> None:
-        job, gpus = len(self.gpus), row[1]
-        self._columns.rows.append(row)
-        self.gpus.append(gpus)
-        self.estimate_s.append(row[2])
-        self._by_width.setdefault(gpus, {})[job] = None
-
-    def _start(self, job: int, place: Place) -> None:
-        del self._by_width[self.gpus[job]][job]
-        self._held[job] = held = self.nodes.held(place)
-        self.free = self.nodes.take(self.free, held)
-        end_s = self.now_s + self.estimate_s[job]
-        self.running[job] = Running(job, place, self.now_s, end_s)
-        insort(self.ends, (end_s, job))
-
-    def _end(self, job: int, run_s: float) -> None:
-        self.free = self.nodes.give(self.free, self._held.pop(job))
-        del self.ends[bisect_left(self.ends, (self.running.pop(job).end_s, job))]
-        self._columns.ended.append((job, run_s))
-
-
-class ClusterState:
-    """What the engine tells of its claims, for the view of a scheduler."""
-
-    def __init__(self, cluster: Cluster, placement: Placement, columns: Sequence[str]) -> None:
-        self.seen = ClusterView(cluster, placement, columns)
-        self.waiting: dict[int, Claim] = {}
-        self._gpus = cluster.gpus
-
-    def arrives(self, row: Row) -> None:
-        """What may be known of the job that comes next."""
-        self.seen._arrive(row)
-
-    # ---- what the engine tells ----
-
-    def view(self, now_s: float) -> ClusterView:
-        """What a scheduler sees now."""
-        self.seen.now_s = now_s
-        return self.seen
+    # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return (
-            f"{len(self.waiting)} waiting, {self.seen.free.bit_count()} of {self._gpus} GPUs idle"
-        )
+        idle, every = self._free.bit_count(), self._nodes.all.bit_count()
+        return f"{len(self._waiting)} waiting, {idle} of {every} GPUs idle"
 
-    def describe(self, job: int) -> str:
-        """What a listing says of a job when it arrives."""
-        return f"{gpus_told(self.seen.gpus[job])}, limit {self.seen.estimate_s[job]:.2f} s"
+    def decides(self, now_s: float) -> None:
+        """A decision begins."""
+        self._now_s = now_s
 
-    def add(self, job: int) -> None:
-        """A job waits: so does every job that arrives."""
+    def joined(self, job: int) -> None:
+        """A job waits: one that arrives, or, where a life claims again, one that has waited."""
+        if job == len(self._gpus):
+            told = self._luck[job]
+            self._arrived._rows.append((*told[:2], *told[3:]))  # without its duration
+            list.append(self._gpus, told[1])
+            list.append(self._estimate_s, told[3])
+        elif job < self._first:
+            self._first = job
+        self._by_width.setdefault(self._gpus[job], {})[job] = None
 
-    def gave_up(self, job: int) -> None:
-        """None does that."""
+    def left(self, job: int) -> None:
+        """A job waits no longer; if it has been granted a place, the engine has counted it."""
+        del self._by_width[self._gpus[job]][job]
+        if job in self._running:
+            self._count(self._running[job].place)
 
-    def granted(self, claim: Claim, chosen: Place) -> Sequence[Part]:
+    def opened(self, node: int) -> None:
+        """A node is up, or down."""
+        self._count(((node, 0),))
+
+    closed = opened
+
+    def _count(self, place: Place) -> None:
+        """Take over what the engine has counted of some nodes."""
+        free, put, left = self._free, self._nodes.put, self._left
+        for node, _ in place:
+            free = put(free, node, int(left[node]))
+        self._free = free
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """A job starts. Raises PlaceError for a place that is not its number of idle GPUs."""
-        place, view = _checked(chosen), self.seen
+        place, job, nodes = _checked(chosen), claim.job, len(self._left)
         for node, gpus in place:
-            if not 0 <= node < len(view.sizes):
-                raise PlaceError(
-                    f"node {node}, which is none of the {len(view.sizes)} of the cluster"
-                )
-            if gpus > (idle := view.nodes.count(view.free, node)):
-                raise PlaceError(claim.places[node].lacks(idle, gpus))
-        if (total := sum(gpus for _, gpus in place)) != view.gpus[claim.job]:
-            raise PlaceError(f"{gpus_told(total)}; it needs {view.gpus[claim.job]}")
-        view._start(claim.job, place)
+            if not 0 <= node < nodes:
+                raise PlaceError(f"node {node}, which is none of the {nodes} of the cluster")
+            if gpus > self._left[node]:
+                raise PlaceError(claim.run.places[node].lacks(self._left[node], gpus))
+        if (total := sum(gpus for _, gpus in place)) != self._gpus[job]:
+            raise PlaceError(f"{gpus_told(total)}; it needs {self._gpus[job]}")
+        end_s = self._now_s + self._estimate_s[job]
+        self._held[job] = self._nodes.held(place)
+        dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
+        list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
         return place
 
-    def released(self, claim: Claim, now_s: float) -> None:
+    def freed(self, claim: Claim) -> None:
         """A job has left its nodes."""
-        self.seen._end(claim.job, now_s - claim.granted_s)
+        job, now_s = claim.job, claim.env.now
+        end_s = dict.pop(self._running, job).end_s
+        del self._held[job]
+        self._count(claim.parts)  # type: ignore[arg-type]
+        list.__delitem__(self._ends, bisect_left(self._ends, (end_s, job)))
+        if not claim.revoked:
+            self._arrived._ended.append((job, now_s - claim.granted_s))
 
 
 def _checked(chosen: Any) -> Place:
@@ -311,18 +286,13 @@ def _checked(chosen: Any) -> Place:
     return place
 
 
-def gpus_told(gpus: int) -> str:
-    """A number of GPUs in words."""
-    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-
-
 Starts = Iterator[tuple[int, Place]]
 """Jobs, and the places where they start."""
 
-Scheduler = Callable[[ClusterView], Iterable[tuple[int, Place]] | None]
-"""A function of a ClusterView that answers with pairs (job, place).
+Scheduler = Callable[[View], Iterable[tuple[int, Place]] | None]
+"""A function of a View that answers with pairs (job, place).
 
-If it yields them one by one, the view shows what each has left. One that looks at columns that jobs
-may lack names them in its attribute `needs`; one that keeps a book of reservations, and so is to
-hear of every arrival also while no GPU is idle, has the attribute `hears_all = True`.
+If it yields them one by one, the view shows what each has left. What a run has to know of it
+before, such as the columns that it needs of those that jobs may lack, or that it is to hear of
+every arrival, also while no GPU is idle, it says by `cg.policy`.
 """

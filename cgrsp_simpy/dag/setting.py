@@ -11,15 +11,15 @@ from cgrsp_simpy.dag.generate import erdos_renyi, star
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
-from cgrsp_simpy.dag.problem import METRICS, Problem, Schedule
+from cgrsp_simpy.dag.problem import METRICS, Problem
 from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, SEARCHES, Planner, make_scheduler
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.simulation import Simulation
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.dag.view import OwnPolicy
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.parameters import chosen, in_file, parameters
 from cgrsp_simpy.model.streams import stream
 
@@ -50,7 +50,7 @@ GRAPHS: dict[str, Callable[..., Graph]] = {"er": _er, "training": _training, "st
 
 
 @dataclass(frozen=True)
-class Setting(Model[Schedule]):
+class Setting(Model):
     """A graph on GPUs: everything that a run depends on, but the scheduler and the seed.
 
     Parameters
@@ -108,7 +108,7 @@ class Setting(Model[Schedule]):
         return f"{name} on {self.platform.name}, {self.state}, {self.reading}"
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What is placed, where, and with which budget."""
         return f"{self}, {self.budget} a search"
 
@@ -192,7 +192,7 @@ class Setting(Model[Schedule]):
         seed: int,
         *,
         drawn: Problem | None = None,
-        records: bool = True,  # noqa: ARG002, the figures need every node
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up, its plan found, and not let go.

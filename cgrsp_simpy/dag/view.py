@@ -286,7 +286,7 @@ class Nodes:
         self.free[gpu] -= needs
         return ((gpu, needs),)
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
+    def released(self, claim: Claim, now_s: float) -> None:
         """A node has ended."""
         for gpu, amount in claim.parts:
             self.free[gpu] += amount

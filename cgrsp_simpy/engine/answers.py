@@ -14,7 +14,6 @@ from typing import Any
 
 import simpy
 
-from cgrsp_simpy.engine.claims import Claim, Place, State
 from cgrsp_simpy.engine.events import job_id, policy_name
 from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
@@ -29,19 +28,26 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 class Answers:
     """A policy, asked by the dispatcher.
 
-    policy: a function of a view of `state`.
+    policy: a function of the view. waiting: the claims of the jobs that wait.
+    describe: what a message says of one of these.
     """
 
     def __init__(
-        self, env: simpy.Environment, state: State, policy: Callable[[Any], Any]
+        self,
+        env: simpy.Environment,
+        policy: Callable[[Any], Any],
+        view: Any,
+        waiting: Mapping[Any, Any],
+        describe: Callable[[Any], str],
     ) -> None:
-        self.env, self.state, self.policy = env, state, policy
+        self.env, self.policy, self.view = env, policy, view
+        self.waiting, self.describe = waiting, describe
         self._last: Any = ()
 
     def now(self) -> Iterable[Any]:
         """The items of the policy's answer at this time."""
         try:
-            answer = self.policy(self.state.view(self.env.now))
+            answer = self.policy(self.view)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
@@ -71,15 +77,10 @@ class Answers:
             raise self.wrong(f"asked to be woken at {at_s!r}; {allowed}")
         return float(at_s)
 
-    def suspended(self, item: Suspend, running: Mapping[Any, Claim] | None) -> Claim:
+    def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
         """The claim of a job to be suspended; raises PolicyError if it cannot be."""
-        if running is None:
-            raise self.wrong(f"answered {item!r}; this scenario allows no suspension")
         job = item.job
-        try:
-            claim = running.get(job)
-        except TypeError:
-            claim = None
+        claim = next((each for each in holding if each.job == job), None)
         if claim is None:
             raise self.wrong(f"suspended job {job_id(job)}, which does not run")
         if claim.granted_s == self.env.now:
@@ -101,7 +102,7 @@ class Answers:
 
     def no_such_job(self, item: Any) -> PolicyError:
         """The error of an item that names no waiting job."""
-        waiting = self.state.waiting
+        waiting = self.waiting
         try:
             job, _ = item
             hash(job)
@@ -113,11 +114,11 @@ class Answers:
         why = "which is not waiting (it runs, has ended, or was assigned twice)"
         return self.wrong(f"assigned job {job_id(job)}, {why}")
 
-    def stuck(self, places: Sequence[Place], free: Sequence[float]) -> PolicyError:
+    def stuck(self, places: Sequence[Any], free: Sequence[float]) -> PolicyError:
         """The error of jobs that wait when nothing else will ever happen."""
-        waiting, noun = self.state.waiting, places[0].noun if places else "place"
-        first, describe = islice(waiting, 3), self.state.describe
-        named = [f"job {job_id(job)} ({describe(job)})" for job in first]
+        waiting, noun = self.waiting, places[0].noun if places else "place"
+        first = islice(waiting, 3)
+        named = [f"job {job_id(job)} ({self.describe(job)})" for job in first]
         named += ["..."] * (len(waiting) > len(named))
         every = {place.index for place in places}
         full = {p.index for p, left in zip(places, free) if p.size and not left}

@@ -31,17 +31,17 @@ class Slot(simpy.Resource):
         super().__init__(env, capacity=1)
         self.noun, self.index = noun, index
 
-    def lacks(self, free: float, amount: float) -> str:  # noqa: ARG002
+    def lacks(self, free: float, amount: float) -> str:
         """Why an amount cannot be promised."""
         return f"{self.noun} {self.index}, which is busy or given away already"
 
-    def acquire(self, amount: float) -> Any:  # noqa: ARG002, a job takes the whole
+    def acquire(self, amount: float) -> Any:
         """Request the slot, which has been promised; what `give_back` takes."""
         request = self.request()
         assert request.triggered, "a slot was promised to two jobs"
         return request
 
-    def give_back(self, held: Any, amount: float) -> None:  # noqa: ARG002
+    def give_back(self, held: Any, amount: float) -> None:
         """Release what `acquire` requested, as `simpy.Release` does, but for its event:
         nobody waits for it.
         """
@@ -75,7 +75,7 @@ class Pool(simpy.Container):
             got = self.get(amount)
             assert got.triggered, "room was promised to two jobs"
 
-    def give_back(self, held: None, amount: float) -> None:  # noqa: ARG002, as of a slot
+    def give_back(self, held: None, amount: float) -> None:
         """Put an amount back, as `simpy.resources.container.ContainerPut` does, but for
         its event: nobody waits for it.
         """
@@ -90,14 +90,14 @@ class Claim(simpy.Event):
     None when its patience ends.
 
     places, parts: all places, and what is granted of them. terms: what the model notes
-    of the grant. requests: what was requested, a part each. granted_s, acquired_s:
+    of the grant. requests: what was requested, a part each. granted_s, started_s:
     when; seconds. process: the job's.
     """
 
     parts: Sequence[Part] = ()
     terms: Any = None
     requests: Sequence[Any] = ()
-    granted_s = acquired_s = math.nan
+    granted_s = started_s = math.nan
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Claim(simpy.Event):
         """Request the places; they are the job's own since the grant, so that
         there is no wait.
         """
-        self.acquired_s = self.env.now
+        self.started_s = self.env.now
         places = self.places
         self.requests = [places[place].acquire(amount) for place, amount in self.parts]
 
@@ -139,11 +139,11 @@ def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
     seconds; phases of no length are left out.
     """
     rows = []
-    for job, parts, granted_s, acquired_s, released_s in sorted(
+    for job, parts, granted_s, started_s, released_s in sorted(
         log, key=lambda held: held[2]
     ):
         for phase, from_s, to_s in zip(
-            PHASES, (granted_s, acquired_s), (acquired_s, released_s)
+            PHASES, (granted_s, started_s), (started_s, released_s)
         ):
             if to_s > from_s:
                 rows += [

@@ -29,7 +29,8 @@ class Dispatcher:
     def __init__(self, engine: Engine) -> None:
         env = self.env = engine.env
         self.engine, self.waiting, self.decisions = engine, engine.waiting, 0
-        self.answers = Answers(env, engine.state, engine.policy)
+        state = engine.state
+        self.answers = Answers(env, engine.policy, None, engine.waiting, state.describe)
         self._bell, self._rung = Bell(env), False
         self._alarm = Alarm(env, self._wake)
         self._impatient: list[tuple[Claim, Callable[[Patience], None]]] = []
@@ -75,6 +76,7 @@ class Dispatcher:
         """Ask the policy, carry out its answer."""
         self.decisions += 1
         self._alarm.stop()
+        self.answers.view = self.engine.state.view(now_s)
         wake_s = math.inf
         if self.engine.listener:
             self.engine.tell("decide", None, self.engine.state.summary())
@@ -83,7 +85,11 @@ class Dispatcher:
             if kind is Wake:
                 wake_s = min(wake_s, self.answers.wake_s(item))
             elif kind is Suspend:
-                claim = self.answers.suspended(item, self.engine.running)
+                if self.engine.running is None:
+                    raise self.answers.wrong(
+                        f"answered {item!r}; this scenario allows no suspension"
+                    )
+                claim = self.answers.suspended(item, self.engine.running.values())
                 self.engine.revoke(claim, item)
             else:
                 self._grant(item, now_s)

@@ -83,7 +83,7 @@ class Engine:
         if self.running is not None:
             self.running.pop(claim.job, None)
         if self.log is not None:
-            times_s = claim.granted_s, claim.acquired_s, now_s
+            times_s = claim.granted_s, claim.started_s, now_s
             self.log.append((job_id(claim.job), claim.parts, *times_s))
         if self.listener:
             self.holding.pop(claim, None)

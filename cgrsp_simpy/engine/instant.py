@@ -51,6 +51,11 @@ class Alarm:
         self.env, self._ring, self.in_a_row = env, ring, 0
         self._timeout: simpy.Event | None = None
 
+    @property
+    def is_set(self) -> bool:
+        """Whether it is to wake."""
+        return self._timeout is not None
+
     def set(self, at_s: float) -> None:
         """Wake at a time, seconds."""
         delay_s = delay_until(self.env.now, at_s)

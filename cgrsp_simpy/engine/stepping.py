@@ -4,20 +4,19 @@ places and the future event list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.engine import Engine
 from cgrsp_simpy.engine.events import Event, Listener, job_id
 from cgrsp_simpy.engine.instant import Bell, Patience
+from cgrsp_simpy.engine.simulation import Life, Simulation
 
-__all__ = ["Due", "Holder", "Paused", "Step", "steps"]
+__all__ = ["Due", "Holder", "Step", "steps"]
 
-Outcome_co = TypeVar("Outcome_co", covariant=True)
 SHOWN = 12  # places; of more, only those that are held are shown
 
 
@@ -116,21 +115,9 @@ class Step:
         )
 
 
-class Paused(Protocol[Outcome_co]):
-    """A run that has been set up and not let go; `close` gives its outcome once nothing
-    is left to happen.
-    """
-
-    env: simpy.Environment
-    engine: Engine
-
-    def close(self) -> Outcome_co:
-        """What the run leaves."""
-
-
 def steps(
-    set_up: Callable[[Listener], Paused[Outcome_co]],
-) -> Generator[Step, None, Outcome_co]:
+    set_up: Callable[[Listener], Any],
+) -> Generator[Step, None, Any]:
     """The states of a run, one an event that a listing shows, until nothing is left to
     happen; it returns the run's outcome.
 
@@ -140,25 +127,33 @@ def steps(
     heard: list[Event] = []
     run = set_up(heard.append)
     grants: dict[simpy.Event, Any] = {}
-    while run.env.peek() < Infinity:
-        run.env.step()
+    engine = getattr(run, "engine", run)
+    while run.env.peek() < Infinity and _advanced(run):
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {claim: job_id(job) for job, claim in run.engine.waiting.items()}
+        grants |= {claim: job_id(job) for job, claim in engine.waiting.items()}
         for event in heard:
-            waiting = tuple(map(job_id, run.engine.waiting))
-            holders = _holders(run.engine)
+            waiting = tuple(map(job_id, engine.waiting))
+            holders = _holders(engine)
             yield Step(
                 event,
                 waiting,
                 tuple(holders.values()),
                 tuple(holders),
-                _future(run.env, grants),
+                _future(run.env, grants, engine.holding),
             )
         heard.clear()
     return run.close()
 
 
-def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
+def _advanced(run: Any) -> bool:
+    """Whether there was another event."""
+    if isinstance(run, Simulation):
+        return run.advance(1)
+    run.env.step()
+    return True
+
+
+def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
     """Who holds each place, by its index; of the places of one machine, its cores and
     its memory, the first is shown.
     """
@@ -167,11 +162,13 @@ def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
         if number == 0 or place.index != engine.places[number - 1].index:
             held[number] = []
     for claim in engine.holding:
+        if not (claim.processed or claim.started):  # its job has not heard of it
+            continue
         for number, amount in claim.parts:
             if number in held:
                 held[number].append(
                     Holder(
-                        job_id(claim.job), amount, claim.acquired_s == claim.acquired_s
+                        job_id(claim.job), amount, claim.started_s == claim.started_s
                     )
                 )
     return {
@@ -180,7 +177,7 @@ def _holders(engine: Engine) -> dict[int, tuple[Holder, ...]]:
 
 
 def _future(
-    env: simpy.Environment, grants: Mapping[simpy.Event, Any]
+    env: simpy.Environment, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
 ) -> tuple[Due, ...]:
     """SimPy's queue, without the entries that set nothing off: the ends of processes,
     requests granted at once, releases, timeouts that nobody waits for any more.
@@ -189,12 +186,12 @@ def _future(
     return tuple(
         Due(time_s, *due)
         for time_s, _, _, event in entries
-        if (due := _due(event, grants)) is not None
+        if (due := _due(event, grants, holding)) is not None
     )
 
 
 def _due(
-    event: simpy.Event, grants: Mapping[simpy.Event, Any]
+    event: simpy.Event, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
 ) -> tuple[str, int | None] | None:
     if isinstance(event, Bell):
         return "decide", None
@@ -202,5 +199,12 @@ def _due(
         return "gives up" if event.value is None else "dispatch", grants[event]
     if isinstance(event, Patience):
         return None if event.claim.triggered else ("gives up", job_id(event.claim.job))
-    # nobody waits any longer for what has no callbacks
-    return event.value if isinstance(event, simpy.Timeout) and event.callbacks else None
+    if not isinstance(event, simpy.Timeout) or not event.callbacks:
+        return None  # nobody waits any longer for what has no callbacks
+    process = getattr(event.callbacks[0], "__self__", None)
+    if event.value is not None or not isinstance(process, simpy.Process):
+        return event.value
+    if not isinstance(process, Life):
+        return None  # beside the jobs'
+    started = any(claim.started for claim in holding if claim.job == process.job)
+    return "finish" if started else "start", job_id(process.job)

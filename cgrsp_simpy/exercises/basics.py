@@ -11,13 +11,13 @@ import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length, time_average
 from cgrsp_simpy.analysis.queueing import mmc
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Market
-from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import Assignment, Policy, View
@@ -71,12 +71,12 @@ def wait_of_those_who_wait_s(run: Run) -> float:
 
 def mean_queue(run: Run) -> float:
     """Waiting jobs, averaged over time."""
-    return time_average(*queue_length(run), run.totals.end_s)
+    return time_average(*queue_length(run), run.tally.end_s)
 
 
 def area(run: Run) -> float:
     """Waiting jobs, summed over time: job seconds."""
-    return mean_queue(run) * run.totals.end_s
+    return float(mean_queue(run) * run.tally.end_s)
 
 
 def queue_over_events(run: Run) -> float:
@@ -131,7 +131,7 @@ MEAN_QUEUE = Exercise(
             ),
         ),
         Mistake(
-            lambda: area(four_jobs("fifo")) / (four_jobs("fifo").totals.end_s - FIRST_S),
+            lambda: area(four_jobs("fifo")) / (four_jobs("fifo").tally.end_s - FIRST_S),
             (
                 "the average starts at 0 s, not at the first arrival; nobody waits before it,"
                 " but the time counts"
@@ -300,14 +300,15 @@ def surge() -> Run:
 def little(until: str, since: str = "submit_s") -> float:
     """Arrivals per second of the whole run, times the mean time between two columns."""
     run = surge()
-    return float((run.jobs[until] - run.jobs[since]).mean()) * len(run.jobs) / run.totals.end_s
+    mean_s = float((run.jobs[until] - run.jobs[since]).mean())
+    return float(mean_s * len(run.jobs) / run.tally.end_s)
 
 
 def little_at_the_drawn_rate() -> float:
     """The mistake of the rate that the workload names, which holds only while jobs arrive."""
     run = surge()
     wait_s = run.jobs["dispatch_s"] - run.jobs["submit_s"]
-    return run.scenario.workload.rate_per_s * float(wait_s.mean())
+    return float(run.scenario.workload.rate_per_s * wait_s.mean())
 
 
 LITTLE = Exercise(

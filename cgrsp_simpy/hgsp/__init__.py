@@ -1,10 +1,13 @@
 """HGSP: weighted tardiness of tasks on GPUs of different speed and memory, and LLM inference
 requests on a cluster.
 
-A `Setting` of tasks, or `Requests` on a cluster, is simulated, compared and swept as every
+A `Scenario` of tasks, or `Requests` on a cluster, is simulated, compared and swept as every
 scenario. `solve` plans one instance and says how far from the best it can be. Source:
 "Heterogeneous GPU Scheduling", cited as hgsp.txt.
 """
+
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -18,18 +21,23 @@ from cgrsp_simpy.hgsp.instance import (
     read_orlib,
     write_instance,
 )
-from cgrsp_simpy.hgsp.llm import Served, printed_requests, table_two
-from cgrsp_simpy.hgsp.llm_policies import Request, RequestState
-from cgrsp_simpy.hgsp.llm_requests import LlmCluster, LlmModel, RequestList, read_requests
+from cgrsp_simpy.hgsp.llm import table_two
+from cgrsp_simpy.hgsp.llm_policies import Request, RequestView
+from cgrsp_simpy.hgsp.llm_requests import (
+    LlmCluster,
+    LlmModel,
+    RequestList,
+    printed_requests,
+    read_requests,
+)
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
 from cgrsp_simpy.hgsp.reality import POLICIES
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
 from cgrsp_simpy.hgsp.serving import Requests
-from cgrsp_simpy.hgsp.simulation import Uncertainty, execute, simulate
-from cgrsp_simpy.hgsp.study import Setting, Solution, solve
-from cgrsp_simpy.hgsp.tasks import GpuSlot, Task, TaskView
+from cgrsp_simpy.hgsp.view import Task, View
 
 __all__ = [
     "CLUSTERS",
@@ -39,7 +47,6 @@ __all__ = [
     "SCHEDULERS",
     "Follow",
     "Gpu",
-    "GpuSlot",
     "Instance",
     "Level",
     "LlmCluster",
@@ -48,29 +55,37 @@ __all__ = [
     "Replan",
     "Request",
     "RequestList",
-    "RequestState",
+    "RequestView",
     "Requests",
+    "Scenario",
     "Schedule",
-    "Served",
-    "Setting",
-    "Solution",
     "Task",
-    "TaskView",
-    "Uncertainty",
+    "View",
     "cluster",
     "dispatch",
-    "execute",
     "from_sequences",
     "generate",
     "greedy_assignment",
     "lower_bound",
+    "plan_of",
     "printed_requests",
     "read_cluster",
     "read_instance",
     "read_orlib",
     "read_requests",
-    "simulate",
+    "schedule_of",
     "solve",
     "table_two",
     "write_instance",
 ]
+
+OLD = {"Setting": "Scenario", "TaskView": "View", "RequestState": "RequestView"}  # for one release
+
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in OLD:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        told = f"cgrsp_simpy.hgsp.{name} is called {OLD[name]} now"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return globals()[OLD[name]]

@@ -16,8 +16,8 @@ from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.llm import table_two
+from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.executors import as_they_come
@@ -90,11 +90,11 @@ Rows = Callable[[Runs], list[Row]]
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
     """What every scheduler makes of an instance."""
     level, seed, moves = task
-    setting, found = Setting(level, moves=moves), {}
-    instance = setting.draw(seed)
+    scenario, found = Scenario(level, moves=moves), {}
+    instance = scenario.draw(seed)
     for name in COMPARED:
-        run = setting.run(name, seed, drawn=instance)
-        found[name] = run.summary() | {"busy_pct": _busy_pct(run.schedule)}
+        run = scenario.run(name, seed, drawn=instance)
+        found[name] = dict(run.summary()) | {"busy_pct": _busy_pct(schedule_of(run))}
     return found
 
 
@@ -205,7 +205,7 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
-    schedule = solve(instance, name, moves=moves).schedule
+    schedule = schedule_of(solve(instance, name, moves=moves))
     shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
     late = schedule.tardiness_s > 0
     of_all = {
@@ -231,9 +231,9 @@ def searches(runs: Runs) -> list[Row]:
     rows = []
     for name, level in (("sagreedy", HIGH), ("annealing", HIGH), ("annealing", FIFTY)):
         instance = generate(level)
-        fifo = solve(instance, "fifo").schedule.weighted_tardiness
+        fifo = solve(instance, "fifo").summary()["weighted_tardiness"]
         bound = lower_bound(instance) / fifo
-        for step in solve(instance, name, moves=runs.moves).course:
+        for step in solve(instance, name, moves=runs.moves).plan.found.course:
             row = {
                 "search": name,
                 "on": f"{instance.tasks} tasks",

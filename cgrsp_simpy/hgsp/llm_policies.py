@@ -5,13 +5,14 @@ decision may be made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
@@ -20,7 +21,7 @@ __all__ = [
     "STEP_S",
     "Request",
     "RequestPolicy",
-    "RequestState",
+    "RequestView",
     "Stepped",
     "Waves",
     "fifo",
@@ -30,8 +31,7 @@ __all__ = [
 STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """A request that has arrived.
 
     Attributes
@@ -58,133 +58,74 @@ class Request:
     time_s: float
 
 
-class RequestState:
-    """The requests that wait and the GPUs, as policies see them.
+# two are equal only if they are the same object, which is found at once
+Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+
+
+class RequestView:
+    """The requests that wait and the GPUs, as policies see them; read only, and of the moment.
 
     A policy answers with pairs (request, number of its GPUs), and if it likes with a `Wake`.
-
-    Parameters
-    ----------
-    gpus : int
-        Of the cluster.
-
-    Attributes
-    ----------
-    waiting : dict
-        Request -> its claim, oldest first.
-    free : int
-        GPUs that are idle, of `gpus`.
-    now_s : float
-        The clock, seconds.
     """
 
-    def __init__(self, gpus: int) -> None:
-        self.gpus = self.free = gpus
-        self.now_s = 0.0
-        self.waiting: dict[Request, Claim] = {}
+    __slots__ = ("_free", "_gpus", "_now_s", "_waiting")
 
-    def view(self, now_s: float) -> RequestState:
-        """Itself, at the time that it is.
+    now_s = property(attrgetter("_now_s"), doc="The clock, seconds.")
+    gpus = property(attrgetter("_gpus"), doc="Number of GPUs of the cluster.")
+    free = property(attrgetter("_free"), doc="Number of GPUs that are idle.")
+    waiting = property(attrgetter("_waiting"), doc="The requests that wait, oldest first.")
 
-        Parameters
-        ----------
-        now_s : float
-            Seconds.
+    def __init__(self, run: Simulation, gpus: int) -> None:
+        self._gpus = self._free = gpus
+        self._now_s, self._waiting = 0.0, run.waiting.keys()
 
-        Returns
-        -------
-        RequestState
-            The same object at every decision.
-        """
-        self.now_s = now_s
-        return self
+    @property
+    def queue(self) -> tuple[Request, ...]:
+        """The requests that wait, oldest first."""
+        return tuple(self._waiting)
+
+    # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self.waiting)} waiting, {self.free} of {self.gpus} GPUs idle"
+        return f"{len(self._waiting)} waiting, {self._free} of {self._gpus} GPUs idle"
 
-    def describe(self, request: Request) -> str:
-        """What a listing says of a request that arrives.
+    def decides(self, now_s: float) -> None:
+        """A decision begins."""
+        self._now_s = now_s
 
-        Parameters
-        ----------
-        request : Request
-            The request.
+    def joined(self, request: Request) -> None:
+        """A request waits."""
 
-        Returns
-        -------
-        str
-            Its name, GPUs, seconds and weight.
-        """
-        return (
-            f"request {request.name}, {request.gpus} GPUs for {request.time_s:.2f} s, weight"
-            f" {request.weight:g}"
-        )
-
-    def add(self, request: Request) -> None:
-        """A request waits.
-
-        Parameters
-        ----------
-        request : Request
-            That has just arrived.
-        """
-
-    def gave_up(self, request: Request) -> None:
-        """No request does.
-
-        Parameters
-        ----------
-        request : Request
-            The request.
-        """
+    def left(self, request: Request) -> None:
+        """A request waits no longer."""
 
     def granted(self, claim: Claim, gpus: int) -> Sequence[Part]:
-        """So many GPUs are a request's; that must be all that it needs.
-
-        Parameters
-        ----------
-        claim : Claim
-            Of the request.
-        gpus : int
-            How many the policy gives it.
-
-        Returns
-        -------
-        sequence of Part
-            Place and amount of the claim: one pool.
-
-        Raises
-        ------
-        PlaceError
-            For another number than the request needs.
-        """
+        """So many GPUs are a request's; raises PlaceError unless that is all that it needs."""
         if gpus != claim.job.gpus:
             raise PlaceError(f"{gpus!r} GPUs; it needs {claim.job.gpus}")
-        self.free -= gpus
+        self._free -= gpus
         return ((0, gpus),)
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002
-        """A request has ended.
+    def freed(self, claim: Claim) -> None:
+        """A request has ended."""
+        self._free += claim.job.gpus
 
-        Parameters
-        ----------
-        claim : Claim
-            Of the request.
-        now_s : float
-            Seconds.
-        """
-        self.free += claim.job.gpus
+    def closed(self, number: int) -> None:
+        """Nothing of the cluster is left."""
+
+    def opened(self, number: int) -> None:
+        """Something of the cluster is free again."""
 
 
 # ---- policies: the order of the waiting requests, and when a decision may be made ----
 
-RequestPolicy = Callable[[RequestState], Any]
-"""A function of a RequestState that answers with pairs (request, number of GPUs)."""
+RequestPolicy = Callable[[RequestView], Any]
+"""A function of a RequestView that answers with pairs (request, number of GPUs)."""
 Answer = Iterator[tuple[Request, int]]
 
 
-def _in_order(view: RequestState, requests: Iterable[Request]) -> Answer:
+def _in_order(view: RequestView, requests: Iterable[Request]) -> Answer:
     """Each with its GPUs; the first that finds too few waits for them, and is not overtaken."""
     for request in requests:
         if request.gpus > view.free:
@@ -192,12 +133,12 @@ def _in_order(view: RequestState, requests: Iterable[Request]) -> Answer:
         yield request, request.gpus
 
 
-def fifo(view: RequestState) -> Answer:
+def fifo(view: RequestView) -> Answer:
     """First come, first served."""
     yield from _in_order(view, list(islice(view.waiting, view.free)))  # each takes a GPU at least
 
 
-def wsrpt(view: RequestState) -> Answer:
+def wsrpt(view: RequestView) -> Answer:
     """The largest w / (p_prefill + p_decode) first, equal ones by arrival, then number
     (hgsp.txt Eq. 17).
 
@@ -221,7 +162,7 @@ class Waves:
     def __init__(self, policy: RequestPolicy) -> None:
         self.policy, self.name = policy, policy_name(policy)
 
-    def __call__(self, view: RequestState) -> Any:
+    def __call__(self, view: RequestView) -> Any:
         """The next batch, if none runs."""
         return self.policy(view) if view.free == view.gpus else []
 
@@ -247,7 +188,7 @@ class Stepped:
         self._clock_s = 0.0
         self._woken = False
 
-    def __call__(self, view: RequestState) -> Any:
+    def __call__(self, view: RequestView) -> Any:
         """What the policy decides at a step; between steps, to be woken at the next."""
         # the wake may come a rounding after its time
         on_step = self._woken and view.now_s >= self._clock_s

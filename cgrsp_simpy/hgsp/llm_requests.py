@@ -22,7 +22,15 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = ["QWEN3", "WEIGHTS", "LlmCluster", "LlmModel", "RequestList", "read_requests"]
+__all__ = [
+    "QWEN3",
+    "WEIGHTS",
+    "LlmCluster",
+    "LlmModel",
+    "RequestList",
+    "printed_requests",
+    "read_requests",
+]
 
 # columns of whole numbers, and the least of each
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}
@@ -191,18 +199,7 @@ class LlmCluster:
         check_number(f"decode_tokens_per_s of {self.gpu}", self.decode_tokens_per_s, above=0)
 
     def times_s(self, requests: RequestList) -> Floats:
-        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput.
-
-        Parameters
-        ----------
-        requests : RequestList
-            That are served.
-
-        Returns
-        -------
-        array
-            Seconds, of shape (requests,).
-        """
+        """p_i = prompt tokens / prefill throughput + output tokens / decode throughput, seconds."""
         return (
             requests.prompt_tokens / self.prefill_tokens_per_s
             + requests.output_tokens / self.decode_tokens_per_s
@@ -210,17 +207,7 @@ class LlmCluster:
 
     def check(self, requests: RequestList) -> None:
         """Refuse requests of which one can never run here: too many GPUs, or too much memory on
-        each.
-
-        Parameters
-        ----------
-        requests : RequestList
-            That are to be served.
-
-        Raises
-        ------
-        InputError
-            Names the request.
+        each; InputError names the request.
         """
         for index in np.flatnonzero(requests.gpus > self.gpus)[:1]:
             raise InputError(
@@ -235,6 +222,26 @@ class LlmCluster:
                     f"request {name} needs {model.memory_gb / gpus:g} GB on each of {gpus} GPUs"
                     f" ({model.name}); {self.gpu} has {self.memory_gb:g} GB"
                 )
+
+
+def printed_requests() -> RequestList:
+    """The workload of Table II: 20 requests at 0 with tau = 2, 8 long ones of weight 1, then 12
+    short ones of weight 10.
+
+    All tokens are prompt tokens: the printed waiting times are those of 2000 / 1000 s and
+    500 / 1000 s, without a decode phase.
+    """
+    long = np.arange(20) < 8
+    prompt, weight = np.where(long, 2000, 500), np.where(long, 1.0, 10.0)
+    return RequestList(
+        np.zeros(20),
+        prompt,
+        np.zeros(20, np.int64),
+        weight,
+        np.full(20, 2),
+        (QWEN3,) * 20,
+        "Table II",
+    )
 
 
 # ---- a log of requests ----

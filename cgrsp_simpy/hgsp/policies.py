@@ -9,21 +9,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.rules import Priority, decide
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.tasks import GpuSlot, Task, TaskView
+from cgrsp_simpy.hgsp.view import Task, View
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 
 __all__ = ["Answer", "Follow", "Online", "Replan", "TaskPolicy"]
 
-Answer = Iterator[tuple[Task, GpuSlot] | Wake]
+Answer = Iterator[tuple[Task, Place] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
-TaskPolicy = Callable[[TaskView], object]
-"""A function of a TaskView that answers with pairs (task, GPU) and Wakes, as a list
-or one by one.
-"""
+TaskPolicy = Callable[[View], object]
+"""A function of a View that answers with pairs (task, place) and Wakes, as a list or one by one."""
 
 
 class Follow:
@@ -31,30 +30,23 @@ class Follow:
     can.
 
     Where the plan has a GPU idle although its next task is there, it idles until that task's
-    planned start.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        The plan.
-    name : str
-        For reports.
+    planned start. name: for reports.
     """
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
         self.name = name
         self._left = [_turns(schedule, sequence) for sequence in schedule.sequences()]
 
-    def __call__(self, view: TaskView) -> Answer:
+    def __call__(self, view: View) -> Answer:
         """The next task of each idle GPU, if it has arrived and is not held back."""
-        for slot in view.idle:
-            left = self._left[slot.index]
+        for gpu in view.free:
+            left = self._left[gpu.index - 1]
             task = view.task(left[-1][0]) if left else None
             if task is not None and left[-1][1] > view.now_s:
                 yield Wake(left[-1][1])
             elif task is not None:
                 left.pop()
-                yield task, slot
+                yield task, gpu
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
@@ -70,47 +62,29 @@ def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
 class Online:
     """A dispatch rule, asked whenever a GPU is idle and tasks wait.
 
-    Parameters
-    ----------
-    priority : callable
-        A dispatch rule: from the waiting tasks and the time to their priorities, the greatest
-        first.
-    name : str
-        For reports; the rule's own unless given.
+    name: for reports; the rule's own unless given.
     """
 
     def __init__(self, priority: Priority, name: str = "") -> None:
         self._priority, self.name = priority, name or priority.__name__
 
-    def __call__(self, view: TaskView) -> list[tuple[Task, GpuSlot]]:
+    def __call__(self, view: View) -> list[tuple[Task, Place]]:
         """What the rule starts now."""
-        queue, gpus = view.queue, view.gpus
-        pairs = decide(view.columns, self._priority, [slot.index for slot in view.idle], view.now_s)
+        queue, gpus = view.queue, view.places
+        idle = [gpu.index - 1 for gpu in view.free]
+        pairs = decide(view.columns, self._priority, idle, view.now_s)
         return [(queue[place], gpus[j]) for place, j in pairs]
 
 
 class Replan:
-    """Every `every_s` seconds plans anew what has arrived and not started, and carries that out
-    until the next plan.
+    """Every `every_s` seconds, > 0, plans anew what has arrived and not started, and carries that
+    out until the next plan; what arrives between two plans waits for the second.
 
-    What arrives between two plans waits for the second.
-
-    Parameters
-    ----------
-    plan : callable
-        From an instance, whose GPUs are free from its `free_s` on, to a schedule.
-    every_s : float
-        Seconds between plans, > 0.
-    name : str
-        For reports.
-
-    Raises
-    ------
-    InputError
-        For an `every_s` that is not allowed.
+    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule. name: for
+    reports.
     """
 
-    hears_all = True  # plans are due also when every GPU is busy
+    asks_on_arrival = True  # plans are due also when every GPU is busy
 
     def __init__(
         self, plan: Callable[[Instance], Schedule], every_s: float, name: str = "replan"
@@ -120,7 +94,7 @@ class Replan:
         self._due_s: float | None = None  # of the next plan; None: nothing waits for it
         self._left: list[list[Task]] = []  # of each GPU, the last first
 
-    def __call__(self, view: TaskView) -> Answer:
+    def __call__(self, view: View) -> Answer:
         """The next task of each idle GPU by the last plan."""
         if self._due_s is None:
             self._due_s = math.ceil(view.now_s / self._every_s) * self._every_s
@@ -129,18 +103,18 @@ class Replan:
             self._due_s = math.floor(view.now_s / self._every_s) * self._every_s
             while self._due_s <= view.now_s:
                 self._due_s += self._every_s
-        for slot in view.idle if self._left else ():
-            if self._left[slot.index]:
-                yield self._left[slot.index].pop(), slot
+        for gpu in view.free if self._left else ():
+            if self._left[gpu.index - 1]:
+                yield self._left[gpu.index - 1].pop(), gpu
         if view.waiting:
             yield Wake(self._due_s)
         else:
             self._due_s = None
 
-    def _planned(self, view: TaskView) -> list[list[Task]]:
+    def _planned(self, view: View) -> list[list[Task]]:
         queue = view.queue
         rows = [[getattr(task, column) for column in COLUMNS] for task in queue]
-        gpus, names = tuple(slot.gpu for slot in view.gpus), tuple(task.name for task in queue)
+        gpus, names = tuple(gpu.kind for gpu in view.places), tuple(task.name for task in queue)
         columns = dict(zip(COLUMNS, np.array(rows).T))
         instance = Instance(
             **columns, gpus=gpus, name="what waits", task_names=names, free_s=np.array(view.free_s)

@@ -4,17 +4,18 @@ rule asked online.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 
 from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan, TaskPolicy
 from cgrsp_simpy.hgsp.rules import RULES
-from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Limits
+from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 
-__all__ = ["OWNERS", "POLICIES", "Way"]
+__all__ = ["OWNERS", "POLICIES", "Plan", "Way"]
 
 MOST_PLANS = 100_000  # within the time of the first
 
@@ -25,6 +26,28 @@ OWNERS = {
     "seconds": ("annealing", "milp"),
 }
 """Parameter -> the schedulers that have it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a scheduler has planned ahead of a run.
+
+    Attributes
+    ----------
+    way : Way
+        Whose it is.
+    instance : Instance
+        The tasks of the run, and its GPUs.
+    found : Found, optional
+        Schedule, bound and course; None of a policy of one's own, which plans nothing ahead.
+    seconds : float
+        That it took, on the clock of this computer.
+    """
+
+    way: Way
+    instance: Instance
+    found: Found | None
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -43,9 +66,9 @@ class Way:
     replan_s : float
         It plans anew every so many seconds what has arrived and not started; 0: it does not.
     moves : int
-        Of the annealing; 0: as the setting says.
+        Of the annealing; 0: as the scenario says.
     seconds : float
-        That the annealing or the MILP may take; 0: as the setting says.
+        That the annealing or the MILP may take; 0: as the scenario says.
 
     Raises
     ------
@@ -94,18 +117,7 @@ class Way:
         return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
 
     def within(self, moves: int | None, seconds: float | None) -> Way:
-        """The same with a setting's limits where it has none of its own.
-
-        Parameters
-        ----------
-        moves, seconds
-            The setting's, None or 0 for none; each holds for the schedulers that know it.
-
-        Returns
-        -------
-        Way
-            A copy.
-        """
+        """The same with a scenario's limits, None or 0 for none, where it has none of its own."""
         asked = {"moves": moves, "seconds": seconds}
         own = self.moves or self.seconds
         more = {
@@ -115,57 +127,35 @@ class Way:
         }
         return replace(self, **more)  # type: ignore[arg-type]
 
-    def limits(self, seed: int) -> Limits:
-        """What its search may spend.
+    def plan(self, instance: Instance, seed: int) -> Plan:
+        """What it plans ahead of a run; seed: of its search."""
+        begin_s, name = time.perf_counter(), self.scheduler
+        found = SCHEDULERS[name](instance, self._limits(seed)) if isinstance(name, str) else None
+        return Plan(self, instance, found, time.perf_counter() - begin_s)
 
-        Parameters
-        ----------
-        seed : int
-            Of the search.
+    def policy(self, plan: Plan, seed: int) -> TaskPolicy:
+        """The policy that carries its plan out.
 
-        Returns
-        -------
-        Limits
-            Moves or seconds, where they are limited.
+        Raises InputError if plans would be made so often that the run takes for ever.
         """
-        return Limits(seed, self.moves or None, self.seconds or None)
-
-    def policy(self, plan: Schedule | None, limits: Limits) -> TaskPolicy:
-        """The policy that carries it out.
-
-        Parameters
-        ----------
-        plan : Schedule or None
-            The scheduler's, made ahead; None for a policy of one's own.
-        limits : Limits
-            Of plans that are made anew.
-
-        Returns
-        -------
-        callable
-            A function of a TaskView.
-
-        Raises
-        ------
-        InputError
-            If plans would be made so often that the run takes for ever.
-        """
-        if plan is None or not isinstance(self.scheduler, str):
+        if plan.found is None or not isinstance(self.scheduler, str):
             assert callable(self.scheduler)
             return self.scheduler
-        if self.replan_s:
-            scheduler, end_s = SCHEDULERS[self.scheduler], float(plan.finish_s.max())
-            least_s = end_s / MOST_PLANS
-            require(
-                self.replan_s >= least_s,
-                "replan_s",
-                self.replan_s,
-                f"at least {least_s:g} for a plan of {end_s:g} s",
-            )
-            return Replan(
-                lambda instance: scheduler(instance, limits).schedule, self.replan_s, self.name
-            )
-        return Online(RULES[self.scheduler], self.name) if self.online else Follow(plan, self.name)
+        if self.online:
+            return Online(RULES[self.scheduler], self.name)
+        if not self.replan_s:
+            return Follow(plan.found.schedule, self.name)
+        scheduler, limits = SCHEDULERS[self.scheduler], self._limits(seed)
+        end_s = float(plan.found.schedule.finish_s.max())
+        least_s = end_s / MOST_PLANS
+        allowed = f"at least {least_s:g} for a plan of {end_s:g} s"
+        require(self.replan_s >= least_s, "replan_s", self.replan_s, allowed)
+        return Replan(
+            lambda instance: scheduler(instance, limits).schedule, self.replan_s, self.name
+        )
+
+    def _limits(self, seed: int) -> Limits:
+        return Limits(seed, self.moves or None, self.seconds or None)
 
 
 POLICIES = {name: partial(Way, name) for name in SCHEDULERS}

@@ -48,25 +48,9 @@ Priority = Callable[[Columns, float], Floats]
 
 
 def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signature for all rules
-    """Weighted shortest processing time: w / p.
+    """Weighted shortest processing time: w / p, on the fastest GPU that a task fits on.
 
-    p is the time on the fastest GPU that a task fits on.
-
-    Parameters
-    ----------
-    waiting : Columns
-        Tasks that wait.
-    now_s : float
-        The clock; not looked at.
-
-    Returns
-    -------
-    array
-        Priorities of shape (tasks,), the greatest first.
-
-    References
-    ----------
-    Smith (1956), Naval Research Logistics Quarterly 3, 59-66.
+    Source: Smith (1956), Naval Research Logistics Quarterly 3, 59-66.
     """
     return waiting.weight / waiting.least_time_s
 
@@ -74,21 +58,7 @@ def wspt(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001, one signatu
 def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
     """Earliest due date.
 
-    Parameters
-    ----------
-    waiting : Columns
-        Tasks that wait.
-    now_s : float
-        The clock; not looked at.
-
-    Returns
-    -------
-    array
-        Priorities of shape (tasks,), the greatest first.
-
-    References
-    ----------
-    Jackson (1955), Management Science Research Project 43, UCLA.
+    Source: Jackson (1955), Management Science Research Project 43, UCLA.
     """
     return -waiting.deadline_s
 
@@ -96,23 +66,8 @@ def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
 def atc(waiting: Columns, now_s: float) -> Floats:
     """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p - t).
 
-    p is the time on the fastest GPU that a task fits on.
-
-    Parameters
-    ----------
-    waiting : Columns
-        Tasks that wait.
-    now_s : float
-        The clock, t, seconds.
-
-    Returns
-    -------
-    array
-        Priorities of shape (tasks,), the greatest first.
-
-    References
-    ----------
-    Vepsalainen and Morton (1987), Management Science 33, 1035-1047.
+    p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton (1987),
+    Management Science 33, 1035-1047.
     """
     time_s = waiting.least_time_s
     slack_s = np.maximum(0.0, waiting.deadline_s - time_s - now_s)
@@ -143,21 +98,7 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """The schedule that a rule makes when tasks are revealed as they arrive.
-
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    priority : callable
-        A dispatch rule: from the waiting tasks and the time to their priorities, the greatest
-        first.
-
-    Returns
-    -------
-    Schedule
-        As planned, without uncertainty.
-    """
+    """The schedule that a rule makes, as planned, when tasks are revealed as they arrive."""
     gpu, start_s, finish_s = (
         np.zeros(instance.tasks, np.int64),
         np.zeros(instance.tasks),

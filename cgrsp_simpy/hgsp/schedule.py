@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.engine.claims import claims_table
+from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
@@ -72,8 +72,12 @@ class Schedule:
             / (len(jobs.gpus) * (makespan_s - float(jobs.arrival_s.min()))),
         }
 
+    def of_tasks(self, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of tasks, of some of them, and the hours that they run."""
+        run_s = (self.finish_s - self.start_s)[chosen]
+        return {"gpu_hours": float((run_s / 3600).sum()), **self._of_tasks(chosen)}
+
     def _of_tasks(self, chosen: Any) -> dict[str, float]:
-        """The metrics that are those of tasks, of some of them."""
         jobs, finish_s = self.instance, self.finish_s[chosen]
         weight, flow_s = jobs.weight[chosen], finish_s - jobs.arrival_s[chosen]
         late = int((finish_s > jobs.deadline_s[chosen]).sum())
@@ -84,32 +88,6 @@ class Schedule:
             "dmc": late,
             "dmr_pct": 100 * late / len(flow_s),
         }
-
-    def by(self, tag: str) -> list[dict[str, Any]]:
-        """What became of the tasks of each value of a column of their file: a row for each, in
-        the order of the alphabet.
-
-        Parameters
-        ----------
-        tag : str
-            Name of the column.
-
-        Returns
-        -------
-        list of dict
-            by, value: the column and its value. jobs: number of tasks. gpu_hours: that they ran.
-            weighted_tardiness, act_s, twct, dmc and dmr_pct as of `metrics`.
-
-        Raises
-        ------
-        InputError
-            For a column that the file does not have.
-        """
-        gpu_h = (self.finish_s - self.start_s) / 3600
-        return self.instance.tags.report(
-            tag,
-            lambda chosen: {"gpu_hours": float(gpu_h[chosen].sum()), **self._of_tasks(chosen)},
-        )
 
     def sequences(self) -> list[list[int]]:
         """The tasks of each GPU in the order in which they run."""
@@ -147,7 +125,7 @@ class Schedule:
             self.gpu.tolist(), granted_s.tolist(), self.start_s.tolist(), self.finish_s.tolist()
         )
         return claims_table(
-            [(id, ((j, 1),), *times_s) for id, (j, *times_s) in enumerate(columns, start=1)]
+            [(id, ((j, 1),), *times_s, ()) for id, (j, *times_s) in enumerate(columns, start=1)]
         )
 
     @property
@@ -218,25 +196,8 @@ def greedy_assignment(
     starts it first.
 
     A GPU starts its tasks in the order in which they are put on it; of GPUs that are equal it is
-    the first.
-
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    order : iterable of int
-        Indices of all tasks.
-    least_start : bool
-        Take the GPU that starts a task first.
-
-    Returns
-    -------
-    Schedule
-        As planned, without uncertainty.
-
-    References
-    ----------
-    hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
+    the first. order: indices of all tasks. least_start: take the GPU that starts a task first.
+    Source: hgsp.txt Section III.A (FIFO: least start) and III.B (Greedy: least finish).
     """
     arrivals, times = instance.arrival_s.tolist(), instance.times_s.tolist()
     free_s = instance.free_s.tolist()
@@ -258,17 +219,7 @@ def greedy_assignment(
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
     """The schedule in which each GPU runs its tasks in a given order, each as early as it can.
 
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    sequences : sequence of sequence of int
-        Indices of the tasks of each GPU, in its order; every task once.
-
-    Returns
-    -------
-    Schedule
-        As planned, without uncertainty.
+    sequences: indices of the tasks of each GPU, in its order; every task once.
     """
     gpu, start, finish = (
         np.zeros(instance.tasks, np.int64),

@@ -1,20 +1,41 @@
-"""LLM requests on a cluster of GPUs: what their schedulers are simulated, compared and swept on."""
+"""LLM inference requests on a cluster of GPUs: what their schedulers are simulated, compared and
+swept on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
 from typing import Any
 
-from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.hgsp.llm import Served, Simulation, printed_requests
-from cgrsp_simpy.hgsp.llm_policies import SCHEDULERS, RequestPolicy
-from cgrsp_simpy.hgsp.llm_requests import LlmCluster, RequestList
-from cgrsp_simpy.model.checks import check_bool, check_number, require
-from cgrsp_simpy.model.model import Metric, Model
+import numpy as np
 
-__all__ = ["METRICS", "Requests"]
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.hgsp.llm_policies import (
+    SCHEDULERS,
+    Request,
+    RequestPolicy,
+    RequestView,
+    Stepped,
+    Waves,
+)
+from cgrsp_simpy.hgsp.llm_requests import LlmCluster, RequestList, printed_requests
+from cgrsp_simpy.model.checks import check_bool, check_number, require
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
+
+__all__ = ["METRICS", "WAIT_PERCENTILES", "Requests"]
+
+MOST_STEPS = 10**9  # a minute of adding them up
+ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
+WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
 METRICS = {
     "weighted_response": Metric("weighted time from arrival to completion", "s"),  # hgsp.txt Eq. 16
@@ -28,7 +49,6 @@ METRICS = {
     "completion_rate_pct": Metric("requests completed in time", "%", "more"),
     "utilisation_pct": Metric("GPUs in use", "%", "more"),
 }
-"""What the figures of `Served.metrics` are."""
 
 
 def _as_it_is(policy: RequestPolicy) -> RequestPolicy:
@@ -39,8 +59,12 @@ POLICIES = {name: partial(_as_it_is, policy) for name, policy in SCHEDULERS.item
 
 
 @dataclass(frozen=True)
-class Requests(Model[Served]):
+class Requests(Model):
     """LLM inference requests on a cluster: all that a run depends on, but the scheduler.
+
+    Under fifo and wsrpt, requests start in their order, each on its tau GPUs at once. The first of
+    the order is never overtaken: if it needs more GPUs than are idle, those stay idle until it fits
+    (the paper does not say; this is ours).
 
     Parameters
     ----------
@@ -51,7 +75,7 @@ class Requests(Model[Served]):
     waves : bool
         Start nothing until all that runs has ended; else a GPU that falls idle is used at once.
     step_s : float, optional
-        Seconds between decisions; unless given they are made at any time.
+        Seconds between decisions, as of `Stepped`; unless given they are made at any time.
     horizon_s : float
         T_max of the completion rate, seconds.
 
@@ -87,6 +111,7 @@ class Requests(Model[Served]):
     compared = tuple(SCHEDULERS)
     noun = "scheduler"
     is_random = False
+    keeps_jobs = True
 
     def __post_init__(self) -> None:
         require(isinstance(self.source, RequestList), "source", self.source, "a RequestList")
@@ -97,9 +122,15 @@ class Requests(Model[Served]):
             value = getattr(self, name)
             if value not in (None, inf):
                 check_number(name, value, above=0)
+        if self.step_s is not None:
+            # no request runs longer
+            end_s = float(self.source.arrival_s[-1] + self.cluster.times_s(self.source).sum())
+            least_s = end_s / MOST_STEPS
+            allowed = f"at least {least_s:g} for requests of {end_s:g} s"
+            require(self.step_s >= least_s, "step_s", self.step_s, allowed)
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """The requests, the cluster and the mode."""
         mode = "waves" if self.waves else "work-conserving"
         return f"{self.source.name}, {self.cluster.gpus} {self.cluster.gpu}, {mode}"
@@ -109,47 +140,115 @@ class Requests(Model[Served]):
         """Number of requests."""
         return self.source.requests
 
-    def simulation(
-        self,
-        policy: RequestPolicy,
-        seed: int,  # noqa: ARG002, nothing is drawn
-        *,
-        drawn: None = None,  # noqa: ARG002
-        records: bool = True,  # noqa: ARG002, the figures need every request
-        listener: Listener | None = None,
-    ) -> Simulation:
-        """A run that has been set up and not let go.
+    # ---- as a model ----
 
-        Parameters
-        ----------
-        policy, seed, drawn, records, listener
-            As of `Model.simulation`; nothing is drawn, and every record is kept.
+    def places(self) -> tuple[Place, ...]:
+        return pools([self.cluster.gpus], "cluster", "GPUs", first=1)
 
-        Returns
-        -------
-        Simulation
-            Its `close()` answers with the outcome once `env` has run.
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Request]]:
+        source = self.source
+        columns = (source.arrival_s, source.weight, source.gpus, self.cluster.times_s(source))
+        rows = zip(source.request_names, *(column.tolist() for column in columns))
+        for id, (name, arrival_s, *row) in enumerate(rows, start=1):
+            yield arrival_s, Request(id, name, arrival_s, *row)
+
+    def life(self, run: Simulation, request: Request) -> Process:
+        with run.claim(request) as claim:
+            yield claim
+            yield run.timeout(request.time_s, ("finish", request.id))
+
+    def view(self, run: Simulation) -> RequestView:
+        return RequestView(run, self.cluster.gpus)
+
+    def need(self, job: Request) -> int:
+        return job.gpus
+
+    def says(self, kind: str, claim: Claim) -> str:
+        request = claim.job
+        named, gpus, time = f"request {request.name}", request.gpus, f"{request.time_s:.2f} s"
+        if kind == "submit":
+            return f"{named}, {gpus} GPUs for {time}, weight {request.weight:g}"
+        if kind == "start":
+            wait_s = claim.env.now - request.arrival_s
+            return f"{named}, {gpus} GPUs, {wait_s:.2f} s after its arrival"
+        return f"{named}, {time} of execution"
+
+    # ---- figures, rows and pictures ----
+
+    def summary(self, run: Run) -> dict[str, float]:
+        """The figures of `metrics`: weighted_response is hgsp.txt Eq. 16.
+
+        Waits are from arrival to start, without the execution; responses, c_i - a_i, are what
+        Section VI calls waiting time. completed, completion_rate_pct: requests with c_i <= T_max.
+        utilisation_pct: GPU-seconds held over those there are between the first arrival and the
+        last completion (as Eq. 12).
         """
-        mode = {"waves": self.waves, "step_s": self.step_s, "horizon_s": self.horizon_s}
-        return Simulation(self.source, self.cluster, policy, listener, **mode)  # type: ignore[arg-type]
+        source, start_s, finish_s = self.source, run.jobs["start_s"], run.jobs["finish_s"]
+        makespan_s = float(finish_s.max())
+        completed = int((finish_s <= self.horizon_s).sum())
+        held_s = float(source.gpus @ (finish_s - start_s))
+        return {
+            **self._of_requests(run, slice(None)),
+            "makespan_s": makespan_s,
+            "completed": completed,
+            "completion_rate_pct": 100 * completed / source.requests,
+            "utilisation_pct": 100
+            * held_s
+            / (self.cluster.gpus * (makespan_s - float(source.arrival_s[0]))),
+        }
+
+    def _of_requests(self, run: Run, chosen: Any) -> dict[str, float]:
+        """The metrics that are those of requests, of some of them."""
+        arrival_s, jobs = self.source.arrival_s[chosen], run.jobs[chosen]
+        response_s, wait_s = jobs["finish_s"] - arrival_s, jobs["start_s"] - arrival_s
+        percentiles = np.percentile(wait_s, list(WAIT_PERCENTILES.values())).tolist()
+        return {
+            "weighted_response": float(self.source.weight[chosen] @ response_s),
+            "mean_response_s": float(response_s.mean()),
+            "mean_wait_s": float(wait_s.mean()),
+            **dict(zip(WAIT_PERCENTILES, percentiles)),
+        }
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        jobs = run.jobs
+        gpu_h = self.source.gpus * (jobs["finish_s"] - jobs["start_s"]) / 3600
+        own = self._of_requests(run, chosen)
+        return {"jobs": int(chosen.sum()), "gpu_hours": float(gpu_h[chosen].sum()), **own}
+
+    @property
+    def tags(self) -> Any:
+        return self.source.tags
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a request, in order of arrival: its name, what it asked for, and when
+        it ran, seconds; its log's other columns.
+        """
+        source = self.source
+        columns = {name: getattr(source, name) for name in ASKED}
+        columns |= {name: run.jobs[name] for name in ("start_s", "finish_s")}
+        rows = zip(source.request_names, *(column.tolist() for column in columns.values()))
+        told = [dict(zip(("request", *columns), row)) for row in rows]
+        return [{**row, **source.tags.of(place, row)} for place, row in enumerate(told)]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        jobs = run.jobs
+        kinds = {id: f"weight {weight:g}" for id, weight in jobs[["job", "weight"]].tolist()}
+        own = {
+            "places": (self.cluster.gpu,),
+            "sizes": (float(self.cluster.gpus),),
+            "labels": dict(jobs[["job", "name"]].tolist()),
+            "kinds": kinds,
+        }
+        return super().timeline(run, **{**own, **parts})
+
+    # ---- studies ----
+
+    def make_policy(self, policy: Any) -> RequestPolicy:
+        made: RequestPolicy = super().make_policy(policy)
+        if self.step_s is not None:
+            made = Stepped(made, self.step_s)
+        return Waves(made) if self.waves else made
 
     def varied(self, **parameters: Any) -> Requests:
-        """The requests with other parameters.
-
-        Parameters
-        ----------
-        **parameters : Any
-            Their own, and those of the cluster (gpus, memory_gb and so on).
-
-        Returns
-        -------
-        Requests
-            A copy.
-
-        Raises
-        ------
-        InputError
-            For a name that is no parameter, or a value that is not allowed.
-        """
         names = [item.name for item in fields(LlmCluster)]
         return self._varied(parameters, "cluster", self.cluster, names)

@@ -167,7 +167,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
         Returns
         -------
         list of dict
-            by and value, the column and its value; jobs, their number; and the figures.
+            The column with its value; jobs, their number; and the figures.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
             For a column that is not there.
         """
         return [
-            {"by": name, "value": value, "jobs": int(chosen.sum()), **figures(chosen)}
+            {name: value, "jobs": int(chosen.sum()), **figures(chosen)}
             for value, chosen in self.groups(name).items()
         ]
 

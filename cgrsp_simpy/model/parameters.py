@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.files import check_named
+from cgrsp_simpy.model.policy import Named, is_policy
 
 __all__ = ["chosen", "from_file", "in_file", "made", "parameters"]
 
@@ -26,17 +27,20 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Made]]) -> Made:
+def chosen(what: str, given: str | Made, factories: Mapping[str, Callable[..., Any]]) -> Made:
     """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed through.
 
     what: policy, scheduler and so on, for errors. Raises InputError for an unknown name, parameter
     or file, for a value that a parameter cannot have, and for what is neither text nor function.
     """
+    if isinstance(given, Named):
+        return cast(Made, chosen(what, given.policy, factories))
     if not isinstance(given, str):
         if not callable(given):
             raise InputError(f"{what}(={given!r}) must be a name or a function of a view")
         return given
-    return cast(Made, from_file(what, given)) if in_file(given) else made(what, given, factories)
+    named = from_file(what, given) if in_file(given) else made(what, given, factories)
+    return cast(Made, named)
 
 
 def in_file(text: str) -> bool:
@@ -72,7 +76,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     return cast(Callable[..., Any], getattr(module, function))
 
 
-def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> Made:
+def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
     """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy, scheduler and
     so on, for errors.
 
@@ -81,6 +85,9 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Made]]) -> 
     """
     name = text.partition(":")[0]
     check_one_of(what, name, factories)
+    if is_policy(factories[name]):
+        require(text == name, what, text, f"{name}, which has no parameters")
+        return factories[name]
     return factories[name](**parameters(what, text, factories[name]))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from numpy.random import PCG64, Generator, SeedSequence
 
-__all__ = ["stream", "uniforms"]
+__all__ = ["Draw", "stream", "uniforms"]
 
 
 def stream(seed: int, name: str, *numbers: int) -> Generator:
@@ -36,3 +36,21 @@ def uniforms(generator: Generator) -> Iterator[float]:
     """Uniform variates on [0, 1), one after the other, as Python floats."""
     while True:
         yield from generator.random(1024).tolist()
+
+
+class Draw:
+    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)` give a Generator each,
+    the same one at every call.
+
+    seed: of all. prefix: of the names.
+    """
+
+    def __init__(self, seed: int, prefix: str = "") -> None:
+        self.seed, self.prefix = seed, prefix
+        self._streams: dict[tuple[str, int], Generator] = {}
+
+    def __call__(self, name: str, number: int = 0) -> Generator:
+        key = name, number
+        if key not in self._streams:
+            self._streams[key] = stream(self.seed, f"{self.prefix}{name}", number)
+        return self._streams[key]

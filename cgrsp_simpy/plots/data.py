@@ -9,10 +9,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.timeline import Timed, Timeline, check_run
-from cgrsp_simpy.rental.record import METRICS, Run
+from cgrsp_simpy.rental.record import METRICS
 
 __all__ = [
     "Drawn",

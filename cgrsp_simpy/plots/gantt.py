@@ -14,14 +14,14 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.model.checks import require
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.model.checks import check_number, require
 from cgrsp_simpy.model.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
-from cgrsp_simpy.rental.record import Run
 
 __all__ = ["gantt"]
 
@@ -43,6 +43,7 @@ def gantt(
     ax: Axes | None = None,
     jobs: Iterable[int] | None = None,
     colour_by: str | None = None,
+    until_s: float | None = None,
     **style: Any,
 ) -> Axes:
     """Places over time: execution in the colours of kinds, other phases grey, a line below each job
@@ -62,8 +63,10 @@ def gantt(
     jobs : iterable of int, optional
         Ids of those to draw; all, unless given; then only places that they held count.
     colour_by : str, optional
-        Of a run of rented GPUs complexity, class (of the deadline) or status (the stock met at
-        dispatch); by the kinds of its timeline, unless given.
+        A column of the run's jobs; of rented GPUs complexity, class (of the deadline) or status
+        (the stock met at dispatch). By the kinds of its timeline, unless given.
+    until_s : float, optional
+        End of what is drawn, seconds; the end of the run, unless given.
     **style : Any
         Of the bars.
 
@@ -77,7 +80,7 @@ def gantt(
     InputError
         For what is no run, a job that the run does not have, or another colour_by.
     """
-    ax, timeline = axes(ax), _chosen(_coloured(run, colour_by), jobs)
+    ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
     drawn = bars(timeline)
     shown = _rows(ax, timeline, drawn if jobs is not None else None)
@@ -104,9 +107,22 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     if colour_by is None:
         return timeline
     if not isinstance(run, Run):
-        require(False, "colour_by", colour_by, "left out for a run that is not of rented GPUs")
+        require(False, "colour_by", colour_by, "left out for what is not a run")
         return timeline
-    return replace(timeline, kinds=run.kinds(colour_by))
+    return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
+
+
+def _until(timeline: Timeline, until_s: float | None) -> Timeline:
+    """What happens before a time, seconds."""
+    if until_s is None:
+        return timeline
+    check_number("until_s", until_s, above=0)
+    claims, visits = (
+        each[each[column] < until_s]
+        for each, column in ((timeline.claims, "from_s"), (timeline.visits, "ready_s"))
+    )
+    claims["to_s"] = np.minimum(claims["to_s"], until_s)
+    return replace(timeline, claims=claims, visits=visits)
 
 
 def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:

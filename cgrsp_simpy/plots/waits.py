@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import named, runs_of
 from cgrsp_simpy.plots.parts import dots, merged, say, told
 from cgrsp_simpy.plots.style import axes, looks
 from cgrsp_simpy.plots.timelines import name_lines
-from cgrsp_simpy.rental.record import Run
 
 __all__ = ["wait_histogram"]
 

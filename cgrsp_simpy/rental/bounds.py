@@ -221,7 +221,7 @@ def lower_bound(
     check_bin("bin_s", bin_s)
     check_proved(scenario, "a bound")
     began = time.perf_counter()
-    jobs = scenario.draw(seed)
+    jobs = list(scenario.workload.generate(seed, scenario.service))
     widest = max((job for job, _ in jobs), key=lambda job: job.gpus)
     require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
     program = _Program(scenario, jobs, weights, float(bin_s))

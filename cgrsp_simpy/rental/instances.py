@@ -13,13 +13,12 @@ import numpy as np
 import simpy
 
 from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.budget import Budget
 from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.processes import Setting
-from cgrsp_simpy.rental.terms import Terms
-from cgrsp_simpy.rental.view import DispatchState, SlotView
+from cgrsp_simpy.rental.view import SlotView, View
 
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.renting import Tenant
@@ -28,38 +27,29 @@ __all__ = ["Instance", "Renting", "Takings"]
 
 
 class Renting:
-    """What the processes of one run share, and the instances that are up.
+    """What the lives of one run share under other terms than the thesis's.
 
-    setting: as of the thesis's process. budget: None if there is none.
+    live: the run. budget: None if there is none.
     """
 
-    def __init__(
-        self,
-        setting: Setting,
-        state: DispatchState,
-        seed: int,
-        policy: Any,
-        budget: Budget | None,
-    ) -> None:
-        self.env, self.engine, self.market = setting.env, setting.engine, setting.market
-        self.stock = setting.stock
-        self.recorder, self.gpu_index = setting.recorder, setting.gpu_index
-        self.state, self.seed, self.budget = state, seed, budget
-        self.terms: Terms = state.known.terms
-        self.takings = Takings(self)
+    def __init__(self, live: Simulation, view: View) -> None:
+        self.env, self.live, self.view, self.stock = live.env, live, view, live.stock
+        self.gpu_index, self.seed, self.tell = live.gpu_index, live.seed, live.tell
+        self.terms, self.market = view.known.terms, view.known.market
+        self.takings, policy = Takings(self), live.policy
+        self.budget = policy if isinstance(policy, Budget) else None
         self._keep_s = getattr(policy, "keep_s", None)
-        self.recorder.claims = []
 
     def is_warm(self, slot: int, gpu: GpuType) -> bool:
         """Whether an instance of a type is kept for a slot."""
-        kept = self.state.warm.get(slot)
+        kept = self.view._warm.get(slot)
         return kept is not None and kept.gpu == gpu
 
     def instance(self, slot: int, gpu: GpuType, tenant: Tenant) -> Instance:
         """The warm instance of a slot, or a new one; a warm one of another type is
         given back.
         """
-        kept: Instance | None = self.state.warm.pop(slot, None)
+        kept: Instance | None = self.view._warm.pop(slot, None)
         if kept is not None:
             kept.end_idle()
             if kept.gpu == gpu:
@@ -73,9 +63,10 @@ class Renting:
         """For how long an instance is kept after its job, seconds."""
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
-        now_s, answers = self.env.now, self.engine.dispatcher.answers
+        answers = self.live.answers
+        self.view.decides(self.env.now)
         try:
-            kept_s = self._keep_s(self.state.view(now_s), SlotView(slot, gpu))
+            kept_s = self._keep_s(self.view, SlotView(slot, gpu))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -159,7 +150,7 @@ class Instance:
             self.give_back()
             return
         self.idle_s = self.run.env.now
-        self.run.state.warm[self.slot] = self
+        self.run.view._warm[self.slot] = self
         self._at("expire", kept_s, self._expire)
 
     def end_idle(self) -> None:
@@ -167,8 +158,7 @@ class Instance:
         self._forget("expire")
         tenant, now_s = self.tenant, self.run.env.now
         tenant.pay("idle", now_s - self.idle_s, self.gpu.price_usd_per_h)
-        add_claim = self.run.recorder.add_claim
-        add_claim(tenant.job.id, self.slot, "idle-warm", self.idle_s, now_s)
+        self.run.live.held(tenant.job, self.slot, "idle-warm", self.idle_s, now_s)
 
     def give_back(self) -> None:
         """It is rented no longer."""
@@ -180,20 +170,20 @@ class Instance:
 
     def _expire(self, _: simpy.Event) -> None:
         """No job has come in time."""
-        self.run.engine.tell("expire", None, f"slot {self.slot} is given back")
+        self.run.tell("expire", None, f"slot {self.slot} is given back")
         self._end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
         """The market takes it back, from its job or from nobody."""
         self._forget("taken")
-        if self.run.state.warm.get(self.slot) is self:
-            self.run.engine.tell("preempt", None, f"slot {self.slot}, idle")
+        if self.run.view._warm.get(self.slot) is self:
+            self.run.tell("preempt", None, f"slot {self.slot}, idle")
             self._end_warm()
         else:
-            self.run.engine.revoke(self.tenant.claim, self)
+            self.run.live.revoke(self.tenant.claim, self)
 
     def _end_warm(self) -> None:
-        del self.run.state.warm[self.slot]
+        del self.run.view._warm[self.slot]
         self.end_idle()
         self.give_back()
 

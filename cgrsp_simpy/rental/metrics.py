@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length, step_function, time_average, values_at
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.market import Status
-from cgrsp_simpy.rental.record import Run
 
 __all__ = ["slot_hours", "utilisation"]
 
@@ -24,7 +24,7 @@ def slot_hours(run: Run) -> dict[str, float]:
     """
     terms = run.scenario.terms
     require("away_s" not in terms.columns, "terms", terms, "such that no job is stopped")
-    jobs, end_s, slots = run.jobs, run.totals.end_s, len(run.slot_held_s)
+    jobs, end_s, slots = run.jobs, run.tally.end_s, len(run.held_s)
     hours = {"service": float(jobs["service_s"] @ jobs["gpus"]) / 3600}
     for status in Status:
         own = jobs[jobs["status"] == status]
@@ -46,8 +46,8 @@ def utilisation(run: Run) -> tuple[float, float]:
     """Share of slot time held, provisioning included, from time 0 to the last completion: from the
     slots and from the jobs.
     """
-    capacity_s = len(run.slot_held_s) * run.totals.end_s
+    capacity_s = len(run.held_s) * run.tally.end_s
     jobs = run.jobs
     away_s = jobs["away_s"] if "away_s" in run.scenario.terms.columns else 0.0
     held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
-    return sum(run.slot_held_s) / capacity_s, float(held_s.sum()) / capacity_s
+    return sum(run.held_s) / capacity_s, float(held_s.sum()) / capacity_s

@@ -1,31 +1,19 @@
-"""What one run leaves: a record a job, and the figures of a run."""
+"""What is taken down of a job, and the figures of a run."""
 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from operator import add
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.shown import ShownRun
-from cgrsp_simpy.model.table import to_pandas, write_csv
-from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
 from cgrsp_simpy.rental.market import Status
-
-if TYPE_CHECKING:
-    import pandas
-
-    from cgrsp_simpy.rental.scenario import Scenario
 
 __all__ = [
     "GAPS",
@@ -35,11 +23,10 @@ __all__ = [
     "ClassTotals",
     "JobRecord",
     "Kinds",
-    "Recorder",
-    "Run",
     "Totals",
     "by_class",
     "figures",
+    "is_count",
     "metrics_of",
 ]
 
@@ -91,14 +78,13 @@ class JobRecord(NamedTuple):
     cost_usd: float
 
 
-_WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
-_WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
-BLOCK = 8192  # records that are summed at a time
-RECORD = np.dtype([(name, _WHOLE.get(name, "f8")) for name in JobRecord._fields])
-"""Columns of the records, those of JobRecord."""
+WHOLE = {"job": "i8", "complexity": "i4", "tight": "?", "gpus": "i4", "deadline_class": "i4"}
+WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
+RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
+"""Columns of a run's jobs, those of JobRecord, and their types."""
 
 
-def _is_count(name: str) -> bool:
+def is_count(name: str) -> bool:
     """Whether a column that the terms of renting add has no unit."""
     return not name.endswith(("_s", "_h", "_usd"))
 
@@ -200,8 +186,8 @@ class Totals:
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
         if self.by_class:
             self._add_classes(jobs["deadline_class"].astype(int), missed, wait_s, late_s)
-        for name in self.more:
-            self.more[name] += (int if _is_count(name) else float)(jobs[name].sum())
+        for name in self.more.keys() & jobs.keys():
+            self.more[name] += (int if is_count(name) else float)(jobs[name].sum())
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
@@ -321,308 +307,6 @@ def by_class(sums: Totals) -> dict[str, dict[str, float]]:
             "tardiness_min": own.tardiness_s / number / 60,
         }
     return found
-
-
-class Recorder:
-    """Takes the records of a run as they come; sums them block by block, and keeps
-    them if asked to.
-
-    more: columns that the terms of renting add.
-    """
-
-    def __init__(
-        self, keep: bool, classes: Iterable[DeadlineClass], more: Iterable[str] = ()
-    ) -> None:
-        self._names = (*JobRecord._fields, *more)
-        self.totals = Totals.of(classes, self._names[len(JobRecord._fields) :])
-        self._doubles = struct.Struct(f"={len(self._names)}d")
-        self._block = BLOCK * self._doubles.size  # bytes
-        self._numbers = bytearray()  # record after record
-        self._kept: list[np.ndarray] | None = [] if keep else None
-        # slot and type of each place of a job on several, by its id
-        self.gangs: dict[int, list[tuple[int, int]]] = {}
-        # rows of CLAIM, where they do not follow from the records
-        self.claims: list[tuple[int, int, float, str, float, float]] | None = None
-
-    def add_claim(self, job: int, slot: int, phase: str, from_s: float, to_s: float) -> None:
-        """Take a phase of a job on a slot, if records are kept and it takes time."""
-        if self._kept is not None and to_s > from_s:
-            self.claims = self.claims or []
-            self.claims.append((job, slot, 1.0, phase, from_s, to_s))
-
-    def add_gang(self, job: int, places: list[tuple[int, int]]) -> None:
-        """Take the slots of a job on several, each with the index of the type that it had, if
-        records are kept.
-        """
-        if self._kept is not None:
-            self.gangs[job] = places
-
-    def add(self, record: tuple[float, ...]) -> None:
-        """Take one record, its values in the order of JobRecord and of the columns that
-        the terms add.
-        """
-        self._numbers += self._doubles.pack(*record)
-        if len(self._numbers) >= self._block:
-            self._sum_block()
-
-    def _sum_block(self) -> None:
-        columns = np.frombuffer(self._numbers).reshape(-1, len(self._names)).T
-        self._numbers = bytearray()
-        self.totals.add(dict(zip(self._names, columns)))
-        if self._kept is not None:
-            self._kept.append(columns)
-
-    def close(self) -> list[np.ndarray] | None:
-        """Sum what is left; the records block by block, columns first, if they were kept."""
-        if self._numbers:
-            self._sum_block()
-        return self._kept
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Run(ShownRun):
-    """One simulated run.
-
-    Attributes
-    ----------
-    scenario : Scenario
-        What was run.
-    policy : str
-        Its name.
-    seed : int
-        Of all random numbers.
-    totals : Totals
-        Sums over all jobs.
-    slot_held_s : tuple of float
-        By slot, the seconds in which it was held, for provisioning or execution.
-    decisions : int
-        How often the policy was asked.
-    """
-
-    scenario: Scenario
-    policy: str
-    seed: int
-    totals: Totals
-    slot_held_s: tuple[float, ...]
-    decisions: int
-    _blocks: list[np.ndarray] | None
-    _gangs: Mapping[int, list[tuple[int, int]]] = field(default_factory=dict)
-    _claims: list[tuple[int, int, float, str, float, float]] | None = None
-
-    @property
-    def title(self) -> str:
-        """The scenario, the policy and the seed."""
-        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
-
-    @cached_property
-    def jobs(self) -> np.ndarray:
-        """One row a job, in order of submission; a structured array whose fields
-        JobRecord explains, and those that the scenario's terms of renting add.
-        """
-        if self._blocks is None:
-            raise InputError("this run kept no records; simulate with records=True")
-        more = [(name, "i4" if _is_count(name) else "f8") for name in self.scenario.terms.columns]
-        record = np.dtype([*RECORD.descr, *more])
-        if not self._blocks:
-            return np.empty(0, record)
-        columns = np.concatenate(self._blocks, axis=1)
-        columns = columns[:, np.argsort(columns[0], kind="stable")]
-        jobs = np.empty(columns.shape[1], record)
-        for name, column in zip(record.names or (), columns):
-            jobs[name] = column
-        return jobs
-
-    @cached_property
-    def claims(self) -> np.ndarray:
-        """What held the slots: one row a job, slot and phase that takes time, in order of these;
-        a structured array of CLAIM.
-
-        place: index of the slot. amount: 1. phase: provisioning or executing; where the terms of
-        renting have them restarting and idle-warm, an instance that is kept after its job. from_s,
-        to_s: seconds from the start of the run.
-        """
-        jobs = self.jobs
-        if self._claims is not None:
-            return np.array(sorted(self._claims, key=lambda row: (row[0], row[4], row[1])), CLAIM)
-        each = np.repeat(np.arange(len(jobs)), jobs["gpus"])
-        slots = jobs["slot"][each]
-        slots[jobs["gpus"][each] > 1] = [
-            slot for job in jobs["job"][jobs["gpus"] > 1].tolist() for slot, _ in self._gangs[job]
-        ]
-        claims = np.empty((len(each), len(PHASES)), CLAIM)
-        claims["job"], claims["place"], claims["amount"], claims["phase"] = (
-            jobs["job"][each, None],
-            slots[:, None],
-            1.0,
-            PHASES,
-        )
-        times_s = np.stack(
-            [jobs[name][each] for name in ("dispatch_s", "start_s", "finish_s")], axis=1
-        )
-        claims["from_s"], claims["to_s"] = times_s[:, :-1], times_s[:, 1:]
-        return np.asarray(claims[claims["to_s"] > claims["from_s"]])
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """The run as slots and jobs, which it is drawn from; the kinds of the jobs are
-        their complexities.
-        """
-        jobs, slots = self.jobs, self.scenario.slots
-        visits = np.empty(len(jobs), VISIT)
-        for name, column in zip(
-            VISIT.names or (), ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
-        ):
-            visits[name] = jobs[column]
-        places = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(slots))
-        sizes = (1.0,) * len(slots)
-        return Timeline(
-            "slot",
-            places,
-            sizes,
-            self.claims,
-            visits,
-            kinds=self.kinds("complexity"),
-            policy=self.policy,
-        )
-
-    def kinds(self, by: str) -> dict[int, str]:
-        """The kinds of the jobs, by their ids.
-
-        Parameters
-        ----------
-        by : str
-            "complexity", "class" (of the deadline) or "status" (the stock met at dispatch).
-
-        Returns
-        -------
-        dict
-            Job -> kind in words.
-
-        Raises
-        ------
-        InputError
-            For another name.
-        """
-        check_one_of("colour_by", by, KINDS)
-        column, first, names = KINDS[by]
-        if by == "class":
-            names = tuple(f"{each.name} deadline" for each in self.scenario.workload.classes)
-        values, last = self.jobs[column].astype(int) - first, len(names) - 1
-        if values.max(initial=0) > last:
-            names = (*names[:-1], f"{names[-1]} and more")
-        return dict(
-            zip(self.jobs["job"].tolist(), np.array(names)[np.minimum(values, last)].tolist())
-        )
-
-    def summary(self) -> dict[str, float]:
-        """The figures of the run by name, units in the names.
-
-        Returns
-        -------
-        dict
-            jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
-            tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end after
-            their deadline (NaN where there are none). tardiness_min: mean over all jobs
-            (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held slots,
-            provisioning included, from time 0 to the last completion. makespan_h: time of the
-            last completion.
-
-            Both count from the scenario's time 0, as the thesis's day does, not from the first
-            job. A log whose clock has run for long when its first job comes leaves its slots idle
-            until then; `window` moves time 0 (`trace`).
-
-            With other deadline classes than tight and loose, instead of those two figures for
-            each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or
-            classes have weights other than 1: weighted_tardiness_min, sum of weight x tardiness
-            over sum of weights. What terms of renting add, `Terms.metrics` names; the parts of
-            the cost add up to cost_usd.
-        """
-        end_s = self.totals.end_s
-        capacity_s = len(self.slot_held_s) * end_s
-        return {
-            **figures(self.totals, self.scenario.workload.jobs, capacity_s),
-            "makespan_h": end_s / 3600,
-            **self.totals.more,
-        }
-
-    @property
-    def tags(self) -> Tags:
-        """The log's own columns of the jobs, job_id among them; none for jobs that are
-        not from a log.
-        """
-        return getattr(self.scenario.workload, "tags", Tags())
-
-    def by(self, tag: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a log's column.
-
-        The columns jobs, completed, cost_usd and utilisation_pct (of all slots, from time 0 to the
-        last completion of the run) add up to those of the run.
-
-        Parameters
-        ----------
-        tag : str
-            The column's name.
-
-        Returns
-        -------
-        list of dict
-            A row for each value, in the order of the alphabet: by, value (the column and its
-            value), and the figures of `summary`, but for makespan_h.
-
-        Raises
-        ------
-        InputError
-            For a column that the log does not have.
-        """
-        capacity_s = len(self.slot_held_s) * self.totals.end_s
-
-        def of_jobs(chosen: np.ndarray) -> dict[str, float]:
-            sums = Totals.of(self.scenario.workload.classes, self.scenario.terms.columns)
-            if (records := self.jobs[chosen[self.jobs["job"]]]).size:
-                sums.add({name: records[name] for name in records.dtype.names})
-            return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
-
-        return self.tags.report(tag, of_jobs)
-
-    def by_class(self) -> dict[str, dict[str, float]]:
-        """Figures by deadline class: name -> jobs, wait_min, miss_pct, tardiness_min."""
-        return by_class(self.totals)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The records as dicts, with names in place of the numbers of class, GPU type and status.
-
-        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have
-        its own columns beside, job_id first; one whose name is taken is put behind log_.
-        """
-        tags = self.tags
-        gpus = [gpu.name for gpu in self.scenario.gpus]
-        classes = [each.name for each in self.scenario.workload.classes]
-        rows = []
-        for values in self.jobs.tolist():
-            row = dict(zip(self.jobs.dtype.names or (), values))
-            slots = [slot for slot, _ in self._gangs.get(row["job"], [(row["slot"], row["gpu"])])]
-            names = {
-                "deadline_class": classes[row["deadline_class"]],
-                "gpu": gpus[row["gpu"]],
-                "status": STATUS_NAMES[row["status"]],
-                "slots": " ".join(map(str, slots)),
-            }
-            rows.append({**row, **names, **(tags.of(row["job"], (*row, *names)) if tags else {})})
-        return rows
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the records to a CSV file, one row a job.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is overwritten.
-        """
-        write_csv(path, self.rows())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The records as a pandas DataFrame, one row a job; needs the extra "pandas"."""
-        return to_pandas(self.rows())
 
 
 def _percent(part: float, whole: float) -> float:

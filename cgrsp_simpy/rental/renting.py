@@ -10,17 +10,18 @@ from typing import Any
 import simpy
 from numpy.random import Generator
 
-from cgrsp_simpy.engine.claims import Claim
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.model.policy import Suspend
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.instances import Instance, Renting
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import HIGH, LOW, Status
-from cgrsp_simpy.rental.processes import Process, provisioning
+from cgrsp_simpy.rental.process import provisioning
 from cgrsp_simpy.rental.terms import PARTS
 
-__all__ = ["Tenant", "renting_process"]
+__all__ = ["Tenant", "renting_life"]
 
 COUNTED = (
     "refusals",
@@ -34,27 +35,28 @@ COUNTED = (
 )  # columns of a record beside the parts of its cost
 
 
-def renting_process(run: Renting, job: Job, draws: Draws) -> Process:
-    """A job: as `processes.job_process`, from the queue on again when it is refused,
-    suspended, or loses an instance.
+def renting_life(run: Simulation, job: Job) -> Process:
+    """A job: as `process.life`, from the queue on again when it is refused, suspended, or
+    loses an instance; until its last bill is paid.
     """
-    env, engine, tenant = run.env, run.engine, Tenant(run, job, draws)
+    tenant = Tenant(run.renting, job, run.luck[job])
     while not tenant.done:
-        claim = yield engine.claim(job)
-        delay_s = tenant.rent(claim)
+        with run.claim(job, start=False) as claim:
+            yield claim
+            delay_s = tenant.rent(claim)
+            if delay_s is not None:
+                try:
+                    yield run.timeout(delay_s, ("start", job.id))
+                    claim.start()
+                    yield run.timeout(tenant.start(), ("finish", job.id))
+                except simpy.Interrupt as interrupt:
+                    tenant.stop(interrupt.cause)
+                else:
+                    tenant.finish()
         if delay_s is None:
-            engine.release(claim)
-            yield env.timeout(run.terms.retry_s or 0.0, ("retry", job.id))
-            continue
-        try:
-            yield env.timeout(delay_s, ("start", job.id))
-            claim.acquire()
-            yield env.timeout(tenant.start(), ("finish", job.id))
-        except simpy.Interrupt as interrupt:
-            tenant.stop(interrupt.cause)
-        else:
-            tenant.finish()
-        engine.release(claim)
+            yield run.timeout(tenant.run.terms.retry_s or 0.0, ("retry", job.id))
+    run.finished(job)
+    yield tenant.paid
 
 
 class Tenant:
@@ -63,8 +65,8 @@ class Tenant:
     kept: seconds of work that count, by the mean execution time on where they were done.
     done: whether it has ended. begun: whether it has ever started. bill: by column of its
     record. open: number of instances that it pays for. delay_s, service_s:
-    provisioning and execution so far. first: of its dispatch and its start. draws: its
-    luck at the first dispatch.
+    provisioning and execution so far. first_s: of its dispatch. draws: its luck at the
+    first dispatch. paid: happens with the last bill.
     """
 
     _luck: Generator | None
@@ -79,9 +81,9 @@ class Tenant:
         self.bill = dict.fromkeys(COUNTED, 0.0)
         self.bill |= dict.fromkeys([f"{part}_usd" for part in PARTS], 0.0)
         self.instances: list[Instance] = []
-        self.open = 0
+        self.open, self.paid = 0, run.env.event()
         self.delay_s, self.service_s = 0.0, 0.0
-        self.first: dict[str, float] = {}
+        self.first_s = math.nan
         self._tried, self._luck = False, None
 
     # ---- from dispatch to start ----
@@ -99,7 +101,7 @@ class Tenant:
         met = f"{status.name.title()} stock" if cold else "warm"
         if run.terms.retry_s is not None and status == LOW:
             self.bill["refusals"] += 1
-            run.engine.tell("refuse", self.job, f"{names}, {met}")
+            run.tell("refuse", self.job, f"{names}, {met}")
             return None
         self.status = status
         self.bill["warm_starts"] += not cold
@@ -107,8 +109,8 @@ class Tenant:
         self.open += len(slots)
         self.price_usd_per_h = sum(gpu.price_usd_per_h for gpu in self.gpus)
         self.dispatch_s, self.start_s = now_s, math.nan
-        self.first.setdefault("dispatch_s", now_s)
-        run.engine.tell("dispatch", claim, f"{names}, {met}")
+        self.first_s = now_s if math.isnan(self.first_s) else self.first_s
+        run.tell("dispatch", claim, f"{names}, {met}")
         return self.planned_s
 
     def _stock(self, cold: list[GpuType], now_s: float) -> tuple[Status, float]:
@@ -133,16 +135,12 @@ class Tenant:
             if not instance.up:
                 instance.come()
         self.start_s = now_s
-        self.first.setdefault("start_s", now_s)
         self.restart_s = terms.restart_s if self.begun else 0.0
         self.begun = True
         self.work_s = self._work_left_s()
         self.writes = 0
         if terms.checkpoint_s is not None:  # none at the end
             self.writes = max(0, math.ceil(self.work_s / terms.checkpoint_s) - 1)
-        wait_s = now_s - self.job.submit_s
-        spent = f"{self.planned_s:.2f} s of provisioning"
-        self.run.engine.tell("start", self.claim, f"{spent}, {wait_s:.2f} s of wait in all")
         return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
 
     def _work_left_s(self) -> float:
@@ -165,7 +163,6 @@ class Tenant:
                 self.pay("idle", delay_s, usd_per_h)
             elif self.run.terms.billed_from == "provisioning":
                 self.pay("provisioning", delay_s, usd_per_h)
-        self._phase("provisioning", self.dispatch_s, now_s)
 
     # ---- the end of a stay ----
 
@@ -174,9 +171,6 @@ class Tenant:
         now_s = self.run.env.now
         writing_s = self.writes * self.run.terms.checkpoint_cost_s
         self._executed(now_s, self.restart_s, self.work_s, writing_s, 0.0)
-        late = "late" if now_s > self.job.deadline_s else "in time"
-        detail = f"{self.work_s + writing_s:.2f} s of execution, {late}"
-        self.run.engine.tell("finish", self.claim, detail)
         self.finish_s, self.done = now_s, True
         for instance in self.instances:
             instance.leave()
@@ -199,8 +193,8 @@ class Tenant:
             self._executed(now_s, restarting_s, kept_s, writing_s, lost_s)
             self.kept[self.mean_s] = self.kept.get(self.mean_s, 0.0) + kept_s
             shares = [kept_s / mean_s for mean_s, kept_s in self.kept.items()]
-            self.run.state.done[self.job] = sum(shares)
-        self.run.engine.tell(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
+            self.run.view._done[self.job] = sum(shares)
+        self.run.tell(kind, self.claim, f"{kept_s:.2f} s of execution are kept")
         for instance in self.instances:
             if suspended or (isinstance(cause, Instance) and instance is not cause):
                 instance.leave()
@@ -235,8 +229,9 @@ class Tenant:
         self.bill["checkpoints_s"] += writing_s
         self.bill["lost_s"] += lost_s
         begin_s = self.start_s + restarting_s
-        self._phase("restarting", self.start_s, begin_s)
-        self._phase("executing", begin_s, now_s)
+        if restarting_s:
+            self.claim.phase("restarting", self.start_s)
+            self.claim.phase("executing", begin_s)
         self.pay("executing", work_s, self.price_usd_per_h)
         self.pay("checkpoints", writing_s, self.price_usd_per_h)
         self.pay("wasted", restarting_s + lost_s, self.price_usd_per_h)
@@ -254,19 +249,12 @@ class Tenant:
         self.open -= 1
         if self.open or not self.done:
             return
-        recorder, slots = self.run.recorder, [slot for slot, _ in self.claim.parts]
-        types = [self.run.gpu_index[gpu.name] for gpu in self.gpus]
-        times_s = self.first["dispatch_s"], self.first["start_s"], self.finish_s
+        slot, gpu = self.claim.parts[0][0], self.run.gpu_index[self.gpus[0].name]
         if self.bill["preemptions"] or self.bill["suspensions"]:
             held_s = self.delay_s + self.service_s + self.bill["restarting_s"]
-            self.bill["away_s"] = max(0.0, self.finish_s - times_s[0] - held_s)
+            self.bill["away_s"] = max(0.0, self.finish_s - self.first_s - held_s)
         cost_usd = math.fsum(self.bill[f"{part}_usd"] for part in PARTS)
         met = self.status, self.delay_s, self.service_s, cost_usd
         more = [self.bill[name] for name in self.run.terms.columns]
-        recorder.add((*self.job, *times_s, slots[0], types[0], *met, *more))
-        if len(slots) > 1:
-            recorder.add_gang(self.job.id, list(zip(slots, types)))
-
-    def _phase(self, phase: str, from_s: float, to_s: float) -> None:
-        for instance in self.instances:
-            self.run.recorder.add_claim(self.job.id, instance.slot, phase, from_s, to_s)
+        self.run.live.note(self.job, slot, gpu, *met, *more)
+        self.paid.succeed()

@@ -4,13 +4,21 @@ to and from TOML.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from cgrsp_simpy.engine.events import Listener, policy_name
+import numpy as np
+
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
     check_bool,
@@ -18,8 +26,9 @@ from cgrsp_simpy.model.checks import (
     entries_of,
     require,
 )
-from cgrsp_simpy.model.model import Model, foreign_part
-from cgrsp_simpy.model.streams import stream, uniforms
+from cgrsp_simpy.model.model import foreign_part
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.model.toml import (
     check_keys,
     entries,
@@ -30,18 +39,31 @@ from cgrsp_simpy.model.toml import (
     toml_text,
 )
 from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.budget import Budget
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import CATALOGUES, THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.rental.instances import Renting
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
-from cgrsp_simpy.rental.record import GAPS, METRICS, Run, Totals, figures, metrics_of
+from cgrsp_simpy.rental.process import life
+from cgrsp_simpy.rental.record import (
+    GAPS,
+    KINDS,
+    METRICS,
+    RECORD,
+    STATUS_NAMES,
+    Totals,
+    figures,
+    is_count,
+    metrics_of,
+)
+from cgrsp_simpy.rental.renting import renting_life
 from cgrsp_simpy.rental.service import Service
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.terms import Preemption, Terms
 from cgrsp_simpy.rental.traces import read_log
-from cgrsp_simpy.rental.view import DispatchState, Known, View
+from cgrsp_simpy.rental.view import Known, View
 from cgrsp_simpy.rental.workload import (
     DAYS,
     HourlyWorkload,
@@ -53,11 +75,12 @@ from cgrsp_simpy.rental.workload import (
 
 __all__ = ["Scenario", "day", "trace", "widths"]
 
+THESIS_TERMS = Terms()
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
 
 @dataclass(frozen=True)
-class Scenario(Model[Run]):
+class Scenario(Model):
     """Jobs with deadlines on rented GPU slots: everything that a run depends on, but the policy
     and the seed.
 
@@ -226,86 +249,124 @@ class Scenario(Model[Run]):
         return "starting day" if self.market.series else ""
 
     def in_common(self, seed: int) -> int:
-        """The day of the record on which the run of a seed begins; the seed where none is replayed.
-
-        Parameters
-        ----------
-        seed : int
-            Of the run.
-
-        Returns
-        -------
-        int
-            From 0.
-        """
         return int(start_s(self.market, seed) // DAY_S) if self.market.series else seed
 
-    def draw(self, seed: int) -> list[tuple[Job, Draws]]:
-        """The jobs of a seed with their draws.
-
-        Parameters
-        ----------
-        seed : int
-            Of the workload.
-
-        Returns
-        -------
-        list of tuple of (Job, Draws)
-            In order of submission.
+    @property
+    def columns(self) -> dict[str, str]:  # type: ignore[override]
+        """What a life notes beside the job's own fields: the last of JobRecord's, and what the
+        terms of renting add.
         """
-        return list(self.workload.generate(seed, self.service))
+        own = dict(list(RECORD.items())[-6:])
+        return own | {name: "i4" if is_count(name) else "f8" for name in self.terms.columns}
 
-    def simulation(
-        self,
-        policy: Any,
-        seed: int,
-        *,
-        drawn: Any = None,
-        records: bool = True,
-        listener: Listener | None = None,
-    ) -> Simulation:
-        """A run that has been set up and not let go.
+    def kinds_of_columns(self) -> dict[str, str]:
+        return RECORD | self.columns
 
-        Parameters
-        ----------
-        policy, seed, drawn, records, listener
-            As of `Model.simulation`.
+    def places(self) -> tuple[Place, ...]:
+        return slots(self.slots)
 
-        Returns
-        -------
-        Simulation
-            Its `close()` answers with the run once `env` has run.
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Draws]]:
+        for job, draws in self.workload.generate(draw.seed, self.service):
+            yield job.submit_s, job, draws
+
+    def life(self, run: Simulation, job: Job) -> Process:
+        return life(run, job) if run.renting is None else renting_life(run, job)
+
+    def view(self, run: Any) -> View:
+        run.stock = Stock(self.market, run.seed)  # what dispatches meet, and the view may show
+        run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
+        view = View(self.known(), run.stock, run.seed, run)
+        run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)
+        if isinstance(run.policy, Budget):
+            run.policy.totals = run.records.tally
+        return view
+
+    def says(self, kind: str, claim: Claim) -> str:
+        job, now_s = claim.job, claim.env.now
+        if kind == "submit":
+            name = self.workload.classes[job.deadline_class].name
+            gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
+            return f"complexity {job.complexity}, {name}, due {job.deadline_s:.2f}{gpus}"
+        if kind == "start":
+            delay_s, wait_s = now_s - claim.granted_s, now_s - job.submit_s
+            return f"{delay_s:.2f} s of provisioning, {wait_s:.2f} s of wait in all"
+        late = "late" if now_s > job.deadline_s else "in time"
+        return f"{now_s - claim.started_s:.2f} s of execution, {late}"
+
+    # ---- figures, rows and pictures ----
+
+    def tally(self) -> Totals:
+        return Totals.of(self.workload.classes, self.terms.metrics)
+
+    def summary(self, run: Run) -> dict[str, Any]:
+        """The figures of a run by name, units in the names.
+
+        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct, tight_miss_pct,
+        loose_miss_pct: share of all, tight and loose jobs that end after their deadline (NaN where
+        there are none). tardiness_min: mean over all jobs (Eq. 3.6). cost_usd: sum (Eq. 3.11).
+        utilisation_pct: time average of held slots, provisioning included, from time 0 to the last
+        completion. makespan_h: time of the last completion.
+
+        Both count from the scenario's time 0, as the thesis's day does, not from the first job. A
+        log whose clock has run for long when its first job comes leaves its slots idle until then;
+        `window` moves time 0 (`trace`).
+
+        With other deadline classes than tight and loose, instead of those two figures for each
+        class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where jobs or classes have
+        weights other than 1: weighted_tardiness_min, sum of weight x tardiness over sum of weights.
+        What terms of renting add, `Terms.metrics` names; the parts of the cost add up to cost_usd.
         """
-        return Simulation(self, policy, seed, drawn, records, listener)
+        return self.figures(self.outcome(run))
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        sums = Totals.of(self.workload.classes, self.terms.columns)
+        if (records := run.jobs[chosen]).size:
+            sums.add({name: records[name] for name in records.dtype.names})
+        capacity_s = len(self.slots) * run.tally.end_s
+        return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
+
+    @property
+    def tags(self) -> Tags:
+        return getattr(self.workload, "tags", Tags())
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a job, with names in place of the numbers of class, GPU type and status.
+
+        slots: the indices of all slots of the job, as text with spaces between. Jobs of a log have
+        its own columns beside, job_id first; one whose name is taken is put behind log_.
+        """
+        tags, gpus = self.tags, [gpu.name for gpu in self.gpus]
+        classes = [each.name for each in self.workload.classes]
+        held = super().rows(run)
+        for row in held:
+            row["deadline_class"], row["gpu"] = classes[row["deadline_class"]], gpus[row["gpu"]]
+            row["status"], row["slots"] = STATUS_NAMES[row["status"]], row.pop("places")
+            row |= tags.of(row["job"], row) if tags else {}
+        return held
+
+    def kinds(self, run: Run, by: str) -> dict[int, str]:
+        """The kinds of the jobs, by their ids; by: "complexity", "class" (of the deadline) or
+        "status" (the stock met at dispatch).
+        """
+        check_one_of("colour_by", by, KINDS)
+        column, first, names = KINDS[by]
+        if by == "class":
+            names = tuple(f"{each.name} deadline" for each in self.workload.classes)
+        values, last = run.jobs[column].astype(int) - first, len(names) - 1
+        if values.max(initial=0) > last:
+            names = (*names[:-1], f"{names[-1]} and more")
+        told = np.array(names)[np.minimum(values, last)].tolist()
+        return dict(zip(run.jobs["job"].tolist(), told))
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
+        return super().timeline(run, places=names, kinds=self.kinds(run, "complexity"), **parts)
 
     def outcome(self, run: Run) -> list[Any]:
-        """The sums of a run.
-
-        Parameters
-        ----------
-        run : Run
-            As from `run`.
-
-        Returns
-        -------
-        list
-            In the order of the fields of Totals.
-        """
-        return list(astuple(run.totals))
+        """What a study keeps of a run: its sums, in the order of the fields of Totals."""
+        return list(astuple(run.tally))
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
-        """The figures of `Run.summary`, from the sums of a run.
-
-        Parameters
-        ----------
-        outcome : sequence
-            As of `outcome`.
-
-        Returns
-        -------
-        dict
-            Name -> value; units stand in `metrics`.
-        """
         sums = Totals(*outcome)
         return {
             **figures(sums, self.jobs, len(self.slots) * sums.end_s),
@@ -373,27 +434,19 @@ class Scenario(Model[Run]):
         return changed
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Model.make_policy`; a policy that suspends jobs needs terms that allow it.
-
-        Parameters
-        ----------
-        policy : str or Policy
-            A text, or a function of a view.
-
-        Returns
-        -------
-        Policy
-            The policy.
-
-        Raises
-        ------
-        InputError
-            For a text that names none, and where the terms allow no suspension.
+        """As of `Model`; InputError also for a policy that suspends jobs, where the terms do not
+        allow that.
         """
         made = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(made, "suspends", False) and not self.terms.suspension
         require(not suspends, "policy", policy_name(made), allowed)
+        return made
+
+    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
+        usd = self.terms.budget_usd_per_day
+        own = policy if usd is None else Budget(policy, usd, self.market.clock)
+        made: Simulation = super().simulation(own, seed, **how)
         return made
 
     # ---- what policies see ----
@@ -406,7 +459,7 @@ class Scenario(Model[Run]):
         more = (self.market.law, rates, self.terms)
         return Known(self.gpus, self.slots, self.free_types, *jobs, *more)
 
-    def view(
+    def moment(
         self,
         queue: Iterable[Job],
         now_s: float = 0.0,
@@ -415,53 +468,20 @@ class Scenario(Model[Run]):
     ) -> View:
         """A view to try a policy on without a simulation.
 
-        Parameters
-        ----------
-        queue : iterable of Job
-            Waiting jobs.
-        now_s : float
-            Seconds from the start of the run.
-        busy : dict, optional
-            Expected end in seconds by index of the busy slots; the others are idle.
-        seed : int
-            Of the policy's own random numbers, and of the statuses shown.
-
-        Returns
-        -------
-        View
-            What a policy is called with.
-
-        Raises
-        ------
-        InputError
-            For a job that is not allowed.
+        queue: the waiting jobs. now_s: seconds from the start of the run. busy: expected end in
+        seconds by index of the busy slots; the others are idle. seed: of the policy's own random
+        numbers, and of the statuses shown. Raises InputError for a job that is not allowed.
         """
-        state, names = self.dispatch_state(seed), [each.name for each in self.workload.classes]
+        view = View(self.known(), Stock(self.market, seed), seed, None)
+        names = [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
-            state.hold(index, end_s)
+            view.hold(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
             check_job(job)
             check_class(job, names)
-            state.add(job)
-        return state.view(now_s)
-
-    def dispatch_state(self, seed: int) -> DispatchState:
-        """What the views of a run show, before any job has come.
-
-        Parameters
-        ----------
-        seed : int
-            Of the policy's own random numbers, and of the statuses shown.
-
-        Returns
-        -------
-        DispatchState
-            All slots idle, and no job waiting.
-        """
-        # scalar draws: Python's generator is the faster one
-        rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
-        stock = Stock(self.market, seed)
-        return DispatchState(self.known(), rng, uniforms(stream(seed, "seen")), stock)
+            view.joined(job)
+        view.decides(now_s)
+        return view
 
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
@@ -540,6 +560,8 @@ def day(
     sight: str = "none",
     gpus: str = "thesis",
     terms: Terms | None = None,
+    kind: type[Scenario] = Scenario,
+    **more: Any,
 ) -> Scenario:
     """A day of the thesis: "quiet", "normal", "hectic" or "surge".
 
@@ -565,6 +587,10 @@ def day(
         "thesis" or "2025", the catalogue of the types that can be rented.
     terms : Terms, optional
         What renting means; as in the thesis, unless given.
+    kind : type
+        A subclass of Scenario, for a life of jobs of one's own.
+    **more
+        The parameters that it adds.
 
     Returns
     -------
@@ -591,7 +617,11 @@ def day(
     market = Market(CLOCKS[clock], persistence_s=persistence_s, sight=sight)
     types = _catalogue(gpus)
     fleet = (round_robin(slots, types), types, free_types)
-    return Scenario(name, workload, *fleet, market, terms=terms or Terms())
+    own = {each.name for each in fields(kind)} - {each.name for each in fields(Scenario)}
+    for each in more:
+        known = [*inspect.signature(day).parameters, *sorted(own)]
+        check_one_of("parameter of a day", each, [item for item in known if item != "more"])
+    return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
 
 
 def trace(

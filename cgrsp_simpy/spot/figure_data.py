@@ -50,7 +50,7 @@ class Runs:
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
     setting = Setting(MARKET, deadline=52.0, overhead=0.2)
-    found = [simulate(setting, name, SEED) for name in DRAWN]
+    found: list[Any] = [simulate(setting, name, SEED) for name in DRAWN]
     [zone] = found[0].drawn.zones
     ends = (*(stretch.from_s for stretch in zone.stretches[1:]), setting.terms.deadline_s)
     rows: list[Row] = [
@@ -60,7 +60,10 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     ]
     for name, run in zip(DRAWN, found):
         cost_pct = run.summary()["cost_pct"]
-        rows += [_row(name, *phase, cost_pct) for phase in run.phases]
+        rows += [
+            _row(name, place, phase, from_s, to_s, cost_pct)
+            for place, phase, from_s, to_s in run.phases
+        ]
     return rows
 
 

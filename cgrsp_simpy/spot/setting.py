@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs.series import read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Traces, TwoState
-from cgrsp_simpy.spot.outcome import METRICS, Outcome
+from cgrsp_simpy.spot.outcome import METRICS
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.rules import Oracle
 from cgrsp_simpy.spot.simulation import Drawn, Simulation
@@ -52,7 +52,7 @@ def read_traces(paths: Sequence[str | Path], needed: int = 1, history: float = 0
 
 
 @dataclass(frozen=True)
-class Setting(Model[Outcome]):
+class Setting(Model):
     """A job and its market: everything that a run depends on, but the policy and the seed.
 
     Parameters
@@ -127,7 +127,7 @@ class Setting(Model[Outcome]):
         self.source.check(self.terms.deadline_s)
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         """What is to be done, and where."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (
@@ -207,7 +207,7 @@ class Setting(Model[Outcome]):
         seed: int,
         *,
         drawn: Drawn | None = None,
-        records: bool = True,  # noqa: ARG002, there is one job
+        records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
         """A run that has been set up and not let go.

@@ -150,7 +150,7 @@ def deadline_study(
     for name, market in markets.items():
         base = Setting(market, hours, max(deadlines, default=hours), min(overheads, default=0))
         grid = {"deadline": list(deadlines), "overhead": list(overheads)}
-        swept = sweep(grid, policies, seeds, base, executor)
+        swept = sweep(base, grid, policies, seeds, executor)
         points = [(point["deadline"], point["overhead"]) for point in swept.points]
         found[name] = dict(zip(points, swept.studies))
     return DeadlineStudy(found)

@@ -166,7 +166,7 @@ class State:
         up = [zone.name for zone, stretch in zip(self.zones, self.now_in) if stretch.up]
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
-    def describe(self, job: Any) -> str:  # noqa: ARG002, there is one
+    def describe(self, job: Any) -> str:
         """What a listing says of the job when it may be moved."""
         return f"{self.left_s / 3600:.2f} h of computing left"
 
@@ -192,7 +192,7 @@ class State:
         self.moved_s = claim.granted_s
         return () if chosen is None else ((chosen, 1),)
 
-    def released(self, claim: Claim, now_s: float) -> None:  # noqa: ARG002, there is one
+    def released(self, claim: Claim, now_s: float) -> None:
         """The job has left its instance."""
         self.left_s, self.claim = self.left_at(now_s), None
 

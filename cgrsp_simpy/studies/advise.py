@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean, paired_difference
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
-from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
@@ -289,7 +289,7 @@ def _loads(run: Run) -> tuple[float, ...]:
     held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
     span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
     hours = round(span_s / HOUR_S)
-    room_s = len(run.slot_held_s) * span_s / hours
+    room_s = len(run.held_s) * span_s / hours
     return tuple((_by_part(jobs["submit_s"], held_s, hours, span_s) / room_s).tolist())
 
 
@@ -480,7 +480,7 @@ def advise(
     tried = fleets(scenario, numbers, spot)
     policies = [*policies, *later(scenario, policies[0])]
     found = sweep(
-        {"fleet": list(tried)}, policies, seeds, lambda fleet: tried[fleet], executor, out=out
+        lambda fleet: tried[fleet], {"fleet": list(tried)}, policies, seeds, executor, out=out
     )
     if found.failures:  # nothing is said of means over other seeds
         raise PolicyError(failures_told(found)[-1])

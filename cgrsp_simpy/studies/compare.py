@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.model.model import Metric, Model
+from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
     Wanted,
@@ -33,9 +34,9 @@ MOST_SEEDS = 10_000  # where the search for a precision ends
 
 
 def compare(
-    scenario: Model[Any],
-    policies: Sequence[Any],
-    seeds: Iterable[int],
+    scenario: Model,
+    policies: Sequence[Any] | Mapping[str, Any] | None = None,
+    seeds: Iterable[int] = range(10),
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -50,8 +51,9 @@ def compare(
     ----------
     scenario : Model
         Of any module, as in `simulate`.
-    policies : sequence
-        As in `simulate`; the first is the one that the others are tested against.
+    policies : sequence or mapping, optional
+        As in `simulate`, or by the names that they are to have; the first is the one that the
+        others are tested against. Those that the scenario is usually compared under, unless given.
     seeds : iterable of int
         Whole numbers >= 0, each once.
     executor : Executor or int, optional
@@ -89,7 +91,7 @@ def compare(
 
 
 def _rows_of(
-    scenario: Model[Any],
+    scenario: Model,
     named: dict[str, Any],
     seeds: Iterable[int],
     executor: Executor | int | None,
@@ -109,7 +111,7 @@ def _rows_of(
 
 
 def _precision(
-    precision: float | Mapping[str, float] | None, scenario: Model[Any], seeds: list[int]
+    precision: float | Mapping[str, float] | None, scenario: Model, seeds: list[int]
 ) -> dict[str, float]:
     """Relative half widths wanted, by figure."""
     wanted: dict[str, float] = {}
@@ -161,14 +163,14 @@ class Comparison(Study):
         What was compared on.
     """
 
-    scenario: Model[Any]
+    scenario: Model
     _named: dict[str, Any]
     _rows: list[Row]
 
     @property
     def title(self) -> str:
         """The scenario's name."""
-        return self.scenario.name
+        return str(self.scenario.name)
 
     @property
     def noun(self) -> str:
@@ -258,13 +260,14 @@ class Comparison(Study):
 
 
 def by_column(
-    scenario: Model[Any], named: Mapping[str, Any], seeds: Iterable[int], column: str
+    scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
     """The rows of `Comparison.by`, of policies by their labels."""
     found: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate(scenario, policy, seed).by(column):
-            found.setdefault((row.pop("value"), label), []).append(row)
+            value = row.pop(column)
+            found.setdefault((value, label), []).append(row)
     return [
         {"by": column, "value": value, "policy": label, **_means(rows)}
         for (value, label), rows in sorted(found.items(), key=lambda each: each[0])

@@ -71,11 +71,13 @@ def over_lucks(scenario: Scenario, policy: Any, seed: int, lucks: int) -> list[d
     its own random numbers, are of these seeds.
     """
     check_whole("lucks", lucks, least=1)
-    drawn, measured = scenario.draw(seed), isinstance(scenario.workload, LoggedWorkload)
+    drawn = list(scenario.workload.generate(seed, scenario.service))
+    measured = isinstance(scenario.workload, LoggedWorkload)
     found = []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         jobs = redrawn(drawn, own, scenario.service, measured)
-        run = scenario.run(policy, own, drawn=jobs, records=False)
+        arrivals = [(job.submit_s, job, draws) for job, draws in jobs]
+        run = scenario.run(policy, own, drawn=arrivals, records=False)
         found.append(scenario.figures(scenario.outcome(run)))
     return found
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table, figure_text
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.configuration import open_store
@@ -30,7 +30,7 @@ __all__ = ["Beside", "Judgement", "judge"]
 
 
 def judge(
-    scenarios: Iterable[Model[Any]],
+    scenarios: Iterable[Model],
     policies: Sequence[Any],
     seeds: Iterable[int] = range(4),
     executor: Executor | int | None = None,
@@ -91,7 +91,7 @@ def judge(
     return study
 
 
-def _rented(made: Model[Any]) -> Scenario:
+def _rented(made: Model) -> Scenario:
     require(isinstance(checked_model(made), Scenario), "scenario", made, "one of rented slots")
     assert isinstance(made, Scenario)
     return made

@@ -10,11 +10,12 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, check_shares, check_whole, require
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.model.table import csv_text
-from cgrsp_simpy.rental.record import Run, Totals, figures
+from cgrsp_simpy.rental.record import Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.configuration import open_store

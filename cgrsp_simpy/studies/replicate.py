@@ -5,15 +5,18 @@ The results do not depend on where, when or in which order they are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.model.checks import check_whole, entries_of, require
-from cgrsp_simpy.model.model import Model, RunT, foreign_part
+from cgrsp_simpy.model.model import foreign_part
+from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
@@ -36,20 +39,20 @@ Outcome = Any
 
 
 def simulate(
-    scenario: Model[RunT],
+    scenario: Model,
     policy: Any,
     seed: int = 0,
     *,
     records: bool = True,
     listener: Listener | None = None,
-) -> RunT:
+) -> Run:
     """Simulate one run, until the last job completes.
 
     Parameters
     ----------
     scenario : Model
-        Of any module: a `Scenario` of rented slots, `waiting.Case`, `hgsp.Setting`,
-        `hgsp.Requests`, `cluster.Setting`, `dag.Setting`, `spot.Setting`.
+        Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Scenario`,
+        `hgsp.Requests`, `cluster.Scenario`, `dag.Setting`, `spot.Setting`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view.
@@ -76,7 +79,7 @@ def simulate(
     return checked_model(scenario).run(policy, seed, records=records, listener=listener)
 
 
-def step_through(scenario: Model[Any], policy: Any, seed: int = 0) -> Iterator[Step]:
+def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
     """The run that `simulate` makes, one event at a time: a Step after each, with queue, places and
     future events.
 
@@ -109,12 +112,23 @@ def label(policy: Any) -> str:
     return policy if isinstance(policy, str) else policy_name(policy)
 
 
-def check_policies(policies: Sequence[Any], scenario: Model[Any]) -> dict[str, Any]:
-    """Policies by their labels; a wrong one is an error before the first run."""
+def check_policies(
+    policies: Sequence[Any] | Mapping[str, Any] | None, scenario: Model
+) -> dict[str, Any]:
+    """Policies by their labels; a wrong one is an error before the first run.
+
+    policies: also by the names that they are to have; None: those that the scenario is compared
+    under.
+    """
+    if policies is None:
+        policies = scenario.default_policies()
+    if isinstance(policies, Mapping):
+        policies = [Named(str(name), policy) for name, policy in policies.items()]
     policies = entries_of("policies", policies, "a list of policies")
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
-    require(len(set(names)) == len(names), "policies", names, "names that differ")
+    differ = 'names that differ; give them by name, {"mine": policy}, where they do not'
+    require(len(set(names)) == len(names), "policies", names, differ)
     for policy in policies:
         scenario.make_policy(policy)
     return dict(zip(names, policies))
@@ -134,7 +148,7 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     return list(map(int, seeds))
 
 
-def checked_model(made: Model[RunT]) -> Model[RunT]:
+def checked_model(made: Model) -> Model:
     """What was given or made, if it is a model."""
     require(isinstance(made, Model), "scenario", made, "a Scenario, or the scenario of a module")
     return made
@@ -143,7 +157,7 @@ def checked_model(made: Model[RunT]) -> Model[RunT]:
 class Wanted(NamedTuple):
     """Runs that are wanted: each of some policies on each of some seeds."""
 
-    scenario: Model[Any]
+    scenario: Model
     policies: Sequence[Any]
     seeds: Iterable[int]
 
@@ -151,7 +165,7 @@ class Wanted(NamedTuple):
 class Unit(NamedTuple):
     """A seed of a scenario, and the policies that meet its jobs."""
 
-    scenario: Model[Any]
+    scenario: Model
     seed: int
     policies: tuple[Any, ...]
 
@@ -162,11 +176,11 @@ class Runs:
 
     _outcomes: dict[tuple[Hashable, str, int], Outcome] = field(default_factory=dict, repr=False)
 
-    def outcome(self, scenario: Model[Any], policy: Any, seed: int) -> Outcome:
+    def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
         """What was kept of a run, or its error."""
         return self._outcomes[_key(scenario), label(policy), seed]
 
-    def figures(self, scenario: Model[Any], policy: Any, seed: int) -> dict[str, Any]:
+    def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """The figures of a run, as in its summary, or its error under "error"."""
         outcome = self.outcome(scenario, policy, seed)
         return {"error": outcome} if isinstance(outcome, str) else scenario.figures(outcome)
@@ -239,7 +253,7 @@ def _units(wanted: Iterable[Wanted]) -> list[Unit]:
     """A unit a scenario and seed, with all policies that are wanted there, so that its jobs
     are made once.
     """
-    groups: dict[tuple[Hashable, int], tuple[Model[Any], dict[str, Any]]] = {}
+    groups: dict[tuple[Hashable, int], tuple[Model, dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
         key = _key(scenario)
         for seed in seeds:
@@ -251,7 +265,7 @@ def _units(wanted: Iterable[Wanted]) -> list[Unit]:
     ]
 
 
-def _key(scenario: Model[Any]) -> Hashable:
+def _key(scenario: Model) -> Hashable:
     """Equal scenarios have equal keys; one with a part of a user's class, or one that cannot be
     hashed, is like no other.
     """

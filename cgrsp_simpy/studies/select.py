@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from cgrsp_simpy.analysis.selection import Selection, kim_nelson
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_one_of, require
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.studies.replicate import check_policies, checked_model, simulate
 
 __all__ = ["select"]
 
 
 def select(
-    scenario: Model[Any],
+    scenario: Model,
     policies: Sequence[Any],
     indifference: float,
     figure: str | None = None,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import (
     InputError,
     check_one_of,
@@ -18,9 +19,7 @@ from cgrsp_simpy.model.checks import (
     python_number,
     require,
 )
-from cgrsp_simpy.model.model import Model
 from cgrsp_simpy.model.shown import Table
-from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.replicate import (
@@ -39,10 +38,10 @@ Point = dict[str, Any]
 
 
 def sweep(
+    scenario: Model | Callable[..., Model],
     grid: Mapping[str, Any],
-    policies: Sequence[Any],
-    seeds: Iterable[int],
-    scenario: Model[Any] | Callable[..., Model[Any]] = day,
+    policies: Sequence[Any] | Mapping[str, Any] | None = None,
+    seeds: Iterable[int] = range(10),
     executor: Executor | int | None = None,
     *,
     out: str | Path | None = None,
@@ -51,18 +50,18 @@ def sweep(
 
     Runs that several points share are run once.
 
-        sweep({"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
+        sweep(day, {"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
 
     Parameters
     ----------
+    scenario : Model or callable
+        The scenario of any module, whose parameters are changed (`Model.varied`), or a function
+        that makes a scenario from parameters, such as `day`.
     grid : mapping
         Name -> a value, or a list of values; lists mean the cross product. A name is a parameter of
         `scenario` ("slots"), or of a policy given by name ("rh:reserve").
     policies, seeds
         As of `compare`.
-    scenario : Model or callable
-        A function that makes a scenario from parameters, `day` unless given, or the scenario of any
-        module, whose parameters are changed (`Model.varied`).
     executor, out
         As of `compare`.
 
@@ -78,8 +77,10 @@ def sweep(
     WorkerError
         If the executor dies.
     """
+    order = "the scenario, or a function that makes one: sweep(scenario, grid, policies, seeds)"
+    require(isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order)
     seeds, points = check_seeds(seeds), list(_points(grid))
-    places = _scenarios(points, policies, scenario)
+    places = _scenarios(points, list(policies or ()), scenario)
     taken = (
         "policy",
         "seed",
@@ -116,10 +117,10 @@ def sweep(
 
 
 def scenarios_of(
+    scenario: Model | Callable[..., Model],
     grid: Mapping[str, Any],
     policies: Sequence[Any],
-    scenario: Model[Any] | Callable[..., Model[Any]] = day,
-) -> list[Model[Any]]:
+) -> list[Model]:
     """The scenario at every point of a grid; parameters and errors as of `sweep`."""
     return _scenarios(list(_points(grid)), policies, scenario)
 
@@ -127,8 +128,8 @@ def scenarios_of(
 def _scenarios(
     points: Sequence[Point],
     policies: Sequence[Any],
-    scenario: Model[Any] | Callable[..., Model[Any]],
-) -> list[Model[Any]]:
+    scenario: Model | Callable[..., Model],
+) -> list[Model]:
     labels = [label(policy) for policy in entries_of("policies", policies, "a list of policies")]
     return [_scenario(scenario, point, labels) for point in points]
 
@@ -161,21 +162,22 @@ def _is_policy_parameter(name: str) -> bool:
     return ":" in name
 
 
-def _scenario(
-    scenario: Model[Any] | Callable[..., Model[Any]], point: Point, named: Iterable[str]
-) -> Model[Any]:
+def _scenario(scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]) -> Model:
     """The scenario of a point."""
     arguments = {name: value for name, value in point.items() if not _is_policy_parameter(name)}
     if isinstance(scenario, Model):
         return scenario.varied(**arguments) if arguments else scenario
     require(callable(scenario), "scenario", scenario, "a scenario or a function that makes one")
     signature = inspect.signature(scenario)
-    if all(item.kind is not item.VAR_KEYWORD for item in signature.parameters.values()):
+    known = signature.parameters
+    # more than its own a function of a kind takes only where the kind is told
+    others = any(item.kind is item.VAR_KEYWORD for item in known.values())
+    if not others or ("kind" in known and "kind" not in arguments):
         for name in arguments:
             check_one_of(
                 "name in the grid",
                 name,
-                [*signature.parameters, *(f"{policy}:<parameter>" for policy in named)],
+                [*known, *(f"{policy}:<parameter>" for policy in named)],
             )
     try:
         signature.bind(**arguments)
@@ -184,7 +186,7 @@ def _scenario(
     return checked_model(scenario(**arguments))
 
 
-def _policies(point: Point, named: Mapping[str, Any], scenario: Model[Any]) -> dict[str, Any]:
+def _policies(point: Point, named: Mapping[str, Any], scenario: Model) -> dict[str, Any]:
     """The policies of a point by the labels of the sweep, with the point's parameters
     in their texts.
     """

@@ -12,20 +12,18 @@ import numpy as np
 
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.engine.claims import Slot
-from cgrsp_simpy.engine.dispatcher import Dispatcher
-from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.places import Slot
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.market import CLOCKS, Market, Status
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.policies.rules import fastest
-from cgrsp_simpy.rental.processes import source
-from cgrsp_simpy.rental.record import Recorder, Run
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import JobList, PoissonWorkload
+from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.experiments import FIGURES, MONTH, NAMES, TABLES, Source
 from cgrsp_simpy.thesis.published import PRINTED
@@ -173,12 +171,12 @@ def daily_rows(
 
 def three_jobs() -> list[Row]:
     """Figure 3.2: the worked example of Section 3.7."""
-    return run_once(THREE_JOBS, QOS_FIRST).rows()
+    return simulate(THREE_JOBS, QOS_FIRST).rows()
 
 
 def seven_jobs() -> list[Row]:
     """Figure 4.1: the worked example of Section 4.5.9, under both policies."""
-    runs = {name: run_once(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
+    runs = {name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")}
     return [{"policy": name, **row} for name, run in runs.items() for row in run.rows()]
 
 
@@ -209,7 +207,7 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
 
     first_s: a slot's mean execution time of the first waiting job.
     """
-    chosen = {job.id: slots[0].index for job, slots in answer}
+    chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": _Watch.name}
     rows: list[Row] = [
         {
@@ -271,7 +269,7 @@ def decision() -> list[Row]:
     """
     rows: list[Row] = []
     for seed in count():
-        run_once(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
+        simulate(scenes(seed), _Watch(rows, _as_captioned, seed), seed)
         if rows:
             break
     return rows
@@ -294,7 +292,7 @@ def stock_over_the_day(days: Iterable[str] = ("normal", "surge")) -> list[Row]:
     """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
     found = []
     for name in days:
-        runs = [run_once(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
+        runs = [simulate(day(name), make_policy("fifo"), seed).jobs for seed in range(SEEDS)]
         jobs = np.concatenate(runs)
         hours = (jobs["dispatch_s"] // 3600).astype(int)
         for hour in range(int(hours.max()) + 1):
@@ -318,7 +316,7 @@ def queues(
     for policy in policies:
         lengths = []
         for seed in range(SEEDS):
-            at_s, jobs = queue_length(run_once(day("hectic"), make_policy(policy), seed))
+            at_s, jobs = queue_length(simulate(day("hectic"), make_policy(policy), seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
             lengths.append(np.where(place >= 0, jobs[place], 0))
         for hour, waiting in zip(times_s / 3600, np.array(lengths).T):
@@ -422,11 +420,11 @@ def generated_jobs() -> list[Row]:
 QUEUE = "event queue"
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {  # as in Section 4.1: who carries it out, and what
     QUEUE: (("simpy.Environment",), "submit, start and finish of each job, by time"),
-    "Job Generator": ((PoissonWorkload, source), "jobs with draws of their own"),
-    "DES Core": ((Engine, Dispatcher), "a job's life; one decision an instant"),
+    "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
+    "DES Core": ((Simulation,), "a job's life; one decision an instant"),
     "Scheduler": ((Policy, View), "a function of what may be seen"),
     "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
-    "Metrics Collector": ((Recorder, Run), "a row a job; means by class"),
+    "Metrics Collector": ((Records, Run), "a row a job; means by class"),
 }
 MESSAGES = (  # from, to, what is said
     ("Job Generator", QUEUE, "arrivals"),

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.simulation import run_once
+from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.experiments import (
     HECTIC,
     MONTH,
@@ -366,7 +366,7 @@ def _verdict(holds: bool) -> str:
 
 
 def _records(scenario_name: str) -> list[Run]:
-    return [run_once(day(scenario_name), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
+    return [simulate(day(scenario_name), make_policy("fifo"), seed) for seed in range(LOOKED_AT)]
 
 
 def _of_single_runs() -> Iterator[Told]:
@@ -376,7 +376,7 @@ def _of_single_runs() -> Iterator[Told]:
     low_pct = float(np.mean([low_stock_pct(run) for run in hectic]))
     wait = float(np.mean([run.summary()["wait_min"] for run in hectic]))
     late = [
-        run_once(day("hectic", clock="printed"), make_policy("fifo"), seed)
+        simulate(day("hectic", clock="printed"), make_policy("fifo"), seed)
         for seed in range(LOOKED_AT)
     ]
     without = float(np.mean([run.summary()["wait_min"] for run in late]))

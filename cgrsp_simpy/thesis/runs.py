@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.record import Run
 from cgrsp_simpy.rental.scenario import Scenario, day
-from cgrsp_simpy.rental.simulation import run_once
 from cgrsp_simpy.studies.configuration import open_store
 from cgrsp_simpy.studies.month import THESIS_MIX, day_rows, days_of, month_rows, wanted_days
-from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate
+from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate, simulate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
@@ -79,7 +78,7 @@ class Results:
         else:
             scenario, policy = self.market(source.scenario), source.policy
             if source.figure in OF_RECORDS:
-                runs = [run_once(scenario, make_policy(policy), seed) for seed in range(n)]
+                runs = [simulate(scenario, make_policy(policy), seed) for seed in range(n)]
                 return np.array([OF_RECORDS[source.figure](run) for run in runs])
             rows = [self._runs.figures(scenario, policy, seed) for seed in range(n)]
         failed = next((row["error"] for row in rows if "error" in row), None)

@@ -10,11 +10,11 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.statistics import holm, paired_test
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import THESIS_GPUS
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.record import Run
-from cgrsp_simpy.rental.simulation import run_once
+from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.experiments import (
     COUNTED,
     HECTIC,
@@ -219,7 +219,7 @@ def _event_utilisation(table: str) -> list[Judged]:
     found = []
     for row, cells in PRINTED[table].rows.items():
         runs = [
-            run_once(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))
+            simulate(HECTIC, make_policy(NAMES[row]), seed) for seed in (SINGLE_SEED, *range(4))
         ]
         values = [event_utilisation_pct(run) for run in runs]
         error = float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(values))

@@ -1,41 +1,42 @@
 """Waiting policies: which jobs wait for fixed machines, which run on machines rented on demand, and
 how many to own.
 
-By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Case` of jobs, machines and
+By formula: `analyze`, `optimum`, `closed_form`. By simulation: a `Scenario` of jobs, machines and
 a policy is a model like any other (`cgrsp_simpy.simulate`, `compare`, `sweep`); under its own
-policy it is simulated by `simulate`, or followed without events (`follow`). Source: Ambati, Bashir,
-Irwin and Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as
+policy it can be followed without events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy,
+"Modeling and Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as
 waiting-policies.txt.
 """
 
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import ClosedForm, analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.logs import describe, read_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Size, read_sizes
-from cgrsp_simpy.waiting.orders import WaitingView
-from cgrsp_simpy.waiting.outcome import Outcome
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.simulation import Simulation, simulate
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.view import View
 
 __all__ = [
     "M5",
     "POLICIES",
     "BurstyJobs",
-    "Case",
     "ClosedForm",
     "ExponentialJobs",
     "ListedJobs",
     "Mispredictions",
-    "Outcome",
     "Prices",
-    "Simulation",
+    "Scenario",
     "Size",
+    "View",
     "WaitingPolicy",
-    "WaitingView",
     "analyze",
     "best_number",
     "closed_form",
@@ -45,6 +46,16 @@ __all__ = [
     "read_jobs",
     "read_sizes",
     "scenario_jobs",
-    "simulate",
     "waiting_policy",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names of the last release."""
+        now = {"Case": Scenario, "WaitingView": View}.get(name)
+        if now is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        told = f"cgrsp_simpy.waiting.{name} is now cgrsp_simpy.waiting.{now.__name__}"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return now

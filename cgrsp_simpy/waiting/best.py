@@ -8,21 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.model.shown import progress
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, waited_s
-from cgrsp_simpy.waiting.outcome import Outcome
+from cgrsp_simpy.waiting.jobs import JobSource
 from cgrsp_simpy.waiting.policies import njw
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.simulation import simulate
-from cgrsp_simpy.waiting.tally import Columns
+from cgrsp_simpy.waiting.scenario import Scenario
 
 __all__ = ["best_number", "strain", "strained"]
 
 
-def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
-    """The outcome of the best number of fixed machines, 0 among them unless no job may go on demand
+def best_number(scenario: Scenario, by: str = "price", seed: int = 0) -> Run:
+    """The run on the best number of fixed machines, 0 among them unless no job may go on demand
     (ajw).
 
     Numbers are tried up to that with which no job waits, or until the machines alone, paid only
@@ -30,7 +29,7 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
 
     Parameters
     ----------
-    case : Case
+    scenario : Scenario
         Its machines name the kind.
     by : str
         "price", "opportunity" or "total", as of `optimum`.
@@ -39,8 +38,8 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
 
     Returns
     -------
-    Outcome
-        Of the case with that number of machines; its jobs are kept.
+    Run
+        Its scenario has that number of machines; its jobs are kept.
 
     Raises
     ------
@@ -48,58 +47,46 @@ def best_number(case: Case, by: str = "price", seed: int = 0) -> Outcome:
         For a fixed price of 0, of which no number is the best, and for jobs without any work.
     """
     check_one_of("objective", by, OBJECTIVES)
-    require(
-        case.prices.fixed > 0,
-        "fixed price",
-        case.prices.fixed,
-        "above 0 for an optimum: free machines are never too many",
-    )
-    none = _try(replace(case, policy=njw()), 0, by, seed, keep=True)
-    tried = [none] if case.policy.rents else []
+    fixed = scenario.prices.fixed
+    allowed = "above 0 for an optimum: free machines are never too many"
+    require(fixed > 0, "fixed price", fixed, allowed)
+    none = _try(replace(scenario, policy=njw()), 0, by, seed)
+    tried = [none] if scenario.policy.rents else []
     # least share in the price
-    machine = (
-        case.prices.fixed * case.varied(machines=1).fixed_per_h / none.outcome.summary()["load"]
-    )
-    for number in progress(range(1, _most_at_once(none.outcome.jobs) + 1), unit=" numbers"):
+    machine = fixed * scenario.varied(machines=1).fixed_per_h / none.run.summary()["load"]
+    most = _most_at_once(scenario.source, seed)
+    for number in progress(range(1, most + 1), unit=" numbers"):
         if tried and number * machine > _limit(tried, by):
             break
-        tried.append(_try(case, number, by, seed))
-    best = _best(tried, by)
-    return _try(best.outcome.case, best.number, by, seed, keep=True).outcome
+        tried.append(_try(scenario, number, by, seed))
+    best: Scenario = _best(tried, by).run.scenario  # type: ignore[assignment]
+    if isinstance(best.machines, int) and best.recursive:
+        return follow(best, seed, keep=True)
+    return best.run(best.policy, seed)
 
 
-def strain(outcome: Outcome) -> dict[str, float]:
-    """How hard the fixed machines are pressed.
+def strain(run: Run) -> dict[str, float]:
+    """How hard the fixed machines are pressed, of a run that keeps its jobs.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Its jobs were kept.
-
-    Returns
-    -------
-    dict
-        p95_wait_s: the wait that 95 % of all jobs do not exceed. backlog: jobs that wait at the
-        last submission. own_load: offered load of the fixed machines, the work of the jobs that
-        they do over what they can do from the first submission to the last; of shared machines
-        the greater of cores and memory; 0 without machines, infinite where all come at once.
+    p95_wait_s: the wait that 95 % of all jobs do not exceed. backlog: jobs that wait at the last
+    submission. own_load: offered load of the fixed machines, the work of the jobs that they do over
+    what they can do from the first submission to the last; of shared machines the greater of cores
+    and memory; 0 without machines, infinite where all come at once.
     """
-    assert outcome.jobs is not None
-    done, machines = outcome.jobs, outcome.case.machines
-    submit_s, own_s = done.jobs.submit_s, done.jobs.run_s * ~done.on_demand
+    jobs, machines = run.jobs, run.scenario.machines
+    submit_s, own_s = jobs["submit_s"], jobs["run_s"] * ~jobs["on_demand"]
     if isinstance(machines, int):
         loads = [(own_s.sum(), machines)]
     else:
-        held = {"cores": done.jobs.cores, "memory_gb": done.jobs.memory_gb}
         loads = [
-            (own_s @ each, sum(getattr(size, name) for size in machines))
-            for name, each in held.items()
+            (own_s @ jobs[name], sum(getattr(size, name) for size in machines))
+            for name in ("cores", "memory_gb")
         ]
     span_s = submit_s.max() - submit_s.min()
     with np.errstate(divide="ignore"):
         return {
-            "p95_wait_s": float(np.quantile(done.wait_s, 0.95)),
-            "backlog": float(np.count_nonzero(done.start_s > submit_s.max())),
+            "p95_wait_s": float(np.quantile(jobs["start_s"] - submit_s, 0.95)),
+            "backlog": float(np.count_nonzero(jobs["start_s"] > submit_s.max())),
             "own_load": max(float(np.divide(work, room * span_s)) for work, room in loads if work)
             if own_s.any()
             else 0.0,
@@ -137,30 +124,32 @@ def strained(figures: Mapping[str, float]) -> str:
 
 
 class _Tried(NamedTuple):
-    """A number of machines, its outcome, the price, and the value of the objective; the least of
-    these is the best.
+    """A number of machines, its run, the price, and the value of the objective; the least of these
+    is the best.
     """
 
     value: float
     price: float
     number: int
-    outcome: Outcome
+    run: Run
 
 
-def _try(case: Case, number: int, by: str, seed: int, *, keep: bool = False) -> _Tried:
-    own = case.varied(machines=number)
-    outcome = (follow if own.recursive else simulate)(own, seed, keep=keep)
-    figures = outcome.summary()
+def _try(scenario: Scenario, number: int, by: str, seed: int) -> _Tried:
+    own = scenario.varied(machines=number)
+    run = own.run(own.policy, seed, records=False)
+    figures = run.summary()
     value = figures["price"] * waited_s(by, figures["wait_s"], figures["service_s"])
-    return _Tried(value, figures["price"], number, outcome)
+    return _Tried(value, figures["price"], number, run)
 
 
-def _most_at_once(done: Columns | None) -> int:
-    """How many jobs there are at most at a time, the one that ends and the one that comes at the
-    same moment both.
+def _most_at_once(source: JobSource, seed: int) -> int:
+    """How many jobs there are at most at a time if none waits, the one that ends and the one that
+    comes at the same moment both.
     """
-    assert done is not None
-    ended = np.searchsorted(np.sort(done.end_s), done.start_s)
+    chunks = list(source.chunks(seed))
+    submit_s = np.concatenate([chunk.submit_s for chunk in chunks])
+    run_s = np.concatenate([chunk.run_s for chunk in chunks])
+    ended = np.searchsorted(np.sort(submit_s + run_s), submit_s)
     return int(np.max(np.arange(1, len(ended) + 1) - ended))
 
 
@@ -170,7 +159,7 @@ def _best(tried: Sequence[_Tried], by: str) -> _Tried:
     """
     if by != "opportunity":
         return min(tried)
-    rent = tried[0].outcome.case.prices.on_demand
+    rent = tried[0].run.scenario.prices.on_demand
     paying = [each for each in tried if each.number > 0 and each.price <= rent]
     return min(paying, default=min(tried, key=lambda each: each.price))
 
@@ -178,7 +167,8 @@ def _best(tried: Sequence[_Tried], by: str) -> _Tried:
 def _limit(tried: Sequence[_Tried], by: str) -> float:
     """The price above which no number is better than the best of those tried."""
     best = _best(tried, by)
-    figures, prices = best.outcome.summary(), best.outcome.case.prices
     if by == "opportunity":
-        return max(prices.on_demand, best.price)
-    return best.value / waited_s(by, 0.0, figures["service_s"])  # of jobs that do not wait
+        rent: float = best.run.scenario.prices.on_demand
+        return max(rent, best.price)
+    # of jobs that do not wait
+    return best.value / waited_s(by, 0.0, best.run.summary()["service_s"])

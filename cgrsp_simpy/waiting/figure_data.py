@@ -20,11 +20,9 @@ from cgrsp_simpy.model.table import half
 from cgrsp_simpy.studies.replicate import Runs as Done
 from cgrsp_simpy.studies.replicate import Wanted, replicate
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Floats, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Size, rent_per_h
-from cgrsp_simpy.waiting.outcome import batched
 from cgrsp_simpy.waiting.policies import (
     BASELINE_SHORT_S,
     NO_ERRORS,
@@ -33,12 +31,14 @@ from cgrsp_simpy.waiting.policies import (
     WaitingPolicy,
     waiting_policy,
 )
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import batched, of_trials
 
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
 Batches = dict[str, list[float]]  # figure -> of the whole run first, then of each batch
 # the name of a line, where on the x axis, and what is simulated there
-Point = tuple[str, float, Case]
+Point = tuple[str, float, Scenario]
 
 RATE_PER_S, SERVICE_S = 0.2, 500.0  # lambda and 1 / mu of Figures 2 to 14 (Section 3.1)
 SERVERS = range(80, 141)
@@ -84,35 +84,35 @@ class Runs:
         self.source = trace or BurstyJobs(
             math.ceil(jobs * WORKLOAD_SHARE), rate_per_s=CLUSTER_RATE_PER_S / SCALE
         )
-        self._known: dict[Case, list[Batches]] = {}
-        self._wanted: dict[Case, None] = {}
+        self._known: dict[Scenario, list[Batches]] = {}
+        self._wanted: dict[Scenario, None] = {}
 
-    def trial(self, case: Case) -> list[Batches] | None:
-        """The figures of each trial of a case, whole and by batch; None while they
+    def trial(self, scenario: Scenario) -> list[Batches] | None:
+        """The figures of each trial of a scenario, whole and by batch; None while they
         are not known.
         """
-        if case not in self._known:
-            self._wanted[case] = None
-        return self._known.get(case)
+        if scenario not in self._known:
+            self._wanted[scenario] = None
+        return self._known.get(scenario)
 
-    def __call__(self, case: Case) -> dict[str, Mean]:
-        """The figures of a case: means over the trials, of one trial from its batches; NaN while
-        they are not known.
+    def __call__(self, scenario: Scenario) -> dict[str, Mean]:
+        """The figures of a scenario: means over the trials, of one trial from its batches; NaN
+        while they are not known.
         """
-        if (trials := self.trial(case)) is None:
+        if (trials := self.trial(scenario)) is None:
             return UNKNOWN
-        if len(trials) == 1:
-            return {name: batched(np.array(values)) for name, values in trials[0].items()}
-        return {name: mean([each[name][0] for each in trials]) for name in trials[0]}
+        return of_trials(trials)
 
     def carry_out(self, executor: Executor | int | None) -> bool:
         """Run all that is wanted; whether there was any."""
-        seeds = {case: range(1 if case.shared else self.trials) for case in self._wanted}
+        seeds = {
+            scenario: range(1 if scenario.shared else self.trials) for scenario in self._wanted
+        }
         done = replicate(
-            [Wanted(case, [case.policy], own) for case, own in seeds.items()], executor
+            [Wanted(scenario, [scenario.policy], own) for scenario, own in seeds.items()], executor
         )
-        for case, own in seeds.items():
-            self._known[case] = [_figures(done, case, seed) for seed in own]
+        for scenario, own in seeds.items():
+            self._known[scenario] = [_figures(done, scenario, seed) for seed in own]
         self._wanted.clear()
         return bool(seeds)
 
@@ -124,18 +124,18 @@ class Runs:
     def rows(self, points: Iterable[Point], x: str, metrics: Sequence[str]) -> list[Row]:
         """A row a point. x: the name of its column."""
         found = []
-        for line, where, case in points:
+        for line, where, scenario in points:
             row: Row = {"line": line, "from": "simulation", x: where}
             for metric in metrics:
                 figure, unit = METRICS[metric]
-                row |= _told(metric, self(case)[figure], unit)
+                row |= _told(metric, self(scenario)[figure], unit)
             found.append(row)
         return found
 
 
-def _figures(done: Done, case: Case, seed: int) -> Batches:
+def _figures(done: Done, scenario: Scenario, seed: int) -> Batches:
     """What was kept of a run. Raises InputError for one that failed."""
-    outcome: Batches | str = done.outcome(case, case.policy, seed)
+    outcome: Batches | str = done.outcome(scenario, scenario.policy, seed)
     if isinstance(outcome, str):
         raise InputError(outcome.removeprefix("InputError: "))
     return outcome
@@ -233,7 +233,7 @@ class Line:
         wait_s = closed_form(self.policy, RATE_PER_S, SERVICE_S, np.array(servers)).wait_s
         steady = [number for number, wait in zip(servers, wait_s) if wait < math.inf]
         return [
-            (self.name, number, Case(jobs, self.policy, number, order, errors=self.errors))
+            (self.name, number, Scenario(jobs, self.policy, number, order, errors=self.errors))
             for number in steady
         ]
 
@@ -279,21 +279,21 @@ def last_machine(runs: Runs) -> list[Row]:
                 "line": name,
                 "from": "simulation",
                 "servers": at,
-                **_told("last_utilisation", _last(runs, case), 1.0),
+                **_told("last_utilisation", _last(runs, scenario), 1.0),
             }
-            for name, at, case in points
+            for name, at, scenario in points
         ),
     ]
 
 
-def _last(runs: Runs, case: Case) -> Mean:
-    """What one machine fewer sends on demand an hour beyond what the case does, on the same jobs;
-    NaN while not known.
+def _last(runs: Runs, scenario: Scenario) -> Mean:
+    """What one machine fewer sends on demand an hour beyond what the scenario does, on the same
+    jobs; NaN while not known.
     """
-    bare = case.varied(fixed=0.0, on_demand=1.0)
+    bare = scenario.varied(fixed=0.0, on_demand=1.0)
     trials, fewer = (
         runs.trial(bare.varied(machines=number))
-        for number in (case.machines, int(case.fixed_per_h) - 1)
+        for number in (scenario.machines, int(scenario.fixed_per_h) - 1)
     )
     if trials is None or fewer is None:
         return UNKNOWN["cost_per_h"]
@@ -355,7 +355,9 @@ def thresholds(runs: Runs) -> list[Row]:
         lines
         + ends
         + runs.rows(
-            [("ljw", t, Case(runs.exponential, ljw[t], TIGHT)) for t in marks], "short_s", metrics
+            [("ljw", t, Scenario(runs.exponential, ljw[t], TIGHT)) for t in marks],
+            "short_s",
+            metrics,
         )
     )
 
@@ -363,14 +365,14 @@ def thresholds(runs: Runs) -> list[Row]:
 def run_errors(runs: Runs) -> list[Row]:
     """Figure 11: ljw at 101 servers with mispredicted running times."""
     cases = _run_errors(
-        lambda errors: Case(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
+        lambda errors: Scenario(runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors)
     )
     return runs.rows(cases, "error_pct", THREE)
 
 
-def _run_errors(case: Callable[[Mispredictions], Case]) -> list[Point]:
+def _run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
     return [
-        (f"{kind}-predictions", 100 * share, case(Mispredictions(**{f"run_{kind}": share})))
+        (f"{kind}-predictions", 100 * share, scenario(Mispredictions(**{f"run_{kind}": share})))
         for kind in ("over", "under")
         for share in RUN_ERRORS
     ]
@@ -460,9 +462,9 @@ class Workload:
             )
             self.ample = math.floor(self.load * 200 / 150) + 1
 
-    def case(self, policy: WaitingPolicy, machines: int, **more: Any) -> Case:
-        """The jobs under a policy on a number of machines. more: as of a Case."""
-        return Case(self.source, policy, (MACHINE,) * machines, sizes=self.sizes, **more)
+    def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
+        """The jobs under a policy on a number of machines. more: as of a Scenario."""
+        return Scenario(self.source, policy, (MACHINE,) * machines, sizes=self.sizes, **more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
         """A mark for each number of machines; where no wait is limited, for those that
@@ -470,7 +472,7 @@ class Workload:
         """
         fewest = self.load if policy.wait_s == math.inf else 0
         return [
-            (line, number, self.case(policy, number, **more))
+            (line, number, self.scenario(policy, number, **more))
             for number in self.machines
             if number >= fewest
         ]
@@ -480,7 +482,7 @@ class Workload:
         while that is not known.
         """
         points = self.points("compound", self.policies["compound"])
-        found = [runs(case) for *_, case in points]
+        found = [runs(scenario) for *_, scenario in points]
         if any(figures is UNKNOWN for figures in found):
             return None
         return min(zip((figures["price"].mean for figures in found), self.machines))[1]
@@ -571,7 +573,9 @@ def workload_thresholds(runs: Runs) -> list[Row]:
         (
             f"b = {hours} h",
             minutes,
-            runs.workload.case(waiting_policy("compound", 3600 * hours, 60 * minutes), machines),
+            runs.workload.scenario(
+                waiting_policy("compound", 3600 * hours, 60 * minutes), machines
+            ),
         )
         for hours in (6, 12, 24, 48)
         for minutes in (3, 6, 10, 15, 20, 30)
@@ -590,7 +594,7 @@ def workload_errors(runs: Runs) -> list[Row]:
         (
             f"{100 * wait:g} %",
             100 * run,
-            runs.workload.case(compound, machines, errors=Mispredictions(wait, wait, run, run)),
+            runs.workload.scenario(compound, machines, errors=Mispredictions(wait, wait, run, run)),
         )
         for wait in shares
         for run in (*shares, 0.5)
@@ -618,5 +622,7 @@ def workload_wait_errors(kind: str, beside: str, metrics: Sequence[str]) -> Rows
 def workload_run_errors(runs: Runs) -> list[Row]:
     """Figure 22: ljw with mispredicted running times, on as ample machines as the paper's 200."""
     work = runs.workload
-    points = _run_errors(lambda errors: work.case(work.policies["ljw"], work.ample, errors=errors))
+    points = _run_errors(
+        lambda errors: work.scenario(work.policies["ljw"], work.ample, errors=errors)
+    )
     return runs.rows(points, "error_pct", HOURS)

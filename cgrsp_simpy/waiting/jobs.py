@@ -13,7 +13,7 @@ from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_fields, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["CHUNK", "Chunk", "ExponentialJobs", "JobSource", "ListedJobs", "scenario_jobs"]
+__all__ = ["CHUNK", "Chunk", "ExponentialJobs", "Job", "JobSource", "ListedJobs", "scenario_jobs"]
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 Floats = npt.NDArray[np.float64]
@@ -39,6 +39,35 @@ class Chunk(NamedTuple):
     run_s: Floats
     cores: Ints
     memory_gb: Floats
+
+
+class Job(NamedTuple):
+    """A job, as an order sees it.
+
+    Attributes
+    ----------
+    id : int
+        Its number in the order of submission, from 1.
+    submit_s, run_s : float
+        When it is submitted, and its running time, seconds.
+    cores, memory_gb
+        What it needs; GB.
+    """
+
+    id: int
+    submit_s: float
+    run_s: float
+    cores: int
+    memory_gb: float
+
+    def __str__(self) -> str:
+        memory = f", {self.memory_gb:g} GB" if self.memory_gb else ""
+        return f"{self.run_s:.2f} s on {self.cores} core{'s' if self.cores > 1 else ''}{memory}"
+
+
+# a job is itself alone: it is looked up at every turn, and its numbers need not be hashed
+Job.__eq__ = object.__eq__  # type: ignore[method-assign]
+Job.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class JobSource(Protocol):
@@ -181,7 +210,7 @@ class ListedJobs:
         """Number of jobs."""
         return len(self.submit_s)
 
-    def chunks(self, seed: int) -> Iterator[Chunk]:  # noqa: ARG002, as of every source
+    def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs, chunk by chunk.
 
         Parameters

@@ -203,7 +203,7 @@ class Room:
     """
 
     def __init__(self, machines: Sequence[Size]) -> None:
-        self.free: list[tuple[int, float]] = [(size.cores, size.memory_gb) for size in machines]
+        self.free: list[tuple[float, float]] = [(size.cores, size.memory_gb) for size in machines]
         self._ranked = sorted(
             (cores, memory, index) for index, (cores, memory) in enumerate(self.free)
         )
@@ -215,7 +215,7 @@ class Room:
         return other
 
     @property
-    def most_cores(self) -> int:
+    def most_cores(self) -> float:
         """The most free cores that a machine has."""
         return self._ranked[-1][0] if self._ranked else 0
 
@@ -229,7 +229,11 @@ class Room:
 
     def change(self, index: int, cores: int, memory_gb: float) -> None:
         """Give back cores and memory to a machine; negative numbers take them."""
-        had = (*self.free[index], index)
-        del self._ranked[bisect_left(self._ranked, had)]
-        now = self.free[index] = (had[0] + cores, had[1] + memory_gb)
-        insort(self._ranked, (*now, index))
+        had_cores, had_gb = self.free[index]
+        self.put(index, had_cores + cores, had_gb + memory_gb)
+
+    def put(self, index: int, cores: float, memory_gb: float) -> None:
+        """So much of a machine is free."""
+        del self._ranked[bisect_left(self._ranked, (*self.free[index], index))]
+        self.free[index] = cores, memory_gb
+        insort(self._ranked, (cores, memory_gb, index))

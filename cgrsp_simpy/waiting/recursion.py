@@ -13,52 +13,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.model.checks import InputError, check_whole
 from cgrsp_simpy.waiting.jobs import Chunk, Floats
-from cgrsp_simpy.waiting.outcome import Outcome
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
-from cgrsp_simpy.waiting.tally import Columns, Tally, joined
+from cgrsp_simpy.waiting.tally import Columns
 
 if TYPE_CHECKING:
-    from cgrsp_simpy.waiting.case import Case
+    from cgrsp_simpy.waiting.scenario import Scenario
 
 __all__ = ["follow", "recursion"]
 
 
-def follow(case: Case, seed: int = 0, *, keep: bool = False) -> Outcome:
-    """The outcome of `simulate` without events; a job takes about a microsecond.
+def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
+    """The run of a scenario under its own policy, without events; a job takes about a microsecond.
 
-    Parameters
-    ----------
-    case : Case
-        Of whole machines, first come, first served.
-    seed : int
-        At least 0.
-    keep : bool
-        Keep what became of each job; there are no claims.
-
-    Returns
-    -------
-    Outcome
-        Its figures are those of the simulation, to the bit.
-
-    Raises
-    ------
-    InputError
-        For another order, shared machines, or a seed that is not allowed.
+    keep: what became of each job; there are no claims. Its figures are those of the simulation, to
+    the bit. Raises InputError for another order, shared machines, or a seed that is not allowed.
     """
     check_whole("seed", seed, least=0)
-    if not isinstance(case.machines, int) or not case.recursive:
+    if not isinstance(scenario.machines, int) or not scenario.recursive:
         raise InputError(
             "the recursion is for machines that a job takes as a whole, first come, first served;"
             " simulate instead"
         )
-    tally, kept = Tally(case.jobs, steady=case.steady), []
-    for done in recursion(case.foreseen(seed), case.policy, case.machines, case.work_conserving):
-        tally.add(done)
-        if keep:
-            kept.append(done)
-    return Outcome(case, seed, tally, joined(kept) if keep else None)
+    records, rules = Records(scenario, keep), (scenario.policy, scenario.machines)
+    for jobs in recursion(scenario.foreseen(seed), *rules, scenario.work_conserving):
+        records.take(jobs)
+    return Run(scenario, scenario.told, seed, records)
 
 
 def recursion(
@@ -108,6 +90,12 @@ def _columns(
     on_demand = np.isnan(starts)
     in_vain = on_demand & (kinds != GOES) & ((kinds == MISLED) | (not policy.balks))
     gone = chunk.submit_s + np.where(in_vain, policy.wait_s, 0.0)
-    return Columns(
-        np.arange(first, first + len(starts)), chunk, np.where(on_demand, gone, starts), on_demand
-    )
+    start_s = np.where(on_demand, gone, starts)
+    return {
+        "job": np.arange(first, first + len(starts)) + 1,
+        **chunk._asdict(),
+        "dispatch_s": starts,
+        "start_s": start_s,
+        "finish_s": start_s + chunk.run_s,
+        "on_demand": on_demand,
+    }

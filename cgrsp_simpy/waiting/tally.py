@@ -4,55 +4,25 @@ on demand follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.model.checks import InputError, require
-from cgrsp_simpy.waiting.jobs import Chunk, Floats, Ints
+from cgrsp_simpy.waiting.jobs import CHUNK, Floats, Ints
 from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
 
-__all__ = ["BATCHES", "Columns", "Tally", "joined"]
+__all__ = ["BATCHES", "Columns", "Tally", "batched", "of_trials"]
 
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are
 # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
 TRIM = 0.1
-
-
-class Columns(NamedTuple):
-    """What became of some jobs, each column of shape (jobs,).
-
-    place: in the order of submission. jobs: the jobs. start_s: when each started, on a fixed
-    machine or on demand. on_demand: whether on demand.
-    """
-
-    place: Ints
-    jobs: Chunk
-    start_s: Floats
-    on_demand: npt.NDArray[np.bool_]
-
-    @property
-    def wait_s(self) -> Floats:
-        """Seconds from submission to start."""
-        return self.start_s - self.jobs.submit_s
-
-    @property
-    def end_s(self) -> Floats:
-        """When each ended."""
-        return self.start_s + self.jobs.run_s
-
-
-def joined(kept: Sequence[Columns]) -> Columns:
-    """All jobs of parts that follow each other."""
-    jobs = Chunk(*map(np.concatenate, zip(*(done.jobs for done in kept))))
-    place, start_s, on_demand = (
-        np.concatenate([getattr(done, name) for done in kept])
-        for name in ("place", "start_s", "on_demand")
-    )
-    return Columns(place, jobs, start_s, on_demand)
+Columns = Mapping[str, npt.NDArray[Any]]  # of `Run.jobs`, each of shape (jobs,)
+COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_demand")
 
 
 @dataclass
@@ -66,6 +36,9 @@ class Tally:
     their submissions to the last. Of jobs that are all there are, such as a log's, each counts, and
     fixed machines are paid until the work is done: from the first submission to the last end.
 
+    chunks: lengths of the parts by which jobs are counted, in order of submission, each once all of
+    its jobs have ended; None: jobs come in that order, and are counted as they are given. Of equal
+    parts the sums are equal, to the bit.
     sums: one row a batch, of the jobs, their waits and running times in s, jobs on demand, rents of
     all jobs' running times (price per hour times seconds), and rents of those on demand.
     """
@@ -73,6 +46,7 @@ class Tally:
     jobs: int
     sizes: Sequence[Size] | None = None
     steady: bool = True
+    chunks: Iterator[int] | None = None
     sums: Floats = field(init=False)
     _edges: Ints = field(init=False)
     _edges_s: Floats = field(init=False)  # from when to when a batch pays the fixed machines
@@ -83,45 +57,64 @@ class Tally:
         self._edges = np.linspace(trim, self.jobs - trim, batches + 1).astype(np.int64)
         self._edges_s = np.zeros(batches + 1)
         self.sums = np.zeros((batches, 6))
+        self._ended: list[Columns] = []  # and not counted
+        self._counted, self._uncounted, self._enough, self._length = 0, 0, CHUNK, 0
 
-    def add(self, done: Columns) -> None:
-        """Count jobs; of equal parts in the same order the sums are equal, to the bit."""
-        batch = np.searchsorted(self._edges, done.place, side="right") - 1
-        if self.steady:
-            self._note_submissions(done)
+    def add(self, jobs: Columns) -> None:
+        """Take jobs that have ended."""
+        if self.chunks is None:
+            self._count(jobs)
+            return
+        self._ended.append(jobs)
+        self._uncounted += len(jobs["job"])
+        if self._uncounted >= self._enough or self._counted + self._uncounted == self.jobs:
+            self._count_chunks(self.chunks)
+
+    def _count_chunks(self, chunks: Iterator[int]) -> None:
+        """Count the oldest chunks, up to the first of which a job has not ended."""
+        jobs = {name: np.concatenate([part[name] for part in self._ended]) for name in COUNTED}
+        order = np.argsort(jobs["job"], kind="stable")
+        jobs, first = {name: column[order] for name, column in jobs.items()}, 0
+        while length := self._length or next(chunks, 0):
+            last, self._length = first + length, length
+            if last > len(order) or jobs["job"][last - 1] != self._counted + length:
+                break
+            self._count({name: column[first:last] for name, column in jobs.items()})
+            self._counted, self._length, first = self._counted + length, 0, last
+        self._uncounted = len(order) - first
+        self._enough = self._uncounted + CHUNK
+        self._ended = [{name: column[first:] for name, column in jobs.items()}]
+        if self._counted == self.jobs:
+            self.chunks, self._ended = None, []
+
+    def _count(self, jobs: Columns) -> None:
+        place, run_s, on_demand = jobs["job"] - 1, jobs["run_s"], jobs["on_demand"]
+        batch = np.searchsorted(self._edges, place, side="right") - 1
+        if self.steady:  # where no job is left behind the last edge, its time is the last job's
+            edges = np.minimum(self._edges, self.jobs - 1)
+            for row in np.flatnonzero(np.isin(place, edges)):
+                self._edges_s[edges == place[row]] = jobs["submit_s"][row]
         else:
-            self._note_ends(done, batch)
+            self._note_ends(jobs, place, batch)
         inside = (batch >= 0) & (batch < len(self.sums))
-        rent = self._rent_per_h(done.jobs) * done.jobs.run_s
-        columns = (
-            np.ones(len(batch)),
-            done.wait_s,
-            done.jobs.run_s,
-            done.on_demand,
-            rent,
-            rent * done.on_demand,
-        )
+        rent = self._rent_per_h(jobs) * run_s
+        wait_s = jobs["start_s"] - jobs["submit_s"]
+        columns = (np.ones(len(batch)), wait_s, run_s, on_demand, rent, rent * on_demand)
         for sums, column in zip(self.sums.T, columns):
             sums += np.bincount(batch[inside], column[inside], len(self.sums))
 
-    def _note_submissions(self, done: Columns) -> None:
-        """Where no job is left behind the last edge, its time is that of the last job."""
-        edges = np.minimum(self._edges, self.jobs - 1)
-        for row in np.flatnonzero(np.isin(done.place, edges)):
-            self._edges_s[edges == done.place[row]] = done.jobs.submit_s[row]
-
-    def _note_ends(self, done: Columns, batch: Ints) -> None:
+    def _note_ends(self, jobs: Columns, place: Ints, batch: Ints) -> None:
         """A batch pays from the moment at which the jobs before it have all ended to the one at
         which its own have, too.
         """
-        for row in np.flatnonzero(done.place == 0):
-            self._edges_s[0] = done.jobs.submit_s[row]
-        np.maximum.at(self._edges_s, batch + 1, done.end_s)
+        for row in np.flatnonzero(place == 0):
+            self._edges_s[0] = jobs["submit_s"][row]
+        np.maximum.at(self._edges_s, batch + 1, jobs["start_s"] + jobs["run_s"])
 
-    def _rent_per_h(self, jobs: Chunk) -> Floats:
+    def _rent_per_h(self, jobs: Columns) -> Floats:
         if self.sizes is None:
-            return np.ones(len(jobs.run_s))
-        return rent_per_h(jobs.cores, jobs.memory_gb, self.sizes)
+            return np.ones(len(jobs["run_s"]))
+        return rent_per_h(jobs["cores"], jobs["memory_gb"], self.sizes)
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
         """Figures of the whole first, then of each batch; arrays of shape (1 + batches,).
@@ -164,3 +157,21 @@ class Tally:
                 "load": rent / span_s,
                 "cost_per_h": cost / span_s,
             }
+
+
+def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean]:
+    """Means with 95 % intervals over seeds, or from the batches of a single run.
+
+    trials: of each the figures of the whole run, then of each batch, as of `Scenario.outcome`.
+    """
+    if len(trials) == 1:
+        return {name: batched(values) for name, values in trials[0].items()}
+    return {name: mean([each[name][0] for each in trials]) for name in trials[0]}
+
+
+def batched(values: Sequence[float] | Floats) -> Mean:
+    """The mean of a whole run, with the half width that its batches have."""
+    found, centre = mean(values[1:]), float(values[0])
+    return replace(
+        found, mean=centre, low=centre - found.half_width, high=centre + found.half_width
+    )

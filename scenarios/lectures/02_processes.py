@@ -357,14 +357,14 @@ class DoubleBooking(Model):
     But a job requests its slot only after the provisioning delay.
     """
 
-    def idle(self):  # noqa: D102
+    def idle(self):
         return [slot for slot, resource in enumerate(self.slots) if resource.count == 0]
 
 
 class AtOnce(Model):
     """Needs no bell. Whoever comes or goes decides at once."""
 
-    def ring(self):  # noqa: D102
+    def ring(self):
         self.decide()
 
 
@@ -374,7 +374,7 @@ class EarlyBell(Model):
     What the instant still brings comes after the decision.
     """
 
-    def rest_of_instant(self):  # noqa: D102
+    def rest_of_instant(self):
         yield from ()
 
 

@@ -74,7 +74,7 @@ def time_share(start, end, since_s, until_s):
     return 100 * inside_s.sum() / (until_s - since_s) / len(day.slots)
 
 
-END_H = run.totals.end_s / 3600
+END_H = run.tally.end_s / 3600
 print(
     "              expected delay,    pace,   share of the slots' time,"
     " %          jobs waiting"

@@ -33,7 +33,7 @@ SEED, PILOT = 130_000, 131_000  # no seed from here on had been run before
 
 def swept(grid, seeds):
     """Points in the order of product."""
-    design = cg.sweep(grid, ["fifo"], seeds, cg.day("hectic"))
+    design = cg.sweep(cg.day("hectic"), grid, ["fifo"], seeds)
     assert [tuple(at.values()) for at in design.points] == list(product(*grid.values()))
     return design
 

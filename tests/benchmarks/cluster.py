@@ -21,8 +21,8 @@ from skeleton import beside, parser_of, run
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import read_jobs
 from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import Setting, simulate
 
 
 def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
@@ -90,7 +90,7 @@ def tell(jobs, cluster, names, repeats):
     where = f"{cluster.gpus} GPUs on {len(cluster.sizes)} nodes"
     print(f"{jobs.name}: {jobs.jobs} jobs, offered load {jobs.load(cluster):.2f} of {where}")
     for name in names:
-        if Setting(jobs, cluster).lacks(make_scheduler(name)):
+        if Scenario(jobs, cluster).lacks(make_scheduler(name)):
             continue
         outcome = simulate(jobs, cluster, make_scheduler(name))
         seconds, ratio = beside(
@@ -98,7 +98,7 @@ def tell(jobs, cluster, names, repeats):
             lambda: bare(cluster.sizes, listed),
             repeats,
         )
-        rate, wait_h = jobs.jobs / seconds, outcome.wait_s.mean() / 3600
+        rate, wait_h = jobs.jobs / seconds, np.mean(outcome.jobs["start_s"] - jobs.arrival_s) / 3600
         print(
             (
                 f"{name:14} {1000 * seconds:8,.0f} ms {rate:8,.0f} jobs/s {ratio:8.2f} x bare SimPy"

@@ -21,11 +21,12 @@ from skeleton import beside, cpu_s, parser_of, skeleton
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
-from cgrsp_simpy.hgsp.llm import simulate
 from cgrsp_simpy.hgsp.llm_requests import QWEN3, LlmCluster, RequestList
+from cgrsp_simpy.hgsp.policies import Follow
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
-from cgrsp_simpy.hgsp.simulation import execute
+from cgrsp_simpy.hgsp.serving import Requests
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):
@@ -101,6 +102,10 @@ def annealing(moves, repeats):
         )
 
 
+def executed(schedule):
+    return schedule_of(Scenario(schedule.instance).run(Follow(schedule)))
+
+
 def engine(repeats):
     for level, load in (("tasks1", "medium"), ("tasks2", "medium"), ("tasks4", "extreme")):
         instance = generate(level)
@@ -108,7 +113,7 @@ def engine(repeats):
         run_s = (schedule.finish_s - schedule.start_s).tolist()
         jobs = [(arrival_s, 0.0, run) for arrival_s, run in zip(instance.arrival_s.tolist(), run_s)]
         seconds, ratio = beside(
-            lambda schedule=schedule: execute(schedule),
+            lambda schedule=schedule: executed(schedule),
             lambda slots=slots, jobs=jobs: skeleton(slots, jobs),
             repeats,
         )
@@ -139,7 +144,9 @@ def llm(requests, repeats):
     jobs = list(zip(arrival_s.tolist(), [0.0] * requests, (prompt / 1000).tolist()))
     for scheduler in ("fifo", "wsrpt"):
         seconds, ratio = beside(
-            lambda scheduler=scheduler: simulate(RequestList(*columns), LlmCluster(16), scheduler),
+            lambda scheduler=scheduler: Requests(RequestList(*columns), LlmCluster(16)).run(
+                scheduler
+            ),
             lambda: skeleton(8, jobs),
             repeats,
         )

@@ -85,7 +85,7 @@ def memory(jobs=2_000_000):
     run = cg.simulate(cg.day("hectic", slots=20, jobs=jobs, rate_per_s=0.1), "fifo", records=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(
-        f"{run.totals.completed} jobs without records: peak {peak / 1024:.0f} MB,"
+        f"{run.tally.completed} jobs without records: peak {peak / 1024:.0f} MB,"
         f" {(peak - before) / 1024:.0f} MB above the start"
     )
 

@@ -35,6 +35,11 @@ def cpu_s(call):
     return time.process_time() - begin
 
 
+def simulate(scenario):
+    """In SimPy, without records."""
+    return scenario.simulation(scenario.policy, 0, records=False).finish()
+
+
 def bare(jobs):
     """M/M/108 in SimPy and nothing else."""
     env = simpy.Environment()
@@ -82,9 +87,9 @@ def speeds(jobs, repeats):
     listed = list(zip(np.diff(submit_s, prepend=0).tolist(), run_s.tolist()))
     calls = {"bare SimPy": lambda: bare(listed)}
     for name in w.POLICIES:
-        case = w.Case(source, w.waiting_policy(name), SERVERS)
-        calls[f"simulate {name}"] = lambda case=case: w.simulate(case)
-        calls[f"follow {name}"] = lambda case=case: w.follow(case)
+        scenario = w.Scenario(source, w.waiting_policy(name), SERVERS)
+        calls[f"simulate {name}"] = lambda scenario=scenario: simulate(scenario)
+        calls[f"follow {name}"] = lambda scenario=scenario: w.follow(scenario)
     if other := ciw_model(jobs):
         calls["Ciw M/M/108"] = other
     times = {
@@ -117,9 +122,9 @@ def formulas():
 
 
 def memory():
-    for jobs, run in ((2_000_000, w.simulate), (14_000_000, w.follow)):
+    for jobs, run in ((2_000_000, simulate), (14_000_000, w.follow)):
         begin = time.perf_counter()
-        run(w.Case(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
+        run(w.Scenario(w.ExponentialJobs(jobs), w.waiting_policy("compound"), SERVERS))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             (

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
+from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.stock import Stock
@@ -29,7 +30,7 @@ every_policy = pytest.mark.parametrize("policy", cg.POLICIES)
 class Decision:
     """A decision as it was taken. answer: pairs of a job and the tuple of its slots."""
 
-    view: cg.View
+    now_s: float
     queue: tuple[cg.Job, ...]
     slots: tuple[cg.SlotView, ...]
     idle: tuple[cg.SlotView, ...]
@@ -52,7 +53,8 @@ def watched(scenario, policy, seed):
         seen = view.queue, view.slots, view.idle  # as they are before the answer is carried out
         answer = list(decide(view))
         pairs = [each for each in answer if not isinstance(each, cg.Wake)]
-        decisions.append(Decision(view, *seen, pairs))
+        answered = [(job, several(slots)) for job, slots in pairs]
+        decisions.append(Decision(view.now_s, *seen, answered))
         return answer
 
     return cg.simulate(scenario, look_on, seed), decisions
@@ -135,12 +137,12 @@ def test_jobs_of_several_gpus_share_no_slot_and_exceed_no_fleet(policy, scenario
 @given(scenario=any_scenario, seed=seeds)
 def test_one_decision_an_instant_and_none_sees_the_future(policy, scenario, seed):
     run, decisions = watched(scenario, policy, seed)
-    times = [decision.view.now_s for decision in decisions]
+    times = [decision.now_s for decision in decisions]
     assert all(earlier < later for earlier, later in pairwise(times))
     assert run.decisions == len(decisions)
     for decision in decisions:
         assert decision.queue and decision.idle, "nothing to decide"
-        assert all(job.submit_s <= decision.view.now_s for job in decision.queue)
+        assert all(job.submit_s <= decision.now_s for job in decision.queue)
 
 
 @every_policy
@@ -150,7 +152,7 @@ def test_a_view_shows_which_slots_are_busy_and_until_when_by_the_mean_times(poli
     run, decisions = watched(scenario, policy, seed)
     finish_s, expected_s = {}, {}  # by slot, of the job that it serves
     for decision in decisions:
-        now_s = decision.view.now_s
+        now_s = decision.now_s
         busy = {slot for slot, time_s in finish_s.items() if time_s > now_s}
         assert {slot.index: slot.expected_end_s for slot in decision.slots} == {
             slot: expected_s[slot] if slot in busy else None for slot in range(len(scenario.slots))
@@ -174,7 +176,7 @@ def test_same_seed_gives_the_same_records_to_the_bit(policy, scenario, seed):
     first, _ = watched(scenario, policy, seed)
     again = cg.simulate(scenario, policy, seed)
     assert np.array_equal(first.jobs, again.jobs)
-    assert first.slot_held_s == again.slot_held_s
+    assert first.held_s == again.held_s
 
 
 @QUICK

@@ -113,7 +113,7 @@ def test_work_of_minutes_is_told_and_does_not_start(page):
 def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
     at = page("Own or rent", slider={"rent: jobs": 5000, "machines": 11}, press="Simulate")
     best, beside = (each.value for each in at.table)
-    case = cg.waiting.Case(
+    case = cg.waiting.Scenario(
         cg.waiting.ExponentialJobs(5000, 72 / 3600, 480.0),
         machines=11,
         prices=cg.waiting.Prices(0.4, 1.0),
@@ -191,7 +191,7 @@ def test_a_cluster_shows_a_run_and_compares(page):
         multiselect={"cluster: policies": ["fifo", "easy"]},
         press="Compare",
     )
-    setting = cg.cluster.Setting(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
+    setting = cg.cluster.Scenario(cg.cluster.Offered(jobs=40), cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
     found = cg.simulate(setting, "easy", 0).summary()
     assert at.metric[0].value == figure_text(found[setting.shown[0]])

@@ -21,7 +21,7 @@ ARROWS = {
     "analysis": {"model"},
     "rental": {"engine", "analysis", "logs", "model"},
     "studies": {"rental", "engine", "analysis", "model"},
-    "plots": {"rental", "analysis", "model"},
+    "plots": {"rental", "engine", "analysis", "model"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
     "thesis": BELOW_THESIS | {"__init__"},
     "exercises": BELOW_THESIS | {"__init__"},

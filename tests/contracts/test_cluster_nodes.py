@@ -82,3 +82,24 @@ def test_what_is_free_in_both_is_the_lesser_on_every_node(case, data):
     nodes = Nodes(sizes, key)
     assert nodes.counts(nodes.packed(free) & nodes.packed(other)) == list(map(min, free, other))
     assert nodes.counts(nodes.all) == sizes
+
+
+@MANY
+@given(cases())
+def test_what_a_job_can_use_is_what_is_free_on_nodes_with_room_or_all_of_empty_ones(case):
+    sizes, free, _ = case
+    nodes = Nodes(sizes)
+    for gpus in range(1, sum(sizes) + 2):
+        least = [gpus if gpus <= max(sizes) else size for size in sizes]
+        usable = sum(idle for idle, needed in zip(free, least) if idle >= needed)
+        assert nodes.usable(nodes.packed(free), gpus) == usable
+
+
+@MANY
+@given(cases(), st.data())
+def test_the_count_of_a_node_can_be_replaced(case, data):
+    sizes, free, _ = case
+    nodes, node = Nodes(sizes), data.draw(st.integers(0, len(sizes) - 1))
+    idle = data.draw(st.integers(0, sizes[node]))
+    now = nodes.counts(nodes.put(nodes.packed(free), node, idle))
+    assert now == [idle if other == node else each for other, each in enumerate(free)]

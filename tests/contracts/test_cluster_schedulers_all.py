@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import placed
 
 from cgrsp_simpy.cluster.backfilling import Conservative, shadow
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, best_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import simulate
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)
@@ -75,7 +76,7 @@ def watched(cluster, jobs, scheduler, look, placement=best_fit):
             yield job, place
         look(view, started)
 
-    look_on.hears_all = getattr(decide, "hears_all", False)
+    look_on.asks_on_arrival = getattr(decide, "asks_on_arrival", False)
     return simulate(jobs, cluster, look_on, placement)
 
 
@@ -89,12 +90,14 @@ def watched(cluster, jobs, scheduler, look, placement=best_fit):
 def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(scheduler, placement, case):
     cluster, jobs = case
     found = simulate(jobs, cluster, make_scheduler(scheduler), placement)
-    assert (found.start_s >= jobs.arrival_s).all()
-    assert found.finish_s == pytest.approx(found.start_s + jobs.duration_s)
-    for start_s in found.start_s:
+    assert (found.jobs["start_s"] >= jobs.arrival_s).all()
+    assert found.jobs["finish_s"] == pytest.approx(found.jobs["start_s"] + jobs.duration_s)
+    for start_s in found.jobs["start_s"]:
         used = np.zeros(len(cluster.sizes))
-        for job in np.flatnonzero((found.start_s <= start_s) & (found.finish_s > start_s + 1e-9)):
-            for node, gpus in found.places[job]:
+        for job in np.flatnonzero(
+            (found.jobs["start_s"] <= start_s) & (found.jobs["finish_s"] > start_s + 1e-9)
+        ):
+            for node, gpus in placed(found)[job]:
                 used[node] += gpus
         assert (used <= cluster.sizes).all()
 
@@ -104,7 +107,7 @@ def test_every_job_runs_once_for_its_duration_on_gpus_of_its_own(scheduler, plac
 @given(case=settings_of())
 def test_a_gang_is_on_one_node_or_on_whole_nodes_but_for_a_rest(scheduler, case):
     cluster, jobs = case
-    for place, gpus in zip(simulate(jobs, cluster, make_scheduler(scheduler)).places, jobs.gpus):
+    for place, gpus in zip(placed(simulate(jobs, cluster, make_scheduler(scheduler))), jobs.gpus):
         assert sum(taken for _, taken in place) == gpus
         assert len({node for node, _ in place}) == len(place)
         parts = [(node, taken) for node, taken in place if taken < cluster.sizes[node]]
@@ -124,7 +127,7 @@ def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_ha
     if not len(known):
         return
     before = jobs.chosen(known, "known")
-    longer_s = before.duration_s + 7.5 * (found.finish_s[known] > at_s + 1e-9)
+    longer_s = before.duration_s + 7.5 * (found.jobs["finish_s"][known] > at_s + 1e-9)
     columns = {
         name: getattr(before, name)
         for name in ("arrival_s", "gpus", "estimate_s", "iterations", "kind", "family", "user")
@@ -133,7 +136,7 @@ def test_starts_depend_neither_on_durations_before_their_end_nor_on_jobs_that_ha
     assert np.array_equal(
         *(
             np.where(start_s <= at_s, start_s, np.inf)
-            for start_s in (found.start_s[known], again.start_s)
+            for start_s in (found.jobs["start_s"][known], again.jobs["start_s"])
         )
     )
 
@@ -181,7 +184,9 @@ def test_what_a_decision_leaves_adds_up(scheduler, case):
 @given(case=settings_of())
 def test_fifo_never_lets_a_job_overtake(placement, case):
     cluster, jobs = case
-    assert (np.diff(simulate(jobs, cluster, make_scheduler("fifo"), placement).start_s) >= 0).all()
+    assert (
+        np.diff(simulate(jobs, cluster, make_scheduler("fifo"), placement).jobs["start_s"]) >= 0
+    ).all()
 
 
 # ---- EASY ----
@@ -190,9 +195,9 @@ def test_fifo_never_lets_a_job_overtake(placement, case):
 def without_backfill(view, started):
     """The view as if nothing had been started past the head of the queue."""
     past, without = {job for job in started if job > view.head}, copy(view)
-    without.ends = [(end_s, job) for end_s, job in view.ends if job not in past]
+    without._ends = [(end_s, job) for end_s, job in view.ends if job not in past]
     for job in past:
-        without.free = view.without(job, without.free)
+        without._free = view.without(job, without.free)
     return without
 
 
@@ -211,7 +216,7 @@ def test_easy_never_delays_what_the_head_was_promised(placement, case):
 
     cluster, jobs = case
     found = watched(cluster, jobs, "easy", look, placement)
-    assert all(found.start_s[job] <= start_s for job, start_s in promised.items())
+    assert all(found.jobs["start_s"][job] <= start_s for job, start_s in promised.items())
 
 
 @every_placement
@@ -321,9 +326,9 @@ def test_conservative_is_the_textbooks_and_no_job_starts_later_than_it_was_promi
     cluster, jobs = crowded(seed)
     found = simulate(jobs, cluster, make_scheduler("conservative"), placement)
     start_s, places, promised_s = textbook(cluster, jobs, placement)
-    assert found.start_s.tolist() == start_s
-    assert [sorted(place) for place in found.places] == [sorted(place) for place in places]
-    assert (found.start_s <= promised_s).all()
+    assert found.jobs["start_s"].tolist() == start_s
+    assert [sorted(place) for place in placed(found)] == [sorted(place) for place in places]
+    assert (found.jobs["start_s"] <= promised_s).all()
 
 
 @every_placement
@@ -342,8 +347,8 @@ def test_the_mix_runs_by_the_textbook_with_estimates_up_to_three_times_too_long(
     jobs = generate(Mix(overestimate=2.0), 120, 1.5, Cluster((8, 8, 8, 8)), seed)
     found = simulate(jobs, Cluster((8, 8, 8, 8)), make_scheduler("conservative"))
     start_s, _, promised_s = textbook(Cluster((8, 8, 8, 8)), jobs, best_fit)
-    assert found.start_s == pytest.approx(start_s)
-    assert (found.start_s <= np.array(promised_s) * (1 + 1e-12)).all()
+    assert found.jobs["start_s"] == pytest.approx(start_s)
+    assert (found.jobs["start_s"] <= np.array(promised_s) * (1 + 1e-12)).all()
 
 
 @MANY

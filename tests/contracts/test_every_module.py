@@ -50,7 +50,7 @@ CASES = {
         "edff",
     ),
     "waiting": lambda: Case(
-        cg.waiting.Case(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
+        cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
         ("waiting",),
         "--jobs 400 --rate 0.02 --service 500 --servers 8",
         ("ajw-t", "njw"),
@@ -62,16 +62,16 @@ CASES = {
         "ajw-tt",
     ),
     "hgsp": lambda: Case(
-        cg.hgsp.Setting(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(cg.hgsp.LEVELS["tasks1"]), "tasks": 30})),
         ("hgsp",),
         "--level tasks1 --tasks 30",
         ("atc", "greedy"),
         "annealing:moves=50",
         "def oldest(view):\n"
         "    for task in view.queue:\n"
-        "        for slot in view.idle:\n"
-        "            if task.times_s[slot.index] < float('inf'):\n"
-        "                yield task, slot\n"
+        "        for gpu in view.free:\n"
+        "            if task.memory_gb <= gpu.kind.memory_gb:\n"
+        "                yield task, gpu\n"
         "                break\n",
         {"tasks": [20, 30]},
         "att",
@@ -92,7 +92,7 @@ CASES = {
         "wsrtp",
     ),
     "cluster": lambda: Case(
-        cg.cluster.Setting(cg.cluster.Offered(jobs=30)),
+        cg.cluster.Scenario(cg.cluster.Offered(jobs=30)),
         ("cluster",),
         "--jobs 30",
         ("easy", "sjf"),
@@ -212,7 +212,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     assert study.policies == list(case.policies)
     again = cg.compare(case.scenario, case.policies, range(3), out=tmp_path / "out")
     assert json.dumps(again.rows) == json.dumps(study.rows)  # wall times, too: nothing is run again
-    sweep = cg.sweep(case.grid, case.policies, range(2), case.scenario)
+    sweep = cg.sweep(case.scenario, case.grid, case.policies, range(2))
     [(name, values)] = case.grid.items()
     assert [point[name] for point in sweep.points] == values
     own = case.scenario.varied(**{name: values[0]})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import Tiers
@@ -122,13 +123,13 @@ def moments(draw, gangs=False):
 
 def view_of(moment):
     scenario, queue, busy = moment
-    return scenario.view(queue, NOW_S, busy)
+    return scenario.moment(queue, NOW_S, busy)
 
 
 def answer(policy, moment):
     """The assignments as numbers."""
     return [
-        (job.id, tuple((slot.index, slot.gpu.name) for slot in slots))
+        (job.id, tuple((slot.index, slot.gpu.name) for slot in several(slots)))
         for job, slots in policy(view_of(moment))
     ]
 

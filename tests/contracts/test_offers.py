@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.rental.view import View
 
 every_policy = pytest.mark.parametrize("policy", [*cg.POLICIES, "rh:reserve=2,gate=100"])
@@ -90,9 +89,9 @@ def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decis
     shown, drawn = set(), []
 
     def look_on(view):
-        state, before = view._state, len(drawn)
+        before = len(drawn)
         if not drawn:
-            state.seen = (drawn.append(uniform) or uniform for uniform in state.seen)
+            view._seen = (drawn.append(uniform) or uniform for uniform in view._seen)
         idle = {}
         for slot in view.idle:
             idle.setdefault(slot.gpu.name, []).append(view.status(slot))
@@ -108,7 +107,7 @@ def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decis
 def test_offers_are_the_first_idle_slot_of_each_type_and_then_the_next_like_it():
     a, b, c = TYPES
     scenario = cg.Scenario("fleet", cg.PoissonWorkload(9, 0.1), (a, b, a, c, b, a), TYPES)
-    view = scenario.view([], busy={0: 50.0, 3: 20.0})
+    view = scenario.moment([], busy={0: 50.0, 3: 20.0})
     assert [slot.index for slot in view.offers()] == [1, 2]
     after = view.offers_after(view.offers(), view.slots[1])
     assert [slot.index for slot in after] == [2, 4]
@@ -120,12 +119,12 @@ def test_offers_are_the_first_idle_slot_of_each_type_and_then_the_next_like_it()
     assert [slot.index for slot in view.idle] == [1, 2, 4, 5]
     assert [view.idle_slot(place) for place in range(view.idle_count)] == list(view.idle)
     assert view.next_end_s == 20.0
-    assert scenario.view([]).next_end_s is None
+    assert scenario.moment([]).next_end_s is None
 
 
 def test_with_free_types_the_first_idle_slot_is_offered_as_each_type():
     scenario = cg.Scenario("fleet", cg.PoissonWorkload(9, 0.1), TYPES, TYPES, free_types=True)
-    view = scenario.view([], busy={0: 50.0})
+    view = scenario.moment([], busy={0: 50.0})
     assert [(slot.index, slot.gpu) for slot in view.offers()] == [(1, gpu) for gpu in TYPES]
     after = view.offers_after(view.offers(), view.offers()[2])
     assert [(slot.index, slot.gpu) for slot in after] == [(2, gpu) for gpu in TYPES]
@@ -145,7 +144,7 @@ def instructions(scenario, policy):
         count += event == "opcode"
         return trace
 
-    run = Simulation(scenario, cg.make_policy(policy), 0, None, True, None)
+    run = scenario.simulation(cg.make_policy(policy), 0)
     before = sys.gettrace()
     sys.settrace(trace)
     try:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from random_scenarios import open_scenarios, scenarios
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.rental.record import by_class
 
 seeds = st.integers(0, 2**32)
 
@@ -37,7 +38,7 @@ def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(
             "miss_pct": 100 * _mean(late_s[own] > 0),
             "tardiness_min": _mean(late_s[own]) / 60,
         }
-    assert run.by_class() == {
+    assert by_class(run.tally) == {
         name: pytest.approx(own, rel=1e-9, nan_ok=True) for name, own in expected.items()
     }
     if names == ["tight", "loose"]:
@@ -96,7 +97,7 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
 @settings(max_examples=50)
 @given(scenario=open_scenarios())
 def test_a_view_shows_the_classes_and_the_law(scenario):
-    known = scenario.view([]).known
+    known = scenario.moment([]).known
     assert known.classes == scenario.workload.classes
     assert known.tight_fraction == pytest.approx(
         sum(each.share for each in known.classes if each.tight)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
+from support import drawn
 
 import cgrsp_simpy as cg
 
@@ -76,7 +77,7 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
         assert found["idle_usd"] == pytest.approx(by_phase["idle-warm"], abs=1e-12)
         if terms.billed_from == "provisioning":
             assert found["provisioning_usd"] == pytest.approx(by_phase["provisioning"], abs=1e-12)
-    assert sum(run.slot_held_s) == pytest.approx(
+    assert sum(run.held_s) == pytest.approx(
         sum(row["gpus"] * (row["finish_s"] - row["dispatch_s"]) for row in run.jobs)
     )
 
@@ -87,13 +88,13 @@ OWN = ("restarting_s", "checkpoints_s")  # columns where the terms have them
 one_type = scenarios().filter(lambda each: len(set(each.slots)) == 1 and not each.free_types)
 
 
-def stops(env, engine, times_s, orderly):
+def stops(env, run, times_s, orderly):
     """Take the slots of the job that has run longest at each of these times."""
     for at_s in sorted(times_s):
         yield env.timeout(max(0.0, at_s - env.now))
-        if engine.running:
-            job, claim = next(iter(engine.running.items()))
-            engine.revoke(claim, cg.Suspend(job) if orderly else "taken away")
+        if run.holding:
+            claim = next(iter(run.holding))
+            run.revoke(claim, cg.Suspend(claim.job) if orderly else "taken away")
 
 
 @QUICK
@@ -114,20 +115,18 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
     stopping = {"checkpoint_s": every_s, "checkpoint_cost_s": cost_s, "restart_s": restart_s}
     scenario = under(scenario, replace(terms, suspension=True, **stopping, **spot))
     simulation = scenario.simulation(scenario.make_policy(policy), 7)
-    env, engine = simulation.env, simulation.engine
-    env.process(stops(env, engine, times_s, orderly))
-    env.run()
-    run = simulation.close()
+    simulation.process(stops(simulation.env, simulation, times_s, orderly), counts=True)
+    run = simulation.finish()
     jobs, phases = run.jobs, defaultdict(float)
     assert jobs["job"].tolist() == list(range(scenario.jobs))
-    assert not engine.running
+    assert not simulation.holding
     assert not orderly or not jobs["lost_s"].any()
     seconds_of = {
         name: jobs[name] if name in jobs.dtype.names else jobs["lost_s"] * 0 for name in OWN
     }
     for claim in run.claims:
         phases[claim["job"], claim["phase"]] += claim["to_s"] - claim["from_s"]
-    for place, (row, (job, draws)) in enumerate(zip(jobs, scenario.draw(7))):
+    for place, (row, (job, draws)) in enumerate(zip(jobs, drawn(scenario, 7))):
         own = {name: column[place] for name, column in seconds_of.items()}
         assert row["finish_s"] >= row["start_s"] >= row["dispatch_s"] >= job.submit_s
         for phase, held_s in (("executing", row["service_s"]), ("restarting", own["restarting_s"])):
@@ -164,6 +163,6 @@ def test_on_spot_every_policy_completes_all_jobs(scenario, per_h, warm_s, suspen
     held_s = sum(
         row["gpus"] * (row["finish_s"] - row["dispatch_s"] - row["away_s"]) for row in run.jobs
     )
-    assert sum(run.slot_held_s) == pytest.approx(held_s, abs=1e-6)
+    assert sum(run.held_s) == pytest.approx(held_s, abs=1e-6)
     again = cg.simulate(scenario, policy, seed)
     assert again.jobs.tobytes() == run.jobs.tobytes()

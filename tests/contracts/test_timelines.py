@@ -19,8 +19,8 @@ from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.mix import generate as generate_cluster
+from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.cluster.single import fifo_skip
-from cgrsp_simpy.cluster.study import Setting as ClusterSetting
 from cgrsp_simpy.dag import simulation as dag_simulation
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft
@@ -28,21 +28,15 @@ from cgrsp_simpy.dag.listing import round_robin
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.hgsp import simulation as hgsp_simulation
 from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
-from cgrsp_simpy.hgsp.policies import Follow, Online
-from cgrsp_simpy.hgsp.rules import atc
-from cgrsp_simpy.hgsp.simulation import Uncertainty
-from cgrsp_simpy.hgsp.study import solve
+from cgrsp_simpy.hgsp.scenario import Scenario as TaskScenario
 from cgrsp_simpy.model.timeline import CLAIM, VISIT
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.simulation import Simulation
-from cgrsp_simpy.waiting import simulation as waiting_simulation
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.scenario import Scenario
 
 JOBS, SEED = 40, 1
 
@@ -71,7 +65,7 @@ def thesis(policy, seed):
     ]
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
     return Watched(
-        lambda listener: Simulation(scenario, make_policy(policy), seed, None, True, listener),
+        lambda listener: scenario.simulation(make_policy(policy), seed, listener=listener),
         lambda run: dict(zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])),
     )
 
@@ -84,19 +78,19 @@ def waits(policy, order, shared, seed):
     submit_s, run_s = np.sort(rng.uniform(0, 400, JOBS)), rng.uniform(1, 60, JOBS)
     cores, memory_gb = rng.integers(1, 5, JOBS), rng.integers(0, 9, JOBS).astype(float)
     machines = (Size("a", 4, 16.0, 1.0), Size("b", 6, 12.0, 1.0)) if shared else 4
-    case = Case(
+    scenario = Scenario(
         ListedJobs(submit_s, run_s, cores, memory_gb),
         waiting_policy(policy, 20.0, 10.0),
         machines,
         order,
     )
 
-    def executing(outcome):
-        weight = outcome.jobs.jobs.cores if shared else np.ones(JOBS)
-        return dict(zip((outcome.jobs.place + 1).tolist(), weight * outcome.jobs.jobs.run_s))
+    def executing(run):
+        weight = run.jobs["cores"] if shared else np.ones(JOBS)
+        return dict(zip(run.jobs["job"].tolist(), weight * run.jobs["run_s"]))
 
     return Watched(
-        lambda listener: waiting_simulation.Simulation(case, seed, listener, keep=True), executing
+        lambda listener: scenario.simulation(scenario.policy, seed, listener=listener), executing
     )
 
 
@@ -131,20 +125,21 @@ def cluster(scheduler, seed):
     """Jobs of up to a node and more on the paper's cluster, faster than it can serve them."""
     jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
     return Watched(
-        lambda listener: ClusterSetting(jobs).simulation(scheduler, 0, listener=listener),
+        lambda listener: ClusterScenario(jobs).simulation(scheduler, 0, listener=listener),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
     )
 
 
-def tasks(scheduler, uncertainty, seed):
+def tasks(scheduler, reality, seed):
     """Tasks on three GPUs, twice as many as these can do: by a plan that is carried out, or
     by a rule online.
     """
     instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
-    policy = Online(scheduler) if scheduler is atc else Follow(solve(instance, scheduler).schedule)
+    scenario = TaskScenario(instance, **reality)
+    policy = scenario.make_policy(scheduler)
     return Watched(
-        lambda listener: hgsp_simulation.Simulation(instance, policy, uncertainty, listener),
-        lambda schedule: dict(enumerate(schedule.finish_s - schedule.start_s, start=1)),
+        lambda listener: scenario.simulation(policy, seed, listener=listener),
+        lambda run: dict(enumerate(run.jobs["finish_s"] - run.jobs["start_s"], start=1)),
     )
 
 
@@ -160,8 +155,8 @@ MODELS = {
     "dag, own": lambda seed: graph(lambda problem: first_room, "shared", seed),
     "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
     "cluster, easy": lambda seed: cluster(easy, seed),
-    "hgsp, planned": lambda seed: tasks("greedy", Uncertainty(), seed),
-    "hgsp, online": lambda seed: tasks(atc, Uncertainty(noise=0.3, delay_s=5.0, seed=seed), seed),
+    "hgsp, planned": lambda seed: tasks("greedy", {}, seed),
+    "hgsp, online": lambda seed: tasks("atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed),
 }
 
 
@@ -222,7 +217,7 @@ def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
 
 
 def test_who_holds_a_place_has_a_claim_to_it(seen):
-    claims, last_s = seen.run.claims, seen.timeline.end_s
+    claims, last_s = seen.timeline.claims, seen.timeline.end_s
     for step in last_of_each_instant(seen):
         here = claims[(claims["from_s"] <= step.time_s) & (step.time_s < claims["to_s"])]
         holding = {holder.job for held in step.holders for holder in held}
@@ -233,7 +228,7 @@ def test_who_holds_a_place_has_a_claim_to_it(seen):
 
 
 def test_claims_are_rows_that_take_time(seen):
-    claims, visits = seen.run.claims, seen.timeline.visits
+    claims, visits = seen.timeline.claims, seen.timeline.visits
     assert claims.dtype == CLAIM
     assert visits.dtype == VISIT
     assert (claims["to_s"] > claims["from_s"]).all()
@@ -251,7 +246,7 @@ def test_claims_are_rows_that_take_time(seen):
 
 def test_claims_never_exceed_the_size_of_a_place(seen):
     for place, size in enumerate(seen.timeline.sizes):
-        own = seen.run.claims[seen.run.claims["place"] == place]
+        own = seen.timeline.claims[seen.timeline.claims["place"] == place]
         times_s, changes = (
             np.concatenate(each)
             for each in ((own["from_s"], own["to_s"]), (own["amount"], -own["amount"]))
@@ -261,7 +256,7 @@ def test_claims_never_exceed_the_size_of_a_place(seen):
 
 
 def test_the_executing_time_of_every_job_is_in_the_claims_once(seen):
-    claims = seen.run.claims[seen.run.claims["phase"] == "executing"]
+    claims = seen.timeline.claims[seen.timeline.claims["phase"] == "executing"]
     for job, executing in seen.executing.items():
         own = claims[claims["job"] == job]
         assert ((own["to_s"] - own["from_s"]) * own["amount"]).sum() == pytest.approx(executing)
@@ -294,7 +289,7 @@ def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
         for path in each.get_paths()
     ]
     drawn = sum(map(area, boxes)) * in_seconds(ax.get_xlabel()) / 0.78
-    assert drawn == pytest.approx(held(seen.run.claims, seen.timeline.sizes).sum())
+    assert drawn == pytest.approx(held(seen.timeline.claims, seen.timeline.sizes).sum())
     late = seen.timeline.visits["end_s"] > seen.timeline.visits["due_s"]
     assert late.any() == (
         "missed its deadline" in [text.get_text() for text in ax.get_legend().texts]
@@ -307,7 +302,7 @@ def test_a_slot_timeline_holds_all_claims(seen):
     executing, *others = (
         area(each.get_paths()[0].vertices) * in_seconds(ax.get_xlabel()) for each in ax.collections
     )
-    claims, sizes = seen.run.claims, seen.timeline.sizes
+    claims, sizes = seen.timeline.claims, seen.timeline.sizes
     assert executing == pytest.approx(held(claims[claims["phase"] == "executing"], sizes).sum())
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
 
@@ -325,7 +320,7 @@ def test_a_queue_is_named_by_its_policy(seen):
 def test_a_frame_shows_who_holds_what(seen, share):
     moving = cg.plots.animate(seen.run, 2).film()
     moving._draw_was_started = True  # or matplotlib warns of an animation that nobody has saved
-    claims, time_s = seen.run.claims, share * seen.timeline.end_s
+    claims, time_s = seen.timeline.claims, share * seen.timeline.end_s
     moving._func(time_s)
     here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
     filled = sum(

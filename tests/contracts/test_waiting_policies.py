@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support import simulated, waits_s
 
 from cgrsp_simpy.waiting.best import best_number
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.scenario import Scenario
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
 every_policy = pytest.mark.parametrize("name", POLICIES)
@@ -42,8 +42,8 @@ def small(name):
 
 
 def assert_same(one, other):
-    np.testing.assert_array_equal(one.jobs.on_demand, other.jobs.on_demand)
-    np.testing.assert_array_equal(one.jobs.start_s, other.jobs.start_s)
+    np.testing.assert_array_equal(one.jobs["on_demand"], other.jobs["on_demand"])
+    np.testing.assert_array_equal(one.jobs["start_s"], other.jobs["start_s"])
 
 
 @every_policy
@@ -55,16 +55,16 @@ def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_toge
     name, jobs, servers, mistaken, conserving
 ):
     errors = MISTAKEN if mistaken else Mispredictions()
-    case = Case(jobs, small(name), servers, errors=errors, work_conserving=conserving)
-    assert_same(simulate(case, keep=True), follow(case, keep=True))
+    case = Scenario(jobs, small(name), servers, errors=errors, work_conserving=conserving)
+    assert_same(simulated(case, keep=True), follow(case, keep=True))
 
 
 @every_policy
 @pytest.mark.parametrize("errors", [Mispredictions(), MISTAKEN], ids=["exact", "mistaken"])
 @pytest.mark.slow
 def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name, errors):
-    case = Case(ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors)
-    assert_same(simulate(case, seed=3, keep=True), follow(case, seed=3, keep=True))
+    case = Scenario(ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors)
+    assert_same(simulated(case, seed=3, keep=True), follow(case, seed=3, keep=True))
 
 
 @every_policy
@@ -77,9 +77,9 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(name
 @settings(max_examples=40)
 def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
     errors = MISTAKEN if mistaken else Mispredictions()
-    whole = Case(jobs, small(name), servers, order, errors=errors)
+    whole = Scenario(jobs, small(name), servers, order, errors=errors)
     shared = replace(whole, machines=(Size("one core", 1, 4.0, 1.0),) * servers)
-    assert_same(simulate(whole, keep=True), simulate(shared, keep=True))
+    assert_same(simulated(whole, keep=True), simulated(shared, keep=True))
 
 
 @every_policy
@@ -93,16 +93,16 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken, conserving):
     machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
     errors = MISTAKEN if mistaken else Mispredictions()
-    done = simulate(
-        Case(jobs, small(name), machines, order, errors=errors, work_conserving=conserving),
+    done = simulated(
+        Scenario(jobs, small(name), machines, order, errors=errors, work_conserving=conserving),
         keep=True,
     ).jobs
-    fixed = ~done.on_demand
-    for needs, most in ((done.jobs.cores, 10), (done.jobs.memory_gb, 10.0)):
-        for at in done.start_s[fixed]:
-            running = fixed & (done.start_s <= at) & (at < done.start_s + done.jobs.run_s)
+    fixed = ~done["on_demand"]
+    for needs, most in ((done["cores"], 10), (done["memory_gb"], 10.0)):
+        for at in done["start_s"][fixed]:
+            running = fixed & (done["start_s"] <= at) & (at < done["start_s"] + done["run_s"])
             assert needs[running].sum() <= most
-    assert (done.wait_s >= 0).all()
+    assert (waits_s(done) >= 0).all()
 
 
 @every_policy
@@ -111,22 +111,22 @@ def test_shared_machines_hold_no_more_than_they_can(name, jobs, order, mistaken,
 @settings(max_examples=40)
 def test_each_policy_does_what_its_name_says(name, order, jobs):
     machines = (Size("a", 4, 4.0, 1.0),)
-    done = simulate(Case(jobs, small(name), machines, order), keep=True).jobs
-    wait_s, short = done.wait_s, done.jobs.run_s < 3
+    done = simulated(Scenario(jobs, small(name), machines, order), keep=True).jobs
+    wait_s, short = waits_s(done), done["run_s"] < 3
     if name == "ajw":
-        assert not done.on_demand.any()
+        assert not done["on_demand"].any()
     if name == "njw":
         assert (wait_s == 0).all()
     if name in ("ajw-t", "sww", "compound"):
         assert (wait_s <= 5).all()
     if name == "ajw-t":
-        assert (wait_s[done.on_demand] == 5).all()
+        assert (wait_s[done["on_demand"]] == 5).all()
     if name in ("sww", "compound"):
-        assert (wait_s[done.on_demand] == 0).all()
+        assert (wait_s[done["on_demand"]] == 0).all()
     if name == "ljw":
-        np.testing.assert_array_equal(done.on_demand, short)
+        np.testing.assert_array_equal(done["on_demand"], short)
     if name == "compound":
-        assert done.on_demand[short].all()
+        assert done["on_demand"][short].all()
 
 
 @given(jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"]))
@@ -136,12 +136,12 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     under both orders.
     """
     gave_up, balked = (
-        simulate(Case(jobs, small(name), servers, order), keep=True).jobs
+        simulated(Scenario(jobs, small(name), servers, order), keep=True).jobs
         for name in ("ajw-t", "sww")
     )
-    np.testing.assert_array_equal(gave_up.on_demand, balked.on_demand)
+    np.testing.assert_array_equal(gave_up["on_demand"], balked["on_demand"])
     np.testing.assert_array_equal(
-        gave_up.start_s[~gave_up.on_demand], balked.start_s[~gave_up.on_demand]
+        gave_up["start_s"][~gave_up["on_demand"]], balked["start_s"][~gave_up["on_demand"]]
     )
 
 
@@ -152,19 +152,19 @@ def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken)
     within the longest wait.
     """
     errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
-    done = simulate(
-        Case(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors), keep=True
+    done = simulated(
+        Scenario(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors), keep=True
     ).jobs
-    waits_in_vain = done.on_demand & (done.wait_s > 0)
-    assert (done.wait_s[waits_in_vain] == 5).all()
+    waits_in_vain = done["on_demand"] & (waits_s(done) > 0)
+    assert (waits_s(done)[waits_in_vain] == 5).all()
     assert mistaken or not waits_in_vain.any()
-    assert (done.wait_s[~done.on_demand] <= 5).all()
+    assert (waits_s(done)[~done["on_demand"]] <= 5).all()
 
 
 def test_order_is_kept_first_come_first_served_and_short_jobs_overtake_under_sjf():
     jobs = ListedJobs([0, 1, 2, 3], [10, 9, 5, 1], [1] * 4, [0] * 4)
     starts = {
-        order: simulate(Case(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs.start_s
+        order: simulated(Scenario(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs["start_s"]
         for order in ("fcfs", "sjf")
     }
     assert starts["fcfs"].tolist() == [0, 10, 19, 24]
@@ -177,17 +177,17 @@ def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave
         (9, 10, False),
         (math.nextafter(9, 0), math.nextafter(10, 0), True),
     ):
-        done = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True).jobs
-        assert (done.start_s[1], done.on_demand[1]) == (start, on_demand)
+        done = simulated(Scenario(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True).jobs
+        assert (done["start_s"][1], done["on_demand"][1]) == (start, on_demand)
 
 
 @every_policy
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
-    case = Case(ExponentialJobs(2_000), waiting_policy(name), 101)
+    case = Scenario(ExponentialJobs(2_000), waiting_policy(name), 101)
     one, again, other = (
-        simulate(case, seed=1, keep=True),
-        simulate(case, seed=1, keep=True),
-        simulate(case, seed=2, keep=True),
+        simulated(case, seed=1, keep=True),
+        simulated(case, seed=1, keep=True),
+        simulated(case, seed=2, keep=True),
     )
     assert_same(one, again)
     assert one.summary() == again.summary() != other.summary()
@@ -246,8 +246,8 @@ def test_a_log_costs_what_another_program_says_and_never_less_than_a_machine_tha
     assume(jobs.run_s.any())
     policy, machines = small(name), max(machines, int(name == "ajw"))
     price, wait_s = costs(by_the_second(jobs, policy, machines, order), machines)
-    case = Case(jobs, policy, machines, order)
-    for run in (simulate, follow) if order == "fcfs" else (simulate,):
+    case = Scenario(jobs, policy, machines, order)
+    for run in (simulated, follow) if order == "fcfs" else (simulated,):
         figures = run(case).summary()
         assert (figures["price"], figures["wait_s"]) == pytest.approx((price, wait_s))
         assert figures["price"] >= FIXED * (1 - 1e-12)
@@ -282,12 +282,12 @@ def test_no_number_of_machines_is_better_than_the_best(name, order, by, jobs):
         allowed = allowed or {
             number: row for number, row in found.items() if row == min(found.values())
         }
-    best = best_number(Case(jobs, small(name), 1, order), by)
+    best = best_number(Scenario(jobs, small(name), 1, order), by)
     figures = best.summary()
     assert value(figures["price"], figures["wait_s"]) == pytest.approx(
         min(value(*row) for row in allowed.values())
     )
-    assert figures["price"] == pytest.approx(found[best.case.machines][0])
+    assert figures["price"] == pytest.approx(found[best.scenario.machines][0])
 
 
 @every_policy
@@ -299,11 +299,11 @@ def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, mac
     0.048 a core and hour.
     """
     assume(jobs.run_s.any())
-    case = Case(jobs, small(name), (M5[2],) * max(machines, int(name == "ajw")), order)
-    outcome = simulate(case, keep=True)
+    case = Scenario(jobs, small(name), (M5[2],) * max(machines, int(name == "ajw")), order)
+    outcome = simulated(case, keep=True)
     done = outcome.jobs
-    told = list(zip(done.jobs.submit_s, done.start_s, done.jobs.run_s, done.on_demand))
-    needs = np.maximum(done.jobs.cores, np.ceil(done.jobs.memory_gb / 4))
+    told = list(zip(done["submit_s"], done["start_s"], done["run_s"], done["on_demand"]))
+    needs = np.maximum(done["cores"], np.ceil(done["memory_gb"] / 4))
     rents = [0.048 * 2 ** math.ceil(math.log2(need)) for need in needs]
     price, wait_s = costs(told, 4 * 0.048 * len(case.machines), rents)
     assert (outcome.summary()["price"], outcome.summary()["wait_s"]) == pytest.approx(
@@ -320,7 +320,7 @@ def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, mac
 @settings(max_examples=8, deadline=None)
 def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order, by):
     assume(jobs.run_s.any())
-    case = Case(jobs, small(name), (M5[2],), order)
+    case = Scenario(jobs, small(name), (M5[2],), order)
 
     def value(outcome):
         figures = outcome.summary()
@@ -331,5 +331,5 @@ def test_no_number_of_shared_machines_is_better_than_the_best(name, jobs, order,
         for number in range(int(name == "ajw"), jobs.jobs + 2)
     ]
     assert value(best_number(case, by)) == pytest.approx(
-        min(value(simulate(other)) for other in others)
+        min(value(simulated(other)) for other in others)
     )

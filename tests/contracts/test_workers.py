@@ -65,6 +65,7 @@ def compared(**more):
 
 def swept(**more):
     return cg.sweep(
+        cg.day,
         {"name": "normal", "jobs": [6, 30, 90], "rh:reserve": [0, 1]},
         ["fifo", "rh"],
         range(3),
@@ -315,7 +316,7 @@ def loaded(folder, number, seeds):
 
 def harmless(scenario, seeds):
     return [
-        [json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).totals)))]
+        [json.loads(json.dumps(astuple(cg.simulate(scenario, "fifo", seed).tally)))]
         for seed in seeds
     ]
 

@@ -151,7 +151,7 @@ def test_rates_measured_in_a_log_are_those_that_it_was_made_with(weekly):
 def test_the_rates_of_a_view_are_those_of_the_workload():
     rates = cg.ArrivalRates(WEEKLY, 8, "Sunday")
     scenario = cg.Scenario("open", cg.HourlyWorkload(5, rates))
-    known = scenario.view([]).known
+    known = scenario.moment([]).known
     assert known.arrival_rates == rates
     assert known.arrival_rate_per_s == pytest.approx(np.mean(WEEKLY) / HOUR_S)
     for day, hour, time_h in [
@@ -162,4 +162,4 @@ def test_the_rates_of_a_view_are_those_of_the_workload():
         (6, 8, 168.0),
     ]:
         assert known.arrival_rates.at(time_h * HOUR_S) == WEEKLY[day][hour] / HOUR_S
-    assert cg.day("quiet").view([]).known.arrival_rates is None
+    assert cg.day("quiet").moment([]).known.arrival_rates is None

@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 import pytest
 from scipy import stats
+from support import drawn
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import bound as verb
@@ -166,7 +167,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
     gpu = GpuType("ten minutes", 0.1, (600.0,), 0.5)
     jobs = JobList((Job(0, 0, 9000),))
     scenario = Scenario("", jobs, (gpu,), (gpu,), market=CERTAIN, service=service)
-    [level], _ = levels_of(scenario, scenario.draw(0))
+    [level], _ = levels_of(scenario, drawn(scenario))
     laws = Laws(scenario, [level], 10.0, [0.0])
     beyond, held_s = laws.beyond[0, 0, 0], laws.held_s[0, 0, 0]
     u = 10.0 * np.arange(laws.last + 1)
@@ -180,7 +181,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
 
 def program_of(scenario, objective):
     """The program of bins of a minute, six steps each."""
-    return _Program(scenario, scenario.draw(0), OBJECTIVES[objective], 60.0)
+    return _Program(scenario, drawn(scenario), OBJECTIVES[objective], 60.0)
 
 
 def test_a_wait_counts_from_the_submission():

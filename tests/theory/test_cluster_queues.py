@@ -4,12 +4,13 @@ Cobham's priority queue.
 
 import numpy as np
 import pytest
+from support import waited
 
 from cgrsp_simpy.analysis import queueing
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.placement import PLACEMENTS
+from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.study import simulate
 from cgrsp_simpy.model.streams import stream
 
 
@@ -28,7 +29,7 @@ def exponential(seed):
 
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
-        simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")).wait_s[2000:].mean()
+        waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[2000:].mean()
         for seed in range(6)
     ]
     error = np.std(found, ddof=1) / np.sqrt(len(found))
@@ -41,8 +42,8 @@ def test_single_gpu_exponential_jobs_are_m_m_64():
 def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placement):
     jobs, fifo = exponential(0), make_scheduler("fifo")
     np.testing.assert_array_equal(
-        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).start_s,
-        simulate(jobs, PAPER_CLUSTER, fifo).start_s,
+        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).jobs["start_s"],
+        simulate(jobs, PAPER_CLUSTER, fifo).jobs["start_s"],
     )
 
 
@@ -62,7 +63,7 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
             make_scheduler("shortest"),
         )
         found.append(
-            [outcome.wait_s[500:][short[500:]].mean(), outcome.wait_s[500:][~short[500:]].mean()]
+            [waited(outcome)[500:][short[500:]].mean(), waited(outcome)[500:][~short[500:]].mean()]
         )
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
     assert (np.abs(np.mean(found, axis=0) - theory) < 4 * error).all()

@@ -15,8 +15,8 @@ import pytest
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.cluster.schedulers import make_scheduler
-from cgrsp_simpy.cluster.study import simulate
 
 LUBLIN = Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"
 GPUS = 256
@@ -42,7 +42,7 @@ class InTurn:
     That time is what the estimates say when the job becomes the next. Jobs fill in by arrival.
     """
 
-    hears_all = True
+    asks_on_arrival = True
 
     def __init__(self, key, fill):
         self.key, self.fill, self.next = key, fill, None
@@ -50,8 +50,10 @@ class InTurn:
     def __call__(self, view):
         while view.head is not None:
             if self.next is None:
+                known = view.jobs
+                columns = known.arrival_s, known.gpus, known.estimate_s
                 self.next = min(
-                    view.queue, key=lambda job: self.key(*(column[job] for column in view.jobs[:3]))
+                    view.queue, key=lambda job: self.key(*(column[job] for column in columns))
                 )
                 self.start_s = shadow(view, self.next)[0]
             place = view.room(view.gpus[self.next])
@@ -187,7 +189,7 @@ def test_starts_and_bounded_slowdown_are_those_of_a_plain_queue_simulator(
     jobs = drawn(seed)
     run = simulate(jobs, Cluster(sizes), scheduler)
     start_s = plain(jobs, key, fill)
-    assert np.array_equal(run.start_s, start_s)
+    assert np.array_equal(run.jobs["start_s"], start_s)
     assert metrics(run)["bounded_slowdown"] == pytest.approx(bounded_slowdown(jobs, start_s))
 
 
@@ -196,7 +198,8 @@ def test_fifo_and_easy_are_so_with_estimates_that_are_too_short(seed):
     jobs = drawn(seed, (0.3, 0.7, 1.0, 2.0))
     for name, fill in (("fifo", "none"), ("easy", "easy")):
         assert np.array_equal(
-            simulate(jobs, Cluster((GPUS,)), make_scheduler(name)).start_s, plain(jobs, fcfs, fill)
+            simulate(jobs, Cluster((GPUS,)), make_scheduler(name)).jobs["start_s"],
+            plain(jobs, fcfs, fill),
         ), name
 
 

@@ -12,9 +12,9 @@ from cgrsp_simpy.hgsp.bounds import _least, _models, _span, _worth, alone, by_ca
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
+from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
-from cgrsp_simpy.hgsp.study import solve
 
 FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
 
@@ -124,8 +124,8 @@ def test_a_day_far_off_is_no_trouble():
 @given(odd(8), st.sampled_from(sorted(set(SCHEDULERS) - {"milp"})))
 @settings(max_examples=40)
 def test_no_scheduler_is_below_the_bound(instance, name):
-    found = solve(instance, name, moves=200)
-    assert lower_bound(instance) <= found.schedule.weighted_tardiness * (1 + 1e-9) + 1e-9
+    found = schedule_of(solve(instance, name, moves=200))
+    assert lower_bound(instance) <= found.weighted_tardiness * (1 + 1e-9) + 1e-9
 
 
 def test_what_reaches_its_deadlines_is_bounded_by_nothing_but_0():

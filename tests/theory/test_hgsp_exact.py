@@ -20,9 +20,9 @@ from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_orlib
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.sagreedy import sagreedy
+from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import from_sequences, greedy_assignment
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
-from cgrsp_simpy.hgsp.study import solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.rental import bounds as day_bounds
 from cgrsp_simpy.rental.scenario import day
@@ -111,7 +111,7 @@ def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
     assert exact.optimal
     assert exact.lower_bound == pytest.approx(value, rel=1e-6)
     for name in SCHEDULERS:
-        assert solve(instance, name, moves=10_000).schedule.weighted_tardiness >= value * (
+        assert schedule_of(solve(instance, name, moves=10_000)).weighted_tardiness >= value * (
             1 - 1e-9
         ), name
 
@@ -152,8 +152,8 @@ def test_a_program_that_fails_with_presolve_is_solved_without():
     assert exact.failure == ""
     assert exact.schedule.weighted_tardiness == pytest.approx(brute_force(HARD))
     assert exact.lower_bound == pytest.approx(36)
-    solution = solve(HARD, "milp")
-    assert (solution.lower_bound, solution.gap_pct) == (
+    found = solve(HARD, "milp").summary()
+    assert (found["lower_bound"], found["gap_pct"]) == (
         pytest.approx(36),
         pytest.approx(0, abs=1e-6),
     )
@@ -284,7 +284,7 @@ def test_annealing_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    assert solve(generate("tasks1", 0), "annealing", seconds=0.5).seconds < 2
+    assert solve(generate("tasks1", 0), "annealing", seconds=0.5).plan.seconds < 2
     with pytest.raises(InputError, match="moves or a time budget"):
         anneal(generate(Level(5, "small", 1, (1, 2)), 0))
 

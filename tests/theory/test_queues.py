@@ -152,8 +152,8 @@ def run(request):
 
 def test_littles_law_holds_for_every_policy(run):
     over_time, over_jobs = littles_law(run)
-    waiting = time_average(*queue_length(run), run.totals.end_s)
-    rate_per_s = len(run.jobs) / run.totals.end_s
+    waiting = time_average(*queue_length(run), run.tally.end_s)
+    rate_per_s = len(run.jobs) / run.tally.end_s
     wait_s = (run.jobs["dispatch_s"] - run.jobs["submit_s"]).mean()
 
     assert over_time == pytest.approx(over_jobs, rel=1e-9)  # L = lambda W
@@ -169,12 +169,12 @@ def test_slots_and_jobs_tell_the_same_utilisation(run):
     assert 100 * from_slots == pytest.approx(run.summary()["utilisation_pct"], rel=1e-9)
     # provisioning
     assert from_slots != pytest.approx(
-        executing_s.sum() / (len(run.slot_held_s) * run.totals.end_s), rel=1e-3
+        executing_s.sum() / (len(run.held_s) * run.tally.end_s), rel=1e-3
     )
 
 
 def test_each_slot_is_held_as_long_as_its_jobs_hold_it_one_after_the_other(run):
-    for slot, held_s in enumerate(run.slot_held_s):
+    for slot, held_s in enumerate(run.held_s):
         jobs = np.sort(run.jobs[run.jobs["slot"] == slot], order="dispatch_s")
         assert held_s == pytest.approx((jobs["finish_s"] - jobs["dispatch_s"]).sum(), rel=1e-9)
         assert (jobs["dispatch_s"][1:] >= jobs["finish_s"][:-1]).all()

@@ -7,6 +7,7 @@ from itertools import chain
 from random import Random
 
 import pytest
+from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
@@ -72,7 +73,7 @@ def moments(number):
             for id, tight in enumerate(draw.choices([True, False], k=draw.choice([1, 3, 10, 60])))
         ]
         busy = [index for index in range(len(day.slots)) if draw.random() < 0.4]
-        yield day.view(jobs, now_s, {index: now_s + draw.uniform(1, 200) for index in busy})
+        yield day.moment(jobs, now_s, {index: now_s + draw.uniform(1, 200) for index in busy})
 
 
 def low(view, slot):
@@ -99,7 +100,8 @@ def given_away(view, answer):
     a loose job in no hurry.
     """
     pairs = [
-        (job, slots[0]) for job, slots in (item for item in answer if not isinstance(item, cg.Wake))
+        (job, several(slots)[0])
+        for job, slots in (item for item in answer if not isinstance(item, cg.Wake))
     ]
     kept = {slot.index for job, slot in pairs if job.tight or job.deadline_s - view.now_s < 900}
     for job, own in pairs:
@@ -116,14 +118,15 @@ def test_a_tight_job_is_not_put_on_a_scarce_type_while_one_as_good_that_is_not_s
         answer = cg.make_policy("triage")(view)
         assert not list(given_away(view, answer))
         sent = [item for item in answer if not isinstance(item, cg.Wake) and item[0].tight]
-        on_scarce += sum(low(view, slot) for _, (slot,) in sent)
+        on_scarce += sum(low(view, slot) for _, slot in sent)
     assert on_scarce > 20  # scarce slots do serve tight jobs where nothing better is idle
 
 
 def test_a_slot_that_is_not_scarce_is_not_left_idle_while_a_job_waits():
     for view in chain.from_iterable(map(moments, range(40))):
         answer = cg.make_policy("triage")(view)
-        used = {slot.index for item in answer if not isinstance(item, cg.Wake) for slot in item[1]}
+        sent = [several(item[1]) for item in answer if not isinstance(item, cg.Wake)]
+        used = {slot.index for slots in sent for slot in slots}
         plentiful = {
             offer.index
             for offer in view.offers()

@@ -10,11 +10,11 @@ import pytest
 from support import check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import NO_ERRORS, POLICIES, Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.scenario import Scenario
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline: a load of 100
 SERVERS = np.arange(1, 301)
@@ -315,8 +315,8 @@ def far(found, formula, place):
 
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
-    case = Case(ExponentialJobs(jobs), machines=1000, errors=errors)
-    study = cg.sweep({"machines": servers}, [name], range(trials), case)
+    case = Scenario(ExponentialJobs(jobs), machines=1000, errors=errors)
+    study = cg.sweep(case, {"machines": servers}, [name], range(trials))
     return [study.at(machines=number).means()[name] for number in servers]
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, rent_per_h
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.scenario import Scenario
 
 RATE, MEAN_S = 0.4527, 6225.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -204,7 +204,7 @@ def test_all_jobs_wait_for_hours(exponential, low_h, high_h):
     source = (
         ExponentialJobs(jobs, RATE / 40, MEAN_S) if exponential else BurstyJobs(jobs, RATE / 40)
     )
-    wait_s = follow(Case(source, waiting_policy("ajw"), machines)).summary()["wait_s"]
+    wait_s = follow(Scenario(source, waiting_policy("ajw"), machines)).summary()["wait_s"]
     assert low_h <= wait_s / HOUR <= high_h
 
 

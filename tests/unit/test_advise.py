@@ -257,7 +257,7 @@ def test_loads_by_the_hour_are_of_the_slots_time(tmp_path):
     found = advise(scenario, ["fifo"], [2], range(3), bound_seeds=0)
     run = cg.simulate(scenario, "fifo", 0)
     assert len(found.loads) == 48
-    assert sum(found.loads) * 3600 == pytest.approx(sum(run.slot_held_s))
+    assert sum(found.loads) * 3600 == pytest.approx(sum(run.held_s))
 
 
 def test_the_smallest_change_is_told_first_and_what_saves_more_after_it():
@@ -660,7 +660,7 @@ def test_the_page_holds_its_figures_and_hides_its_table(found):
 def test_hours_of_slots_sum_to_all_there_are(policy):
     run = cg.simulate(cg.day("hectic"), policy, 1)
     hours = slot_hours(run)
-    capacity_h = 5 * run.totals.end_s / 3600
+    capacity_h = 5 * run.tally.end_s / 3600
     assert sum(hours.values()) == pytest.approx(capacity_h) and min(hours.values()) > -1e-9
     held = sum(value for name, value in hours.items() if not name.startswith("idle"))
     assert held == pytest.approx(capacity_h * run.summary()["utilisation_pct"] / 100)

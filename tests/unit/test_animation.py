@@ -38,7 +38,7 @@ def colours_of_box(bottom, column):
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
 def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
-    time_s = share * run.totals.end_s
+    time_s = share * run.tally.end_s
     top, bottom = frame_at(run, time_s)
     jobs = run.jobs
     waiting = int(((jobs["submit_s"] <= time_s) & (time_s < jobs["dispatch_s"])).sum())

@@ -11,9 +11,9 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import table
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.mix import Mix, Offered, generate
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
@@ -28,7 +28,7 @@ def said(capsys, *arguments, status=0):
 
 
 def test_a_study_holds_the_figures_of_single_runs():
-    study = compare(Setting(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
+    study = compare(Scenario(Offered(jobs=60, load=1.0)), ["fifo", "hps:monotone=true"], range(2))
     jobs = generate(Mix(), 60, 1.0, PAPER_CLUSTER, 1)
     row = next(
         row for row in study.rows if row["policy"] == "hps:monotone=true" and row["seed"] == 1
@@ -44,7 +44,7 @@ def test_a_study_holds_the_figures_of_single_runs():
 @pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 80)  # a task a seed
-    setting, names = Setting(Offered(jobs=40)), ["fifo", "easy"]
+    setting, names = Scenario(Offered(jobs=40)), ["fifo", "easy"]
     expected = compare(setting, names, range(3)).rows
     assert (
         compare(setting, names, range(3), executor=workers, out=tmp_path / "out").rows == expected
@@ -53,7 +53,7 @@ def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers, monkey
     chunks[1].unlink()  # as if it had been interrupted
     assert compare(setting, names, range(3), out=tmp_path / "out").rows == expected
     with pytest.raises(InputError, match=r"was made with scenario.source.load 0\.9, not 0\.8"):
-        compare(Setting(Offered(jobs=40, load=0.8)), names, range(3), out=tmp_path / "out")
+        compare(Scenario(Offered(jobs=40, load=0.8)), names, range(3), out=tmp_path / "out")
 
 
 def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
@@ -61,7 +61,7 @@ def test_a_scheduler_that_leaves_the_program_is_a_failed_run(monkeypatch):
         raise SystemExit(0)
 
     monkeypatch.setitem(SCHEDULERS, "leaves", lambda: leaves)
-    study = compare(Setting(Offered(jobs=20)), ["fifo", "leaves"], range(2))
+    study = compare(Scenario(Offered(jobs=20)), ["fifo", "leaves"], range(2))
     assert [
         row["policy"] for row in study.failures if "raised SystemExit: 0 (" in row["error"]
     ] == ["leaves"] * 2
@@ -101,7 +101,10 @@ def test_run_prints_figures_classes_and_jobs(capsys):
         simulate(jobs, Cluster((8, 8, 4, 4, 4, 4)), make_scheduler("sjf"))
     )
     rows = said(capsys, *options, "--format", "csv").splitlines()
-    assert rows[0] == "job,arrival_s,gpus,duration_s,estimate_s,start_s,finish_s,nodes"
+    assert rows[0] == (
+        "job,submit_s,dispatch_s,start_s,finish_s,gpus,duration_s,estimate_s,iterations,kind,family,"
+        "user,killed,nodes"
+    )
     assert len(rows) == 31
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from support import check_index, check_lecture, check_same_files
+from support import check_index, check_lecture, check_same_files, placed, waited
 
 from cgrsp_simpy.cluster import figure_data, findings
 from cgrsp_simpy.cluster.figure_data import (
@@ -38,12 +38,9 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.mix import Mix, generate
 from cgrsp_simpy.cluster.panels import HOLDS, WIDTH_COLOURS
-from cgrsp_simpy.cluster.placement import best_fit
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, LOADS, PUBLISHED, STATIC
-from cgrsp_simpy.cluster.view import ClusterState
-from cgrsp_simpy.cluster.view import rows as known_of
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import Comparison
@@ -137,7 +134,7 @@ def test_paired_differences_decide_which_schedulers_are_not_shown_to_differ_from
         for seed, value in enumerate(values)
     ]
     runs = Runs(seeds=4, jobs=60)
-    runs.compared = Comparison(Setting(Offered()), known, rows)
+    runs.compared = Comparison(Scenario(), known, rows)
     found = figure_data.metrics(runs)
     told = findings.metrics(found)
     assert (
@@ -171,7 +168,7 @@ def test_waits_are_quantiles_over_the_jobs_of_all_seeds(folder):
     for row in rows:
         runs = [outcome(row["scheduler"], seed) for seed in range(2)]
         fits = {"1": (1,), "2": (2,), "4": (4,), "8": (8,), "16+": (16, 24, 32)}[row["gpus"]]
-        wait_s = np.concatenate([run.wait_s[np.isin(run.jobs.gpus, fits)] for run in runs])
+        wait_s = np.concatenate([waited(run)[np.isin(run.jobs["gpus"], fits)] for run in runs])
         assert int(row["jobs"]) == len(wait_s)
         assert float(row["p50_s"]) == pytest.approx(np.median(wait_s))
         assert float(row["p95_s"]) == pytest.approx(np.percentile(wait_s, 95))
@@ -192,10 +189,12 @@ def test_the_course_holds_the_work_and_the_waits_of_all_jobs(folder):
         own, run = [row for row in rows if row["scheduler"] == name], outcome(name)
         span_s = 3600 * np.array([row["to_h"] - row["from_h"] for row in own])
         busy = np.array([row["utilisation_pct"] for row in own]) / 100 * PAPER_CLUSTER.gpus
-        assert busy @ span_s == pytest.approx(run.jobs.gpu_seconds)
-        assert np.array([row["waiting"] for row in own]) @ span_s == pytest.approx(run.wait_s.sum())
+        assert busy @ span_s == pytest.approx(run.jobs["gpus"] @ run.jobs["duration_s"])
+        assert np.array([row["waiting"] for row in own]) @ span_s == pytest.approx(
+            waited(run).sum()
+        )
         assert span_s[:-1] == pytest.approx(SPAN_S)
-        assert own[-1]["to_h"] == pytest.approx(run.finish_s.max() / 3600)
+        assert own[-1]["to_h"] == pytest.approx(run.jobs["finish_s"].max() / 3600)
 
 
 @pytest.mark.slow
@@ -204,17 +203,19 @@ def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two(folder):
     for name in GANTT:
         run, own = outcome(name), [row for row in rows if row["scheduler"] == name]
         begin_s = 3600 * own[0]["begin_h"]
-        there = np.flatnonzero((run.start_s < begin_s + 3600 * GANTT_H) & (run.finish_s > begin_s))
+        there = np.flatnonzero(
+            (run.jobs["start_s"] < begin_s + 3600 * GANTT_H) & (run.jobs["finish_s"] > begin_s)
+        )
         blocks = {job: [row for row in own if row["job"] == job] for job in there}
         assert sum(map(len, blocks.values())) == len(own)
         for job, mine in blocks.items():
             gpus = np.concatenate(
                 [np.arange(row["gpu"], row["gpu"] + row["gpus"]) for row in mine]
             ).astype(int)
-            assert Counter((gpus // 8).tolist()) == dict(run.places[job])  # nodes of 8 GPUs
+            assert Counter((gpus // 8).tolist()) == dict(placed(run)[job])  # nodes of 8 GPUs
             times_h = np.unique([(row["start_h"], row["finish_h"]) for row in mine], axis=0)
             assert times_h * 3600 == pytest.approx(
-                np.array([[run.start_s[job], run.finish_s[job]]])
+                np.array([[run.jobs["start_s"][job], run.jobs["finish_s"][job]]])
             )
         for gpu in range(PAPER_CLUSTER.gpus):
             spans = sorted(
@@ -275,10 +276,8 @@ def test_the_scores_are_those_by_which_hps_starts_jobs(folder, form, text):
     rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
     jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
     by_arrival = score[np.argsort(-wait_s, kind="stable")]
-    state = ClusterState(Cluster((10_000,)), best_fit, jobs.columns)
-    for row in known_of(jobs):
-        state.arrives(row)
-    started = by_arrival[[job for job, _ in make_scheduler(text)(state.view(3000.0))]]
+    view = Scenario(jobs, Cluster((10_000,))).moment(3000.0)
+    started = by_arrival[[job for job, _ in make_scheduler(text)(view)]]
     assert len(started) == len(rows)
     assert (np.diff(started) < 1e-12).all()
 

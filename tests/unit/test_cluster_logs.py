@@ -12,8 +12,8 @@ from support import DATA, messages
 
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import Setting, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
@@ -257,9 +257,9 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(file,
         return read_jobs(file(head + "".join(rows)), "sacct")
 
     def told(jobs):
-        study = compare(Setting(jobs), ["fifo", "easy"], range(1))
+        study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
         note = study.tables[0].note
-        assert note in str(study) and note in str(sweep({}, ["easy"], range(1), Setting(jobs)))
+        assert note in str(study) and note in str(sweep(Scenario(jobs), {}, ["easy"], range(1)))
         return note
 
     limits = [row[column == "TimelimitRaw"] for row in SLURM]
@@ -320,13 +320,13 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(file, sch
     with pytest.raises(InputError, match=message):
         simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
     with pytest.raises(InputError, match=message):
-        compare(Setting(jobs, Cluster((8,))), ["fifo", scheduler], range(1))
+        compare(Scenario(jobs, Cluster((8,))), ["fifo", scheduler], range(1))
 
 
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
     for name in SCHEDULERS.keys() - {"pbs", "sbs", "las"}:
-        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).start_s[:2].tolist() == [
+        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][:2].tolist() == [
             0,
             100,
         ], name

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import placed, waited
 
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.consolidation import moves
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
 from cgrsp_simpy.cluster.metrics import by_class, course, fragmentation, jain, metrics
+from cgrsp_simpy.cluster.mix import Offered
 from cgrsp_simpy.cluster.placement import Nodes, best_fit, spread
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import fifo
-from cgrsp_simpy.cluster.simulation import Outcome
-from cgrsp_simpy.cluster.study import Offered, Setting, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
@@ -117,7 +118,7 @@ def test_throughput_and_utilisation_are_measured_from_the_first_submission_to_th
     run = simulate(
         jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)), Cluster((2,)), fifo
     )
-    assert run.finish_s.tolist() == [110, 120, 640, 1200]
+    assert run.jobs["finish_s"].tolist() == [110, 120, 640, 1200]
     found = metrics(run)
     assert found["throughput_per_h"] == pytest.approx(2 / 100 * 3600)
     assert found["utilisation_pct"] == pytest.approx(100 * 90 / 200)
@@ -148,7 +149,7 @@ def test_under_overload_hps_completes_more_jobs_per_hour_than_easy_and_uses_fewe
     """At a load of 1.4, paired by seed; over the makespan it is the other way round, for HPS leaves
     wide jobs to the end.
     """
-    study = compare(Setting(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
+    study = compare(Scenario(Offered(load=1.4)), ["easy", "hps"], range(100, 105))
     difference = study.differences()["hps"]["throughput_per_h"]
     assert difference.low > 0
     used = paired_difference(*(study.values(name, "utilisation_pct") for name in ("hps", "easy")))
@@ -210,19 +211,9 @@ def test_fragmentation_by_hand(free, sizes, gpus, share):
 
 
 def test_a_job_starves_that_waits_more_than_half_an_hour():
-    jobs = jobs_of((0, 1, 60), (0, 1, 60), (0, 1, 60))
-    start_s = np.array([0.0, 1800.0, 1860.0])
-    found = metrics(
-        Outcome(
-            jobs,
-            Cluster((1,)),
-            "by hand",
-            start_s,
-            start_s + 60,
-            (((0, 1),),) * 3,
-            np.zeros(3, bool),
-        )
-    )
+    run = simulate(jobs_of((0, 1, 1800), (0, 1, 60), (0, 1, 60)), Cluster((1,)), fifo)
+    assert waited(run).tolist() == [0, 1800, 1860]
+    found = metrics(run)
     assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
 
 
@@ -269,8 +260,10 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     columns = course(run)
     length_s = np.diff(columns["time_s"])
-    assert columns["waiting"][:-1] @ length_s == pytest.approx(run.wait_s.sum())
-    assert columns["busy"][:-1] @ length_s == pytest.approx(run.jobs.gpu_seconds)
+    assert columns["waiting"][:-1] @ length_s == pytest.approx(waited(run).sum())
+    assert columns["busy"][:-1] @ length_s == pytest.approx(
+        run.jobs["gpus"] @ run.jobs["duration_s"]
+    )
     assert columns["waiting"][-1] == columns["busy"][-1] == 0
 
 
@@ -281,12 +274,12 @@ def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placem
     run, nodes = simulate(jobs_of(*rows), cluster, fifo, placement), Nodes(cluster.sizes)
     columns = course(run)
     for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
-        waits = (run.jobs.arrival_s <= now) & (now < run.start_s)
+        waits = (run.jobs["submit_s"] <= now) & (now < run.jobs["start_s"])
         free = np.array(cluster.sizes)
-        for job in np.flatnonzero((run.start_s <= now) & (now < run.finish_s)):
-            for node, gpus in run.places[job]:
+        for job in np.flatnonzero((run.jobs["start_s"] <= now) & (now < run.jobs["finish_s"])):
+            for node, gpus in placed(run)[job]:
                 free[node] -= gpus
-        largest = max(run.jobs.gpus[waits], default=0)
+        largest = int(max(run.jobs["gpus"][waits], default=0))
         assert columns["waiting"][index] == waits.sum()
         assert columns["busy"][index] == cluster.gpus - free.sum()
         assert columns["fragmentation"][index] == (
@@ -308,7 +301,7 @@ def test_metrics_are_within_their_bounds(rows, cluster):
     known = {
         name: value
         for name, value in found.items()
-        if name != "utilisation_pct" or run.jobs.arrival_s[-1] > run.jobs.arrival_s[0]
+        if name != "utilisation_pct" or run.jobs["submit_s"][-1] > run.jobs["submit_s"][0]
     }
     for name in known.keys() & {
         "utilisation_pct",
@@ -320,7 +313,7 @@ def test_metrics_are_within_their_bounds(rows, cluster):
         assert 0 <= found[name] <= 100 + 1e-9, name
     assert 1 / len(rows) - 1e-9 <= found["jain"] <= 1 + 1e-9
     assert found["wait_min_s"] <= found["wait_p50_s"] <= found["wait_p95_s"] <= found["wait_max_s"]
-    assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs.duration_s.mean())
+    assert found["jct_s"] == pytest.approx(found["wait_s"] + run.jobs["duration_s"].mean())
     assert sum(row["jobs"] for row in by_class(run)) == 2 * len(rows)
     assert sum(row["starved"] for row in by_class(run)) == 2 * found["starved"]
 
@@ -328,5 +321,5 @@ def test_metrics_are_within_their_bounds(rows, cluster):
 def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
     """At 1e18 s the next time that a clock can show is 128 s later."""
     run = simulate(jobs_of((1e18, 2, 10.0)), Cluster((4,)), fifo)
-    assert run.start_s[0] == run.finish_s[0]
+    assert run.jobs["start_s"][0] == run.jobs["finish_s"][0]
     assert course(run)["busy"].tolist() == [0]

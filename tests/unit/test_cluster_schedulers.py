@@ -2,17 +2,19 @@
 the adaptive one.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from support import waited
 
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.hybrid import hps_aging, scores_of_queue
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
-from cgrsp_simpy.cluster.placement import Nodes, best_fit, first_fit
+from cgrsp_simpy.cluster.placement import Nodes, first_fit
 from cgrsp_simpy.cluster.profile import Profile, Reservation
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import simulate
-from cgrsp_simpy.cluster.view import ClusterState, rows
 from cgrsp_simpy.model.checks import InputError
 
 HOUR = 3600.0
@@ -32,19 +34,25 @@ def jobs_of(*rows, **columns):
 
 def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
     """All jobs wait; `free` GPUs by node, all where not given."""
-    state = ClusterState(cluster, best_fit, jobs.columns)
-    for row in rows(jobs):
-        state.arrives(row)
-    view = state.view(now_s)
-    view.free = view.nodes.packed(free or cluster.sizes)
+    view = Scenario(jobs, cluster).moment(now_s)
+    for node, gpus in enumerate(free or ()):
+        view._left[node] = gpus
+        view.opened(node)
     return view
+
+
+def grant(view, job, place):
+    """What the engine does at a grant."""
+    for node, gpus in view.granted(SimpleNamespace(job=job), place):
+        view._left[node] -= gpus
+    view.left(job)
 
 
 def started(scheduler, view):
     """The jobs that are started, each granted before the next is asked for."""
     order = []
     for job, place in make_scheduler(scheduler)(view):
-        view._start(job, place)
+        grant(view, job, place)
         order.append(job)
     return order
 
@@ -55,7 +63,7 @@ def first(scheduler, jobs, now_s=0.0):
 
 
 def starts(scheduler, jobs, cluster=ONE_NODE):
-    return simulate(jobs, cluster, make_scheduler(scheduler)).start_s.tolist()
+    return simulate(jobs, cluster, make_scheduler(scheduler)).jobs["start_s"].tolist()
 
 
 # ---- one objective ----
@@ -396,7 +404,7 @@ def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
 def test_shadow_is_the_first_end_that_makes_room_with_all_that_ends_at_that_time():
     view = view_of(jobs_of((0, 4, 10), (0, 2, 30), (0, 2, 30), (0, 8, 10), (0, 6, 5)))
     for job in range(3):
-        view._start(job, ((0, view.gpus[job]),))
+        grant(view, job, ((0, view.gpus[job]),))
     assert view.idle() == [0]
     for job in (3, 4):
         start_s, free = shadow(view, job)
@@ -405,8 +413,8 @@ def test_shadow_is_the_first_end_that_makes_room_with_all_that_ends_at_that_time
 
 def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
     view = view_of(jobs_of((0, 8, 10), (0, 8, 10)))
-    view._start(0, ((0, 8),))
-    view.now_s = 15.0
+    grant(view, 0, ((0, 8),))
+    view.decides(15.0)
     assert shadow(view, 1) == (15.0, view.nodes.all)
 
 
@@ -461,7 +469,7 @@ def test_schedulers_that_remember_are_fresh_for_every_run(name):
         make_scheduler(name),
         jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1]),
     )
-    assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).start_s for _ in range(2)))
+    assert np.array_equal(*(simulate(jobs, ONE_NODE, scheduler).jobs["start_s"] for _ in range(2)))
 
 
 # ---- the profile of free GPUs ----
@@ -512,8 +520,8 @@ def test_a_profile_forgets_the_past_and_steps_without_change():
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
-def test_an_outcome_names_its_scheduler(name):
-    assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).scheduler == name
+def test_a_run_names_its_scheduler(name):
+    assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).policy == name
 
 
 def test_a_scheduler_of_ones_own_is_passed_through():
@@ -528,7 +536,7 @@ def test_a_scheduler_of_ones_own_is_passed_through():
     [
         ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
         (7, r"scheduler\(=7\) must be a name or a function of a view"),
-        ("fifo:monotone=true", "unknown parameter of scheduler fifo 'monotone' .allowed: none"),
+        ("fifo:monotone=true", r"scheduler\(='fifo:monotone=true'\) must be fifo, which has no"),
         ("hps:monoton=true", "did you mean 'monotone'"),
         ("hps:monotone", "'monotone' must be of the form parameter=value"),
         ("hps:monotone=1", r"monotone\(='1'\) must be true or false"),
@@ -570,5 +578,5 @@ def test_aging_does_not_bound_a_wait(hours, monotone):
     jobs = jobs_of(*small, (1, 8, 7200))
     found = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
     wide = int(np.argmax(jobs.gpus))
-    assert found.wait_s[wide] >= (hours * 60 - 5) * 60
-    assert found.wait_s[jobs.gpus == 4].max() == 0
+    assert waited(found)[wide] >= (hours * 60 - 5) * 60
+    assert waited(found)[jobs.gpus == 4].max() == 0

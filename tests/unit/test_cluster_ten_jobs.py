@@ -4,10 +4,11 @@ scheduler; worked out by hand.
 
 import numpy as np
 import pytest
+from support import placed
 
 from cgrsp_simpy.cluster.jobs import Cluster, Jobs
+from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.study import simulate
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6
 # takes both nodes.
@@ -80,10 +81,10 @@ def test_log(scheduler):
     ]
     jobs = Jobs(arrival_s, gpus, duration_s, duration_s, rate * duration_s, 0 * gpus, family, user)
     found = simulate(jobs, Cluster((4, 4)), make_scheduler(scheduler))
-    log = sorted((minute, job) for job, minute in enumerate((found.start_s / 60).tolist()))
-    nodes = ["+".join(str(node) for node, _ in place) for place in found.places]
+    log = sorted((minute, job) for job, minute in enumerate((found.jobs["start_s"] / 60).tolist()))
+    nodes = ["+".join(str(node) for node, _ in place) for place in placed(found)]
     assert " ".join(f"{job}@{minute:g}:{nodes[job]}" for minute, job in log) == LOGS[scheduler]
-    assert found.finish_s == pytest.approx(found.start_s + duration_s)
+    assert found.jobs["finish_s"] == pytest.approx(found.jobs["start_s"] + duration_s)
 
 
 def test_every_scheduler_is_here():

@@ -10,16 +10,18 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from support import swf_of_three
+from support import swf_of_three, waited
 
+from cgrsp_simpy import cluster
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
-from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.mix import Mix, generate
+from cgrsp_simpy.cluster.metrics import metrics, run_s
+from cgrsp_simpy.cluster.mix import Mix, Offered, generate
+from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.simulation import Simulation
-from cgrsp_simpy.cluster.study import Offered, Setting, simulate
+from cgrsp_simpy.cluster.view import View
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 from cgrsp_simpy.studies.compare import compare
@@ -72,7 +74,7 @@ def reached(start):
     return list(found.values())
 
 
-def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_a_view():
+def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_shows():
     """Five jobs on a pool of four GPUs; every duration and every arrival is a number
     that occurs once.
     """
@@ -87,8 +89,10 @@ def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_a_view():
     looks = []
 
     def look(view):
-        _ = view.jobs, view.queue, view.head, view.fitting(), view.idle()
-        every = reached(view)
+        names = [name for name in dir(view) if not name.startswith("_")]
+        shown = [each for name in names if not callable(each := getattr(view, name))]
+        assert len(shown) == 11
+        every = reached((shown, view.fitting(), view.idle()))
         assert not [
             each for each in every if isinstance(each, Jobs | Simulation | types.GeneratorType)
         ]
@@ -222,7 +226,7 @@ def test_pairs_may_come_in_a_list_or_one_by_one():
         return [(job, ((0, 1),)) for job in view.queue[: view.idle()[0]]]
 
     found = [
-        simulate(jobs, Cluster((8,)), scheduler).start_s
+        simulate(jobs, Cluster((8,)), scheduler).jobs["start_s"]
         for scheduler in (listed, make_scheduler("fifo"))
     ]
     assert np.array_equal(*found)
@@ -253,7 +257,7 @@ def own(tmp_path):
 @pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
     study = compare(
-        Setting(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers
+        Scenario(Offered(jobs=60)), ["fifo", own, widest_first], range(2), executor=workers
     )
     by_name = defaultdict(list)
     for row in study.rows:
@@ -265,7 +269,7 @@ def test_a_function_and_a_file_are_compared_like_a_name(own, workers):
 @pytest.mark.slow
 def test_a_function_without_a_name_runs_in_other_processes_as_well():
     found = compare(
-        Setting(Offered(jobs=20)),
+        Scenario(Offered(jobs=20)),
         [widest_first, lambda view: widest_first(view)],
         range(2),
         executor=2,
@@ -311,7 +315,7 @@ def last_fit(size, free):
 
 
 def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
-    spread, own = (Setting(Offered(jobs=40), placement=each) for each in ("spread", last_fit))
+    spread, own = (Scenario(Offered(jobs=40), placement=each) for each in ("spread", last_fit))
     expected = compare(spread, ["fifo"], range(2)).rows
     assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
     assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
@@ -334,19 +338,19 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
 )
 def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(name, wrong, message):
     with pytest.raises(InputError, match=message):
-        sweep({name: [wrong]}, ["fifo"], range(2), Setting())
+        sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2))
 
 
 def test_a_sweep_varies_the_mix_and_the_cluster():
     """Each point holds the figures of the setting that is meant."""
     found = sweep(
+        Scenario(),
         {"load": [0.5, 1.0], "jobs": 30, "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)]},
         ["easy"],
         range(2),
-        Setting(),
     )
     assert len(found.studies) == 4
-    meant = Setting(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
+    meant = Scenario(Offered(jobs=30, load=1.0), Cluster((4,) * 16))
     expected = [
         {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()} for seed in range(2)
     ]
@@ -354,8 +358,8 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
 
 
 def test_a_sweep_varies_a_switch_of_a_scheduler():
-    setting = Setting(Offered(jobs=200, load=1.2))
-    found = sweep({"hps:monotone": [False, True]}, ["hps"], range(2), setting)
+    setting = Scenario(Offered(jobs=200, load=1.2))
+    found = sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
     for monotone in (False, True):
         meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
         assert found.at(**{"hps:monotone": monotone}).values("hps", "wait_s") == meant.values(
@@ -396,15 +400,15 @@ def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_st
         for job in view.queue:
             promised.setdefault(job, (view.now_s, scheduler.reserved[job].start_s))
 
-    promising.hears_all = scheduler.hears_all
+    promising.asks_on_arrival = scheduler.asks_on_arrival
     jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
     run = simulate(jobs, cluster, promising)
     assert np.array_equal(
-        run.start_s, simulate(jobs, cluster, make_scheduler("conservative")).start_s
+        run.jobs["start_s"], simulate(jobs, cluster, make_scheduler("conservative")).jobs["start_s"]
     )
     when_s, start_s = np.array([promised[job] for job in range(200)]).T
     assert np.array_equal(when_s, jobs.arrival_s)
-    assert (run.start_s <= start_s).all() and (run.start_s < start_s).any()
+    assert (run.jobs["start_s"] <= start_s).all() and (run.jobs["start_s"] < start_s).any()
     assert len(while_full) > 5
 
 
@@ -414,11 +418,17 @@ def test_conservative_gives_every_job_its_reservation_at_its_arrival_and_none_st
 def test_a_job_past_its_limit_is_ended_at_it():
     jobs = jobs_of((0, 4, 100), (1, 4, 10), (2, 4, 10), estimate_s=[30, 10, 20])
     run = simulate(jobs, Cluster((4,)), make_scheduler("fifo"), kill_at_limit=True)
-    assert (run.start_s.tolist(), run.finish_s.tolist()) == ([0, 30, 40], [30, 40, 50])
-    assert (run.killed.tolist(), run.run_s.tolist()) == ([True, False, False], [30, 10, 10])
+    assert (run.jobs["start_s"].tolist(), run.jobs["finish_s"].tolist()) == (
+        [0, 30, 40],
+        [30, 40, 50],
+    )
+    assert (run.jobs["killed"].tolist(), run_s(run.jobs).tolist()) == (
+        [True, False, False],
+        [30, 10, 10],
+    )
     assert metrics(run)["killed"] == 1
     let = simulate(jobs, Cluster((4,)), make_scheduler("fifo"))
-    assert let.finish_s.tolist() == [100, 110, 120]
+    assert let.jobs["finish_s"].tolist() == [100, 110, 120]
     assert metrics(let)["killed"] == 0
 
 
@@ -435,9 +445,9 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     cut = Jobs(**columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s)
     killed = simulate(long, PAPER_CLUSTER, make_scheduler(name), kill_at_limit=True)
     shorter = simulate(cut, PAPER_CLUSTER, make_scheduler(name))
-    assert np.array_equal(killed.start_s, shorter.start_s)
-    assert np.array_equal(killed.finish_s, shorter.finish_s)
-    assert killed.killed.sum() == (limit_s < jobs.duration_s).sum() > 0
+    assert np.array_equal(killed.jobs["start_s"], shorter.jobs["start_s"])
+    assert np.array_equal(killed.jobs["finish_s"], shorter.jobs["finish_s"])
+    assert killed.jobs["killed"].sum() == (limit_s < jobs.duration_s).sum() > 0
 
 
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
@@ -449,7 +459,7 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
         "2.00",
         "200.00",
     ) and "longer than their estimates" not in told
-    rows = compare(Setting(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
+    rows = compare(Scenario(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)).rows
     assert [row["killed"] for row in rows] == [0, 0]  # the mix's estimates are never too short
 
 
@@ -465,14 +475,14 @@ def test_claims_are_the_work_and_never_more_than_a_node_has(name):
     assert (claims["amount"] * (claims["to_s"] - claims["from_s"])).sum() == pytest.approx(
         jobs.gpu_seconds
     )
-    assert (np.diff(claims["from_s"]) >= 0).all()
+    assert (np.diff(claims["job"]) >= 0).all()
     for node, size in enumerate(cluster.sizes):
         own = claims[claims["place"] == node]
         for at_s in own["from_s"]:
             assert own["amount"][(own["from_s"] <= at_s) & (at_s < own["to_s"])].sum() <= size
     line = run.timeline
     assert (line.noun, line.sizes, line.places[4]) == ("node", cluster.sizes, "4  16 GPUs")
-    assert np.array_equal(line.visits["granted_s"] - line.visits["ready_s"], run.wait_s)
+    assert np.array_equal(line.visits["granted_s"] - line.visits["ready_s"], waited(run))
     assert set(line.kinds.values()) == {"inference", "training", "research"}
 
 
@@ -497,7 +507,7 @@ def test_a_listing_speaks_of_gpus_limits_and_nodes():
 
 def test_a_run_is_walked_through_step_by_step():
     jobs = jobs_of((0, 6, 10), (1, 4, 5))
-    walk = list(step_through(Setting(jobs, TWO_NODES), "fifo"))
+    walk = list(step_through(Scenario(jobs, TWO_NODES), "fifo"))
     started = str(walk[2]).splitlines()
     assert started[1:] == [
         "            queue: -",
@@ -520,3 +530,50 @@ def test_the_command_lists_steps_and_draws(tmp_path, capsys, monkeypatch):
     assert "to come: " in capsys.readouterr().out
     assert main([*options, "--gantt", "run.txt"]) == 2
     assert "--gantt(='run.txt') must be a file that ends in" in capsys.readouterr().err
+
+
+# ---- lives of one's own ----
+
+
+class Frail(Scenario):
+    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on later."""
+
+    def life(self, run, job):
+        yield from run.resumed(job, self.time_s(run.luck[job]))
+        run.note(job, *run.luck[job][1:], False)
+
+    def processes(self, run):
+        def down():
+            yield run.timeout(5)
+            with run.down(run.places[0]):
+                yield run.timeout(15)
+
+        return [down()]
+
+
+def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is_room():
+    seen = []
+
+    def look(view):
+        seen.append((view.now_s, view.idle(), view.queue))
+        yield from make_scheduler("easy")(view)
+
+    jobs = jobs_of((0, 4, 10), (0, 2, 8), (1, 2, 30), (12, 4, 3))
+    run = Frail(jobs, TWO_NODES).run(look)
+    assert seen == [
+        (0, [4, 4], [0, 1]),
+        (1, [0, 2], [2]),
+        (8, [0, 2], [0]),
+        (12, [0, 2], [0, 3]),
+        (20, [4, 2], [0, 3]),
+        (25, [4, 2], [3]),
+    ]
+    assert run.jobs["finish_s"].tolist() == [25, 8, 31, 28]
+
+
+def test_the_old_names_warn_for_one_release():
+    for old, new in (("Setting", Scenario), ("ClusterView", View)):
+        with pytest.warns(
+            DeprecationWarning, match=f"cluster.{old} is called cluster.{new.__name__}"
+        ):
+            assert getattr(cluster, old) is new

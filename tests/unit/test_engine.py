@@ -12,11 +12,9 @@ import pytest
 import simpy
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.claims import Slot
-from cgrsp_simpy.engine.engine import Engine
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.rental.job import Draws
 from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
-from cgrsp_simpy.rental.simulation import Simulation, run_once
 
 # Types of which every status, delay and service time is certain: A is always High, B always Low.
 A = cg.GpuType("A", 3.60, (60, 100), 1.0)  # USD 0.001 a second
@@ -125,7 +123,7 @@ def test_the_records_of_three_jobs_on_two_slots():
         (1, 0, DAY_S, 2, False, 1, 1, 1, 0, 600, 750, 1, 1, 2, 600, 150, pytest.approx(0.075)),
         (2, 20, 100, 1, True, 1, 1, 0, 65, 70, 130, 0, 0, 0, 5, 60, pytest.approx(0.060)),
     ]
-    assert run.slot_held_s == (65 + 65, 750)
+    assert run.held_s == (65 + 65, 750)
     assert run.summary() == {
         "jobs": 3,
         "completed": 3,
@@ -147,9 +145,7 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = Simulation(
-        scenario(jobs(0), (A, B)), cg.make_policy("fifo"), 0, None, True, None
-    ).engine.places
+    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).places
     assert len(slots) == 2
     assert all(isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots)
 
@@ -193,18 +189,15 @@ def test_a_wake_and_an_arrival_at_the_same_instant_are_one_decision():
 
 
 def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
-    env, listed = simpy.Environment(), jobs(0, 0, 0)
     policy, seen = watched()
-    state = scenario(listed, (A,) * 3).dispatch_state(seed=0)
-    engine = Engine(env, [Slot(env, "slot", index) for index in range(3)], state, policy)
 
-    def predecessors():
-        for job in listed:
-            engine.claim(job)
-            yield env.timeout(0)
+    class Late(cg.Scenario):
+        def life(self, run, job):
+            for _ in range(job.id):
+                yield run.timeout(0)
+            yield from super().life(run, job)
 
-    env.process(predecessors())
-    env.run()
+    cg.simulate(Late("late", cg.JobList(jobs(0, 0, 0)), (A,) * 3, (A,)), policy)
     assert seen == [(0, [0, 1, 2], [0, 1, 2])]
 
 
@@ -289,7 +282,7 @@ def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
     )
     assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * (3.60 + 1.80) / 3600)]
     assert run.jobs["gpus"].tolist() == [2]
-    assert run.slot_held_s == (690, 690)
+    assert run.held_s == (690, 690)
     assert run.summary()["utilisation_pct"] == pytest.approx(100)
 
 
@@ -472,14 +465,14 @@ def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
 
 def test_with_free_types_every_idle_slot_is_offered_as_every_type():
     model = scenario(jobs(0), (A, A), free_types=True)
-    view = model.view(model.workload.listed, busy={0: 50.0})
+    view = model.moment(model.workload.listed, busy={0: 50.0})
     assert [(offer.index, offer.gpu) for offer in view.offers()] == [(1, A), (1, B)]
     assert view.fastest_s() == (60, 100)
 
 
 def test_with_fixed_types_a_slot_keeps_its_own():
     model = scenario(jobs(0), (A, A))
-    view = model.view(model.workload.listed, busy={0: 50.0})
+    view = model.moment(model.workload.listed, busy={0: 50.0})
     assert view.offers() == list(view.idle) == [view.slots[1]]
     with pytest.raises(
         cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"
@@ -496,7 +489,7 @@ HECTIC = cg.day("hectic", jobs=150)
 def test_the_same_seed_gives_the_same_records_to_the_bit(policy):
     first, second = (cg.simulate(HECTIC, policy, seed=4) for _ in range(2))
     assert np.array_equal(first.jobs, second.jobs)
-    assert first.slot_held_s == second.slot_held_s
+    assert first.held_s == second.held_s
     assert not np.array_equal(first.jobs, cg.simulate(HECTIC, policy, seed=5).jobs)
 
 
@@ -642,7 +635,7 @@ def reachable(root):
     return list(found.values())
 
 
-HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Engine)
+HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Simulation)
 
 
 def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
@@ -703,7 +696,7 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
 
 
 def test_a_run_of_no_jobs_has_no_means():
-    run = run_once(cg.day("quiet"), cg.make_policy("fifo"), jobs=[])
+    run = cg.day("quiet").run("fifo", drawn=[])
     assert len(run.jobs) == 0
     figures = run.summary()
     assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0

@@ -15,7 +15,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.gallery import write_figure
-from cgrsp_simpy.rental.simulation import Simulation
 from cgrsp_simpy.thesis import figure_data as data
 from cgrsp_simpy.thesis import figures
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
@@ -55,7 +54,7 @@ def rows_of(path):
 
 @pytest.mark.slow
 def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.Scenario.run", None)  # no run of a study is made anew
+    monkeypatch.setattr("cgrsp_simpy.thesis.runs.replicate", None)  # no study is made anew
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
@@ -215,18 +214,16 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
         seen.append(view)
         return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
 
-    run = Simulation(scenario, watched, 0, None, True, None)
-    own = (run.engine, run.engine.dispatcher)
-    assert [type(each).__name__ for each in own] == names["DES Core"]
+    run = scenario.simulation(watched, 0)
+    assert [type(run).__name__] == names["DES Core"]
     assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
-    assert type(scenario.workload).__name__ == names["Job Generator"][0]
-    assert [type(run.engine.places[0]).__name__, type(scenario.market).__name__] == names[
-        "Fleet Manager"
-    ]
+    assert [type(scenario.workload).__name__] == names["Job Generator"]
+    fleet = [type(run.places[0]).__name__, type(scenario.market).__name__]
+    assert fleet == names["Fleet Manager"]
     run.env.run()
     kept = run.close()
     assert type(seen[0]).__name__ == names["Scheduler"][1]
-    assert [type(run.recorder).__name__, type(kept).__name__] == names["Metrics Collector"]
+    assert [type(run.records).__name__, type(kept).__name__] == names["Metrics Collector"]
     assert len(kept.jobs) == 5
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp import sagreedy as printed
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -22,16 +23,16 @@ from cgrsp_simpy.hgsp.instance import (
     read_orlib,
     write_instance,
 )
-from cgrsp_simpy.hgsp.policies import Online
+from cgrsp_simpy.hgsp.policies import Follow, Online
 from cgrsp_simpy.hgsp.rules import RULES, atc, columns_of, dispatch, edd, wspt
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
 from cgrsp_simpy.hgsp.schedule import (
     Schedule,
     from_sequences,
     greedy_assignment,
     weighted_tardiness,
 )
-from cgrsp_simpy.hgsp.simulation import execute, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -46,6 +47,14 @@ def instance_of(*rows, gpus=(FAST, SLOW)):
 
 def named(*names):
     return Instance([1, 1], [1, 1], [1, 1], [1, 1], [0, 0], (FAST,), task_names=names)
+
+
+def simulate(instance, policy):
+    return schedule_of(Scenario(instance).run(policy))
+
+
+def execute(plan):
+    return simulate(plan.instance, Follow(plan))
 
 
 # Two GPUs; the third task fits on the slow one alone. Worked out below.
@@ -376,12 +385,12 @@ def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(rule, 
 
 def everywhere(view):
     """Any task on any idle GPU, whatever its memory."""
-    return list(zip(view.queue, view.idle))
+    return list(zip(view.queue, view.free))
 
 
 def first_gpu(view):
     """The first task on the first GPU, idle or not."""
-    return [(view.queue[0], view.gpus[0])]
+    return [(view.queue[0], view.places[0])]
 
 
 def held(view):
@@ -392,9 +401,9 @@ def held(view):
 WRONG = [
     (everywhere, "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB"),
     (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
-    (lambda view: [(view.queue[0], 0)], "sent job 1 to 0, which is no GPU of the view"),
-    (lambda view: [(1, view.idle[0])], "assigned 1, which is not a job"),
-    (lambda view: [(view.queue[0], view.idle[1])] * 2, "assigned job 1, which is not waiting"),
+    (lambda view: [(view.queue[0], 0)], "sent job 1 to 0, which is no place of the view"),
+    (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
+    (lambda view: [(view.queue[0], view.free[1])] * 2, "assigned job 1, which is not waiting"),
     (lambda view: view.queue, "neither a pair"),
     (lambda view: 1 / 0, "raised ZeroDivisionError"),
     (
@@ -427,9 +436,9 @@ def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
         for own, arrived in zip(view.columns, seen, strict=True):
             np.testing.assert_array_equal(own, arrived)
         return [
-            (task, slot)
-            for task, slot in zip(view.queue, view.idle)
-            if task.memory_gb <= slot.gpu.memory_gb
+            (task, gpu)
+            for task, gpu in zip(view.queue, view.free)
+            if task.memory_gb <= gpu.kind.memory_gb
         ][:1]
 
     if instance.memory_gb.max() <= min(gpu.memory_gb for gpu in instance.gpus):
@@ -556,3 +565,14 @@ def test_the_same_seed_makes_the_same_instance_on_any_gpus():
     assert len(more.gpus) == 9
     assert (one.workload != other.workload).any()
     assert set(LEVELS) == {"tasks1", "tasks2", "tasks3", "tasks4"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Setting", "Scenario"), ("TaskView", "View"), ("RequestState", "RequestView")],
+)
+def test_old_names_warn_and_say_the_new_one(old, new):
+    with pytest.warns(DeprecationWarning, match=f"hgsp.{old} is called {new} now"):
+        assert getattr(cg.hgsp, old) is getattr(cg.hgsp, new)
+    with pytest.raises(AttributeError, match="no attribute 'Settings'"):
+        _ = cg.hgsp.Settings

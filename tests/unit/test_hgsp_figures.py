@@ -31,7 +31,7 @@ from cgrsp_simpy.hgsp.figures import FIGURES, draw_figures, pictures
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.llm import table_two
 from cgrsp_simpy.hgsp.panels import LATE, ON_TIME
-from cgrsp_simpy.hgsp.study import solve
+from cgrsp_simpy.hgsp.scenario import schedule_of, solve
 from cgrsp_simpy.model.checks import InputError
 
 PAPER = Path(__file__).parents[3] / "shared" / "papers" / "hgsp.txt"
@@ -102,7 +102,9 @@ def test_the_index_holds_both_tables(folder):
     index = (folder / "README.md").read_text(encoding="utf-8")
     lines = [line for line in index.splitlines() if line.startswith("| tasks")]
     assert len(lines) == len(LEVELS) * len(COMPARED)
-    mean = sum(solved("tasks3", "fifo", seed).schedule.weighted_tardiness for seed in range(2)) / 2
+    mean = (
+        sum(solved("tasks3", "fifo", seed).summary()["weighted_tardiness"] for seed in range(2)) / 2
+    )
     assert any(
         line.startswith(f"| tasks3 | fifo | {mean:,.0f} ± ") and "| 4.40 M |" in line
         for line in lines
@@ -171,7 +173,7 @@ def test_the_claim_at_medium_load_is_judged_in_both_readings_beside_its_print(fo
         if row["level"] == "tasks1" and row["scheduler"] in READINGS:
             pairs = [
                 [
-                    solved("tasks1", name, seed).schedule.weighted_tardiness
+                    solved("tasks1", name, seed).summary()["weighted_tardiness"]
                     for name in (row["scheduler"], "greedy")
                 ]
                 for seed in (0, 1)
@@ -194,7 +196,7 @@ def test_what_the_first_reading_does_not_find_on_the_fifty_tasks_the_other_finds
     the same search gains.
     """
     greedy, blocking, arrived = (
-        solved(FIFTY, name).schedule.weighted_tardiness for name in ("greedy", *READINGS)
+        solved(FIFTY, name).summary()["weighted_tardiness"] for name in ("greedy", *READINGS)
     )
     assert blocking == greedy > 1.5 * arrived
 
@@ -207,7 +209,7 @@ def test_the_comparison_is_by_instance(folder):
         if (row["level"], row["scheduler"]) == ("tasks1", "wspt")
     )
     pairs = [
-        [solved("tasks1", name, seed).schedule.weighted_tardiness for name in ("wspt", "fifo")]
+        [solved("tasks1", name, seed).summary()["weighted_tardiness"] for name in ("wspt", "fifo")]
         for seed in range(2)
     ]
     assert float(row["of_fifo"]) == pytest.approx(np.mean([wspt / fifo for wspt, fifo in pairs]))
@@ -239,7 +241,7 @@ def test_the_gantt_chart_is_the_schedule(folder, id, level):
     rows = rows_of(folder / f"hgsp_{id}.csv")
     for name in GANTT:
         schedule, own = (
-            solved(level, name).schedule,
+            schedule_of(solved(level, name)),
             [row for row in rows if row["scheduler"] == name],
         )
         tasks = numbers(own, "task").astype(int) - 1
@@ -257,7 +259,7 @@ def test_the_gantt_chart_is_the_schedule(folder, id, level):
 
 @pytest.mark.slow
 def test_the_window_is_the_half_hour_in_which_fifo_starts_most_late_tasks(folder):
-    schedule = solved("tasks1", "fifo").schedule
+    schedule = schedule_of(solved("tasks1", "fifo"))
     late_s = schedule.start_s[schedule.tardiness_s > 0]
     most = max(int(((late_s >= begin) & (late_s < begin + WINDOW_S)).sum()) for begin in late_s)
     rows = rows_of(folder / "hgsp_gantt_window.csv")
@@ -299,17 +301,19 @@ def test_busy_shares_are_the_metrics_utilisation_by_model(folder):
 @pytest.mark.slow
 def test_the_course_of_a_search_is_the_solutions(folder):
     rows = rows_of(folder / "hgsp_annealing.csv")
-    fifo = solved(HIGH, "fifo").schedule.weighted_tardiness
+    fifo = solved(HIGH, "fifo").summary()["weighted_tardiness"]
     for name in ("sagreedy", "annealing"):
         solution = solved(HIGH, name)
         own = [row for row in rows if (row["search"], row["on"]) == (name, "80 tasks")]
         np.testing.assert_array_equal(
-            numbers(own, "temperature"), [step.temperature for step in solution.course]
+            numbers(own, "temperature"), [step.temperature for step in solution.plan.found.course]
         )
         assert float(own[-1]["best_of_fifo"]) == pytest.approx(
-            solution.schedule.weighted_tardiness / fifo
+            solution.summary()["weighted_tardiness"] / fifo
         )
-        assert float(own[-1]["bound_of_fifo"]) == pytest.approx(solution.lower_bound / fifo)
+        assert float(own[-1]["bound_of_fifo"]) == pytest.approx(
+            solution.summary()["lower_bound"] / fifo
+        )
         assert (np.diff(numbers(own, "best_of_fifo")) <= 0).all()
 
 

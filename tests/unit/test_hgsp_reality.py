@@ -17,23 +17,18 @@ from hypothesis import strategies as st
 from support import outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp.annealing import Sequences, anneal
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
-from cgrsp_simpy.hgsp.llm import Simulation as Serving
-from cgrsp_simpy.hgsp.llm import printed_cluster, printed_requests
-from cgrsp_simpy.hgsp.llm import simulate as serve
 from cgrsp_simpy.hgsp.llm_requests import LlmCluster
 from cgrsp_simpy.hgsp.policies import Follow, Online, Replan
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.sagreedy import greedy_as_they_arrive, sagreedy
+from cgrsp_simpy.hgsp.scenario import Scenario, luck, plan_of, schedule_of, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignment
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.hgsp.serving import Requests
-from cgrsp_simpy.hgsp.simulation import Simulation, Uncertainty, execute, simulate
-from cgrsp_simpy.hgsp.study import Setting, solve
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -41,6 +36,15 @@ ROOT = Path(__file__).parents[2]
 SMALL = ["--level", "tasks3", "--tasks", "12"]
 SLOW = Gpu("slow", 40, 1.0)
 THIRTY = generate(Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
+
+
+def simulate(instance, policy, *reality, seed=0):
+    """reality: noise and delay."""
+    return schedule_of(Scenario(instance, *reality).run(policy, seed))
+
+
+def execute(plan, *reality, seed=0):
+    return simulate(plan.instance, Follow(plan), *reality, seed=seed)
 
 
 def greedy(instance):
@@ -64,31 +68,28 @@ def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
     1 / sqrt(2 n) of it for a long tail.
     """
     n, cv = 200_000, 0.3
-    factors = Uncertainty(noise=cv, seed=5).factors(n)
+    factors = luck(cv, 5, n)
     assert factors.mean() == pytest.approx(1, abs=4 * cv / n**0.5)
     assert factors.std() == pytest.approx(cv, rel=4 * (1 + cv) ** 3 / (2 * n) ** 0.5)
     # log-normal
     assert np.log(factors).std() == pytest.approx(np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5)
-    assert (Uncertainty().factors(9) == 1).all()
+    assert (luck(0.0, 0, 9) == 1).all()
 
 
 def test_the_draws_belong_to_tasks_whoever_schedules():
-    uncertainty = Uncertainty(noise=0.4, delay_s=3, seed=2)
     policies = [Follow(greedy(THIRTY)), Online(atc), Replan(greedy, 20.0)]
     for policy in policies:
-        found = simulate(THIRTY, policy, uncertainty)
+        found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
         planned_s = THIRTY.times_s[np.arange(30), found.gpu]
-        np.testing.assert_allclose(
-            (found.finish_s - found.start_s) / planned_s, uncertainty.factors(30)
-        )
+        np.testing.assert_allclose((found.finish_s - found.start_s) / planned_s, luck(0.4, 2, 30))
         np.testing.assert_allclose(found.start_s - found.granted_s, 3)
-        again = simulate(THIRTY, policy, uncertainty)  # works on a copy of the policy
+        again = simulate(THIRTY, policy, 0.4, 3.0, seed=2)  # works on a copy of the policy
         np.testing.assert_array_equal(found.finish_s, again.finish_s)
 
 
 def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
     plan = sagreedy(THIRTY, iterations=20)[0]
-    found = execute(plan, Uncertainty(noise=0.5, delay_s=2))
+    found = execute(plan, 0.5, 2.0)
     assert found.sequences() == plan.sequences()
     for sequence in found.sequences():
         free_s = 0.0
@@ -104,8 +105,8 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     two = of((2, 0, 9, 1, 0), (2, 0, 9, 1, 0))
     plan = Schedule(two, np.array([0, 0]), np.array([0.0, 5.0]), np.array([2.0, 7.0]))
     assert execute(plan).start_s.tolist() == [0, 5]
-    assert execute(plan, Uncertainty(delay_s=1)).start_s.tolist() == [1, 6]
-    assert execute(plan, Uncertainty(delay_s=5)).start_s.tolist() == [5, 12]
+    assert execute(plan, 0.0, 1.0).start_s.tolist() == [1, 6]
+    assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
         Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
     )
     plan = SCHEDULERS[name](instance, Limits(moves=500)).schedule
-    measured = solve(instance, name, moves=500).schedule
+    measured = schedule_of(solve(instance, name, moves=500))
     assert measured.granted_s is not None
     for column in ("gpu", "start_s", "finish_s"):
         np.testing.assert_array_equal(getattr(measured, column), getattr(plan, column))
@@ -128,7 +129,7 @@ def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
     wrong.finish_s[-1] += 1
     monkeypatch.setitem(SCHEDULERS, "greedy", lambda instance, limits: Found(wrong))
     with pytest.raises(RuntimeError, match="did not come out as planned"):
-        solve(THIRTY, "greedy")
+        solve(THIRTY, "greedy").summary()
 
 
 # ---- plans made anew ----
@@ -157,7 +158,7 @@ def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
 def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(seed, every_s, noise):
     instance = generate(Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
-    found = simulate(instance, Replan(greedy, every_s), Uncertainty(noise, seed=seed))
+    found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
     assert (found.start_s >= due_s - 1e-9).all()
     assert noise or found.fault() == ""
     assert found.fits.all()
@@ -217,7 +218,7 @@ def test_what_free_gpus_must_be():
 
 def test_how_schedulers_meet_reality():
     def met(scheduler, **reality):
-        return Setting(THIRTY, **reality).make_policy(scheduler).name
+        return Scenario(THIRTY, **reality).make_policy(scheduler).name
 
     assert met("greedy") == "greedy"
     assert met("greedy", replan_s=60) == "greedy:replan_s=60"
@@ -262,7 +263,7 @@ def test_how_schedulers_meet_reality():
 )
 def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
     with pytest.raises(InputError, match=re.escape(said)):
-        Setting(THIRTY, **reality).make_policy(scheduler)
+        Scenario(THIRTY, **reality).make_policy(scheduler)
 
 
 @pytest.mark.parametrize(
@@ -277,24 +278,24 @@ def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said
         ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(arguments, said):
+def test_a_scenario_that_cannot_be_is_refused(arguments, said):
     with pytest.raises(InputError, match=re.escape(said)):
-        Setting(**arguments)
+        Scenario(**arguments)
 
 
-def test_a_setting_runs_what_its_parts_do():
-    setting = Setting(THIRTY, noise=0.3, delay_s=2.0)
-    found = cg.simulate(setting, "greedy", 5)
+def test_a_scenario_runs_what_its_parts_do():
+    scenario = Scenario(THIRTY, noise=0.3, delay_s=2.0)
+    found = cg.simulate(scenario, "greedy", 5)
     np.testing.assert_array_equal(
-        found.schedule.finish_s, execute(greedy(THIRTY), Uncertainty(0.3, 2.0, 5)).finish_s
+        found.jobs["finish_s"], execute(greedy(THIRTY), 0.3, 2.0, seed=5).finish_s
     )
     assert found.summary()["planned_weighted_tardiness"] == greedy(THIRTY).weighted_tardiness
     assert "lower_bound" not in found.summary()  # of times that nobody knew
-    certain = cg.simulate(Setting(THIRTY), first_fit)
-    assert certain.planned.weighted_tardiness == certain.schedule.weighted_tardiness
+    certain = cg.simulate(Scenario(THIRTY), first_fit)
+    assert plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
     assert "planned_weighted_tardiness" not in certain.summary()
-    assert (certain.timeline.policy, found.timeline.policy, found.planned.timeline.policy) == (
+    assert (certain.timeline.policy, found.timeline.policy, plan_of(found).timeline.policy) == (
         "first_fit",
         "greedy",
         "greedy",
@@ -302,19 +303,19 @@ def test_a_setting_runs_what_its_parts_do():
 
 
 def test_a_sweep_varies_reality_the_level_and_parameters():
-    setting = Setting(Level(12, "small", 2.0, (1.0, 3.0)))
+    scenario = Scenario(Level(12, "small", 2.0, (1.0, 3.0)))
     swept = cg.sweep(
+        scenario,
         {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
         ["greedy", "atc"],
         range(2),
-        setting,
     )
     assert len(swept.rows) == 16
     low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
     assert sum(low.values("atc", "weighted_tardiness")) < sum(
         high.values("atc", "weighted_tardiness")
     )
-    expected = Setting(Level(12, "small", 4.0, (1.0, 3.0))).run("greedy:replan_s=5", 1).summary()
+    expected = Scenario(Level(12, "small", 4.0, (1.0, 3.0))).run("greedy:replan_s=5", 1).summary()
     assert high.rows[1] == {"policy": "greedy", "seed": 1, **expected} or np.isnan(
         expected["gap_pct"]
     )
@@ -322,22 +323,22 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
 
 @pytest.mark.slow
 def test_a_study_is_the_same_on_processes_and_from_its_folder(tmp_path):
-    setting, policies = (
-        Setting(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
+    scenario, policies = (
+        Scenario(Level(12, "small", 2.0, (1.0, 3.0)), noise=0.2),
         ["sagreedy", "annealing:moves=200", first_fit],
     )
-    here = cg.compare(setting, policies, range(3))
-    assert cg.compare(setting, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
-    assert cg.compare(setting, policies, range(3), out=tmp_path / "kept").rows == here.rows
+    here = cg.compare(scenario, policies, range(3))
+    assert cg.compare(scenario, policies, range(3), 2, out=tmp_path / "kept").rows == here.rows
+    assert cg.compare(scenario, policies, range(3), out=tmp_path / "kept").rows == here.rows
     with pytest.raises(InputError):
-        cg.compare(replace(setting, noise=0.1), policies, range(3), out=tmp_path / "kept")
+        cg.compare(replace(scenario, noise=0.1), policies, range(3), out=tmp_path / "kept")
 
 
 def test_requests_are_compared_and_swept():
     found = cg.compare(Requests(), ["fifo", "wsrpt", lambda view: []], [0])
     assert found.values("wsrpt", "weighted_response") == pytest.approx([102])
     assert "left 20 jobs waiting" in found.failures[0]["error"]
-    swept = cg.sweep({"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0], Requests())
+    swept = cg.sweep(Requests(), {"gpus": [8, 16], "waves": [False, True]}, ["wsrpt"], [0])
     assert swept.at(gpus=16, waves=True).values("wsrpt", "weighted_response") == pytest.approx(
         [108]
     )
@@ -351,7 +352,7 @@ def test_what_the_howto_says_of_plans_and_reality():
     """
     howto = " ".join((ROOT / "docs" / "howto" / "hgsp.md").read_text(encoding="utf-8").split())
     names = ["atc:online=true", "atc", "atc:replan_s=60", "greedy", "greedy:replan_s=60"]
-    found = cg.compare(Setting("tasks1", noise=0.2), names, range(10))
+    found = cg.compare(Scenario("tasks1", noise=0.2), names, range(10))
     online, frozen, anew = (np.mean(found.values(name, "weighted_tardiness")) for name in names[:3])
     planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
     assert (
@@ -369,19 +370,19 @@ def test_what_the_howto_says_of_plans_and_reality():
 OWN = """
 def first_fit(view):
     for task in view.queue:
-        fitting = [slot for slot in view.idle if task.memory_gb <= slot.gpu.memory_gb]
+        fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
         if fitting:
             yield task, fitting[0]
 
 
 def second(view):
-    return [(view.queue[0], view.gpus[1])]
+    return [(view.queue[0], view.places[1])]
 """
 
 
 def first_fit(view):
     for task in view.queue:
-        fitting = [slot for slot in view.idle if task.memory_gb <= slot.gpu.memory_gb]
+        fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
         if fitting:
             yield task, fitting[0]
 
@@ -392,7 +393,7 @@ def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
     instance = generate(Level(12, "small", 10.0, (1.0, 2.0)))
     measured = simulate(instance, first_fit)
     assert measured.fault() == ""
-    assert solve(instance, first_fit).scheduler == "first_fit"
+    assert solve(instance, first_fit).policy == "first_fit"
     for words in (["solve", "--scheduler", named], ["run", "--scheduler", named, "--noise", "0"]):
         found = json.loads(told(capsys, *words, *SMALL, "--format", "json")[1])
         assert found.get("measured", found)["weighted_tardiness"] == measured.weighted_tardiness
@@ -419,16 +420,15 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     """Last come, first served, 8 at a time: 8 short ones at 0, the other 4 and 4 long ones at 0.5,
     the first 4 at 1.0.
     """
-    requests, cluster = printed_requests(), printed_cluster()
 
     def lifo(view):
         for request in list(view.waiting)[::-1]:
             if request.gpus <= view.free:
                 yield request, request.gpus
 
-    served = serve(requests, cluster, lifo)
-    assert served.scheduler == "lifo"
-    assert served.start_s.tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
+    served = cg.simulate(Requests(), lifo)
+    assert served.policy == "lifo"
+    assert served.jobs["start_s"].tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
     wrong = {
         "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.waiting],
         "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [
@@ -438,7 +438,7 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     }
     for said, policy in wrong.items():
         with pytest.raises(PolicyError, match=re.escape(said)):
-            serve(requests, LlmCluster(3), policy)
+            cg.simulate(Requests(cluster=LlmCluster(3)), policy)
 
 
 # ---- claims, listings, pictures ----
@@ -451,14 +451,19 @@ def test_claims_and_timeline_by_hand():
     two = Instance(
         [4, 4], [5, 20], [4, 9], [1, 1], [2, 0], (Gpu("fast", 10, 2.0), SLOW), task_names=("a", "b")
     )
-    measured = simulate(two, first_fit, Uncertainty(delay_s=1))
-    assert measured.claims.tolist() == [
-        (1, 1, 1.0, "provisioning", 0.0, 1.0),
-        (1, 1, 1.0, "executing", 1.0, 5.0),
-        (2, 0, 1.0, "provisioning", 2.0, 3.0),
-        (2, 0, 1.0, "executing", 3.0, 5.0),
-    ]
-    drawn = measured.timeline
+    run = cg.simulate(Scenario(two, delay_s=1), first_fit)
+    measured = schedule_of(run)
+    assert (
+        run.claims.tolist()
+        == measured.claims.tolist()
+        == [
+            (1, 1, 1.0, "provisioning", 0.0, 1.0),
+            (1, 1, 1.0, "executing", 1.0, 5.0),
+            (2, 0, 1.0, "provisioning", 2.0, 3.0),
+            (2, 0, 1.0, "executing", 3.0, 5.0),
+        ]
+    )
+    drawn = run.timeline
     assert (drawn.noun, drawn.places, drawn.sizes) == ("GPU", ("1 fast", "2 slow"), (1.0, 1.0))
     assert drawn.visits.tolist() == [(1, 0, 0, 5, 9), (2, 2, 2, 5, 4)]
     assert (drawn.labels, drawn.kinds) == ({1: "b", 2: "a"}, {1: "up to 40 GB", 2: "up to 10 GB"})
@@ -466,7 +471,7 @@ def test_claims_and_timeline_by_hand():
 
 
 def test_the_claims_of_llm_requests_are_amounts_of_the_cluster():
-    served = serve(printed_requests(), printed_cluster(), "wsrpt")
+    served = cg.simulate(Requests(), "wsrpt")
     assert served.claims["amount"].tolist() == [2.0] * 20
     for at_s in (0.2, 0.7, 2.6):
         claims = served.claims
@@ -480,25 +485,23 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     """
     gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
-    walk = list(cg.step_through(Setting(fourteen), "atc:online=true"))
+    walk = list(cg.step_through(Scenario(fourteen), "atc:online=true"))
     dispatched = [step for step in walk if step.event.kind == "dispatch"]
     assert dispatched[-1].event.slots == (14,)
     assert "GPU 14" in str(dispatched[-1])
     assert " 14:14…" in str(dispatched[-1])
     assert "1:1…" in str(dispatched[0])
     assert " 0:" not in str(dispatched[0])
-    measured = cg.simulate(Setting(fourteen), "atc")
+    measured = cg.simulate(Scenario(fourteen), "atc")
     assert measured.timeline.places[13] == "14 G14"
     assert measured.rows()[13]["gpu_number"] == 14
 
 
 def test_runs_can_be_stepped_through():
-    walk = list(steps(lambda listener: Simulation(THIRTY, Online(atc), listener=listener)))
+    walk = list(cg.step_through(Scenario(THIRTY), Online(atc)))
     assert {step.event.kind for step in walk} == {"submit", "decide", "dispatch", "start", "finish"}
     assert "GPUs: " in str(walk[0])
-    served = list(
-        steps(lambda listener: Serving(printed_requests(), printed_cluster(), "fifo", listener))
-    )
+    served = list(cg.step_through(Requests(), "fifo"))
     assert sum(step.event.kind == "finish" for step in served) == 20
     assert max(sum(holder.amount for holder in step.holders[0]) for step in served) == 16
 

@@ -276,6 +276,6 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
 def test_what_only_a_run_of_rented_gpus_has_is_told():
     with pytest.raises(
         cg.InputError,
-        match=r"colour_by\(='class'\) must be left out for a run that is not of rented GPUs",
+        match=r"colour_by\(='class'\) must be left out for what is not a run",
     ):
         gantt(mixed(), colour_by="class")

@@ -33,7 +33,7 @@ def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(bands,
 
 
 def decided(*jobs, now_s):
-    return list(LooseLater("fifo")(DAY.view(jobs, now_s)))
+    return list(LooseLater("fifo")(DAY.moment(jobs, now_s)))
 
 
 def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():

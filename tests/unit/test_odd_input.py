@@ -238,7 +238,7 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
 
 # ---- parts of a scenario that are none ----
 
-CASE = cg.waiting.Case(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
+CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
 
 
 @pytest.mark.parametrize(
@@ -249,11 +249,11 @@ CASE = cg.waiting.Case(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
         (cg.day("hectic"), "retry_s", 1e308),
         (CASE, "source", 1),
         (CASE, "machines", [1]),
-        (cg.hgsp.Setting("tasks1"), "cluster", 1),
-        (cg.hgsp.Setting("tasks1"), "cluster", []),
-        (cg.hgsp.Setting("tasks1"), "cluster", [1]),
-        (cg.hgsp.Setting("tasks1"), "slack", 1),
-        (cg.hgsp.Setting("tasks1"), "slack", (1, 2, 3)),
+        (cg.hgsp.Scenario("tasks1"), "cluster", 1),
+        (cg.hgsp.Scenario("tasks1"), "cluster", []),
+        (cg.hgsp.Scenario("tasks1"), "cluster", [1]),
+        (cg.hgsp.Scenario("tasks1"), "slack", 1),
+        (cg.hgsp.Scenario("tasks1"), "slack", (1, 2, 3)),
         (cg.hgsp.Requests(), "source", 1),
         (cg.hgsp.Requests(), "cluster", 1),
         (cg.dag.Setting("er:n=10"), "memory_gb", 1e308),
@@ -294,7 +294,7 @@ def test_a_grid_of_what_cannot_be_is_told_in_one_line(grid, told, capsys):
 
 
 def test_a_catalogue_is_named_by_its_year_in_a_grid():
-    found = cg.sweep({"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
+    found = cg.sweep(cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0])
     assert [study.scenario.gpus for study in found.studies] == [cg.THESIS_GPUS, cg.GPUS_2025]
 
 

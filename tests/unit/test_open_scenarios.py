@@ -14,7 +14,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.bounds import lower_bound
 from cgrsp_simpy.rental.clairvoyant import optimum
 from cgrsp_simpy.rental.policies.scarcity import law_of
-from cgrsp_simpy.rental.record import Totals
+from cgrsp_simpy.rental.record import Totals, by_class
 
 HOUR_S = 3600.0
 RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
@@ -110,14 +110,18 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     calm = {"jobs": 1, "wait_min": 0.0, "miss_pct": 0.0, "tardiness_min": 0.0}
     keen = {"jobs": 2, "wait_min": 1.5, "miss_pct": 100.0, "tardiness_min": pytest.approx(65 / 60)}
     none = {"jobs": 0, "wait_min": nan, "miss_pct": nan, "tardiness_min": nan}
-    assert run.by_class() == {"calm": calm, "keen": keen, "none": none}
+    assert by_class(run.tally) == {"calm": calm, "keen": keen, "none": none}
     summary = run.summary()
     assert summary["weighted_tardiness_min"] == pytest.approx((3 * 100 + 0.5 * 30) / 4.5 / 60)
     assert summary["tardiness_min"] == pytest.approx(130 / 3 / 60)
     assert summary["keen_miss_pct"] == 100.0
     assert "tight_miss_pct" not in summary
     assert [row["deadline_class"] for row in run.rows()] == ["calm", "keen", "keen"]
-    assert run.kinds("class") == {0: "calm deadline", 1: "keen deadline", 2: "keen deadline"}
+    assert run.scenario.kinds(run, "class") == {
+        0: "calm deadline",
+        1: "keen deadline",
+        2: "keen deadline",
+    }
     shares = [
         (each.name, each.share, each.window_s, each.weight) for each in scenario.known().classes
     ]
@@ -138,7 +142,7 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
         ).split()
     )
     run = cg.simulate(cg.day("normal"), "fifo")
-    own = run.by_class()
+    own = by_class(run.tally)
     assert list(own) == ["tight", "loose"]
     assert own["tight"]["miss_pct"] == run.summary()["tight_miss_pct"]
     heavy = replace(TWO[0], weight=2.0)
@@ -149,17 +153,17 @@ def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesi
 
 def test_totals_of_runs_add_up_by_class_and_survive_json():
     runs = [cg.simulate(three, "edf", seed) for seed in range(2)]
-    both = runs[0].totals + runs[1].totals
+    both = runs[0].tally + runs[1].tally
     assert both.completed == 200
     assert [own.name for own in both.by_class] == ["rush", "day", "batch"]
     for place, own in enumerate(both.by_class):
-        assert own.completed == sum(run.totals.by_class[place].completed for run in runs)
-        assert own.wait_s == sum(run.totals.by_class[place].wait_s for run in runs)
+        assert own.completed == sum(run.tally.by_class[place].completed for run in runs)
+        assert own.wait_s == sum(run.tally.by_class[place].wait_s for run in runs)
     assert both.weighted
     assert both.weight == sum(run.jobs["weight"].sum() for run in runs)
     listed = json.loads(json.dumps([getattr(both, name) for name in Totals.__dataclass_fields__]))
     assert Totals(*listed) == both
-    other = cg.simulate(cg.day("quiet"), "edf").totals
+    other = cg.simulate(cg.day("quiet"), "edf").tally
     assert [own.name for own in (both + other).by_class] == [
         "rush",
         "day",
@@ -272,7 +276,7 @@ def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
     assert "tight_miss_pct" not in str(study)
     assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
     assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
-    swept = cg.sweep({"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2), three)
+    swept = cg.sweep(three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2))
     assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
     assert "tight_miss_pct" in swept.studies[1].figures
     with pytest.raises(cg.InputError, match="tight_fraction"):
@@ -380,7 +384,7 @@ def test_names_of_classes_may_be_a_list():
         (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
         (lambda: cg.JobList([JOB], ["a", ""]), ["name of a deadline class", "''"]),
         (lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]), ["deadline_class", "-1"]),
-        (lambda: three.view([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
+        (lambda: three.moment([cg.Job(0, 0, 9, deadline_class=3)]), ["deadline_class(=3)", "rush"]),
         (
             lambda: cg.arrival_rates(cg.LoggedWorkload((0, 9), (1, 1), (9, 9), (1, 1), (1, 1))),
             ["hour of day", "None", "timestamps"],

@@ -43,7 +43,6 @@ from cgrsp_simpy.plots.style import (
     colour_of,
     looks,
 )
-from cgrsp_simpy.rental.record import RECORD, Run, Totals
 from cgrsp_simpy.thesis.verdict import Judged
 
 # thesis Table 5.2
@@ -76,7 +75,7 @@ def three_jobs():
 
 
 def empty_run():
-    return Run(cg.day("quiet"), "fifo", 0, Totals(), (0.0,) * 5, 0, [np.empty((len(RECORD), 0))])
+    return cg.day("quiet").run("fifo", drawn=[])
 
 
 def broken(view):
@@ -150,7 +149,9 @@ def study():
 
 @pytest.fixture(scope="module")
 def sweep():
-    return cg.sweep({"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3))
+    return cg.sweep(
+        cg.day, {"name": "surge", "jobs": 60, "slots": [2, 4, 8]}, ["fifo", "cadr"], range(3)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -255,8 +256,8 @@ def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(r
     )
     assert executing == pytest.approx(jobs["service_s"].sum())
     assert provisioning == pytest.approx(jobs["delay_s"].sum())
-    assert executing + provisioning == pytest.approx(sum(run.slot_held_s))
-    assert executing + provisioning + idle == pytest.approx(5 * run.totals.end_s)
+    assert executing + provisioning == pytest.approx(sum(run.held_s))
+    assert executing + provisioning + idle == pytest.approx(5 * run.tally.end_s)
 
 
 def area(corners):
@@ -759,7 +760,7 @@ def test_failed_runs_leave_gaps():
     assert len(study.failures) == 2
     assert "no value" in drawn(plots.policy_bars(study, "wait_min"))
     assert drawn(plots.pareto(study)) == ["fifo"]
-    sweep = cg.sweep({"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
+    sweep = cg.sweep(cg.day, {"name": ["quiet", "hectic"], "jobs": 20}, ["fifo", broken], range(2))
     ax = plots.sweep_lines(sweep, "wait_min")
     assert sorted(drawn(ax)) == ["broken", "fifo"]
     month = cg.month({"hectic": 1.0}, ["fifo", broken], days=1, replications=1)

@@ -42,14 +42,14 @@ def queue_of(*jobs):
 
 def decide(policy, view):
     """The answer as pairs (job id, slot index)."""
-    return [(job.id, slot.index) for job, (slot,) in cg.make_policy(policy)(view)]
+    return [(job.id, slot.index) for job, slot in cg.make_policy(policy)(view)]
 
 
 def order(policy, *jobs, now_s=0.0, slot=None, **view):
     """The ids in the order in which a policy takes jobs, on as many equal slots."""
     slots = [slot or gpu("only", times=(60.0, 70.0, 100.0))] * len(jobs)
     return [
-        id for id, _ in decide(policy, scenario_of(*slots).view(queue_of(*jobs), now_s, **view))
+        id for id, _ in decide(policy, scenario_of(*slots).moment(queue_of(*jobs), now_s, **view))
     ]
 
 
@@ -57,7 +57,7 @@ def slot_for(policy, slots, deadline_s=28800.0, complexity=1, now_s=0.0, **scena
     """The slot to which a policy sends a single job."""
     [(_, slot)] = decide(
         policy,
-        scenario_of(*slots, **scenario).view([cg.Job(0, 0.0, deadline_s, complexity)], now_s),
+        scenario_of(*slots, **scenario).moment([cg.Job(0, 0.0, deadline_s, complexity)], now_s),
     )
     return slot
 
@@ -70,7 +70,7 @@ every_policy_but_random = pytest.mark.parametrize(
 @pytest.mark.parametrize("now_s", [0.0, 30_000.0, 80_000.0])
 @pytest.mark.parametrize("stock", [HIGH, MEDIUM, LOW])
 def test_the_stock_of_these_tests_is_certain(stock, now_s):
-    view = scenario_of(*[gpu("A", stock=stock)] * 50).view([], now_s)
+    view = scenario_of(*[gpu("A", stock=stock)] * 50).moment([], now_s)
     assert {view.status(slot) for slot in view.idle} == {
         cg.Status([HIGH, MEDIUM, LOW].index(stock))
     }
@@ -81,7 +81,7 @@ def test_the_stock_of_these_tests_is_certain(stock, now_s):
 
 def test_fifo_sends_the_oldest_jobs_to_the_first_idle_slots():
     queue = [cg.Job(2, 20.0, 100.0), cg.Job(0, 0.0, 9000.0, 3), cg.Job(1, 10.0, 50.0)]
-    view = scenario_of(*[gpu("A")] * 4).view(queue, 30.0, busy={0: 60.0, 2: 70.0})
+    view = scenario_of(*[gpu("A")] * 4).moment(queue, 30.0, busy={0: 60.0, 2: 70.0})
     assert decide("fifo", view) == [(0, 1), (1, 3)]
 
 
@@ -107,11 +107,11 @@ def test_spt_breaks_ties_of_deadline_by_arrival():
 
 def test_spt_estimates_on_the_reference_type_not_on_the_idle_one():
     reference, odd = gpu("reference", times=(10.0, 20.0, 30.0)), gpu("odd", times=(20.0, 10.0, 5.0))
-    view = scenario_of(odd, odd, gpus=(reference, odd)).view(queue_of((100, 2), (100, 1)))
+    view = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((100, 2), (100, 1)))
     assert [id for id, _ in decide("spt", view)] == [1, 0]
     # all urgent and due together: by arrival
     assert [id for id, _ in decide("spt-rescue", view)] == [0, 1]
-    late = scenario_of(odd, odd, gpus=(reference, odd)).view(queue_of((9000, 1), (9000, 2)))
+    late = scenario_of(odd, odd, gpus=(reference, odd)).moment(queue_of((9000, 1), (9000, 2)))
     # normal tier: by e_j over the idle slots
     assert [id for id, _ in decide("spt-rescue", late)] == [1, 0]
 
@@ -142,7 +142,7 @@ def test_eq_4_1_normalises_over_the_idle_slots_alone():
     # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at 0.1 USD and
     # 30 s would turn it: 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x 10 = 5.1
     slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0), gpu("busy", 0.1, 30.0)]
-    view = scenario_of(*slots).view([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
+    view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
     assert decide("spt", view) == [(0, 0)]
 
 
@@ -153,7 +153,7 @@ def test_equal_scores_take_the_slot_registered_first(policy):
 
 @every_policy_but_random
 def test_each_slot_is_given_once(policy):
-    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).view(
+    view = scenario_of(gpu("best"), gpu("next", 2.0, 70.0)).moment(
         queue_of((9000,), (9000,), (9000,))
     )
     assert decide(policy, view) == [(0, 0), (1, 1)]
@@ -192,7 +192,7 @@ def test_lcf_takes_the_least_price_x_time_x_stock_factor():
 
 def test_balanced_divides_by_the_slowest_and_dearest_of_the_whole_fleet():
     slots = [gpu("fast", 1.0, 100.0), gpu("cheap", 0.5, 200.0), gpu("busy", 1.0, 1000.0)]
-    view = scenario_of(*slots).view([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
+    view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
     # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones alone
     # 0.6 against 0.9
     assert decide("balanced", view) == [(0, 1)]
@@ -218,11 +218,11 @@ def test_lcf_and_balanced_take_jobs_in_order_of_submission(policy):
 
 def test_random_has_a_stream_of_its_own():
     scenario, queue = scenario_of(*[gpu("A")] * 3), queue_of(*[(9000,)] * 10)
-    answers = [decide("random", scenario.view(queue, seed=seed)) for seed in (1, 1, 2, 3, 4)]
+    answers = [decide("random", scenario.moment(queue, seed=seed)) for seed in (1, 1, 2, 3, 4)]
     assert answers[0] == answers[1]
     assert len(set(map(tuple, answers))) == 4
     # What the scheduler has seen of the stock does not move it.
-    looked = scenario.view(queue, seed=1)
+    looked = scenario.moment(queue, seed=1)
     assert [looked.status(slot) for slot in looked.idle]
     assert decide("random", looked) == answers[0]
 
@@ -230,7 +230,7 @@ def test_random_has_a_stream_of_its_own():
 def test_random_fills_the_idle_slots_or_empties_the_queue():
     few, many = queue_of(*[(9000,)] * 2), queue_of(*[(9000,)] * 9)
     for queue, number in ((few, 2), (many, 4)):
-        answer = decide("random", scenario_of(*[gpu("A")] * 4).view(queue))
+        answer = decide("random", scenario_of(*[gpu("A")] * 4).moment(queue))
         assert (
             len(answer)
             == len({id for id, _ in answer})
@@ -240,7 +240,7 @@ def test_random_fills_the_idle_slots_or_empties_the_queue():
 
 
 def test_random_reaches_every_pair_of_job_and_slot():
-    view = scenario_of(*[gpu("A")] * 2).view(queue_of(*[(9000,)] * 3))
+    view = scenario_of(*[gpu("A")] * 2).moment(queue_of(*[(9000,)] * 3))
     assert {pair for _ in range(200) for pair in decide("random", view)} == {
         (j, m) for j in range(3) for m in range(2)
     }
@@ -275,9 +275,9 @@ def test_laxity_takes_the_fastest_of_the_idle_slots():
     )
     queue = queue_of((9000, 1), (660, 2))
     # L = 660 - 60 = 600 s: normal
-    assert [id for id, _ in decide("spt-rescue", scenario.view(queue))] == [0, 1]
+    assert [id for id, _ in decide("spt-rescue", scenario.moment(queue))] == [0, 1]
     # L = 660 - 110 = 550 s: urgent
-    assert [id for id, _ in decide("spt-rescue", scenario.view(queue, busy={0: 30.0}))] == [1]
+    assert [id for id, _ in decide("spt-rescue", scenario.moment(queue, busy={0: 30.0}))] == [1]
 
 
 def test_the_thesis_example_rescues_job_6():
@@ -288,7 +288,7 @@ def test_the_thesis_example_rescues_job_6():
         cg.Job(5, 40.0, 28840.0),
         cg.Job(6, 50.0, 210.0, 2, True),
     ]
-    view = scenario_of(*[slot] * 3).view(waiting, 70.0, busy={0: 75.0, 2: 80.0})
+    view = scenario_of(*[slot] * 3).moment(waiting, 70.0, busy={0: 75.0, 2: 80.0})
     assert decide("fifo", view) == [(3, 1)]
     # L = 210 - 70 - 75 = 65 s < 600 s, thesis Eq. 4.4
     assert decide("spt-rescue", view) == [(6, 1)]
@@ -316,23 +316,23 @@ def test_a_laxity_of_zero_is_critical_and_less_is_hopeless():
 def test_adaptive_turns_to_deadlines_when_more_than_ten_jobs_wait(waiting, policy, first):
     # the last is due last, and shortest
     jobs = [(10_000 + id, 3) for id in range(waiting - 1)] + [(20_000, 1)]
-    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).view(queue_of(*jobs))
+    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).moment(queue_of(*jobs))
     assert decide(policy, view) == [(first, 0)]
 
 
 def test_under_pressure_the_wide_threshold_ends_at_28800_s_of_laxity():
     # L = 28800 s and 28801 s: all safe, the shortest first
     jobs = [(28900.0, 3)] * 10 + [(28861.0, 1)]
-    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).view(queue_of(*jobs))
+    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).moment(queue_of(*jobs))
     assert decide("adaptive", view) == [(10, 0)]
     jobs[3] = (28899.0, 3)  # L = 28799 s: critical
-    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).view(queue_of(*jobs))
+    view = scenario_of(gpu("A", times=(60.0, 70.0, 100.0))).moment(queue_of(*jobs))
     assert decide("adaptive", view) == [(3, 0)]
 
 
 def test_hopeless_jobs_stay_last_under_pressure():
     jobs = [(10, 1)] * 10 + [(20_000, 3)]
-    assert decide("adaptive", scenario_of(gpu("A")).view(queue_of(*jobs))) == [(10, 0)]
+    assert decide("adaptive", scenario_of(gpu("A")).moment(queue_of(*jobs))) == [(10, 0)]
 
 
 def test_adaptive_sends_critical_jobs_to_the_fastest_and_others_to_the_best_by_eq_4_1():
@@ -416,7 +416,7 @@ def rh_order(*jobs, busy_until=500.0, now_s=0.0, **scenario):
         id
         for id, _ in decide(
             "rh",
-            scenario_of(*slots, **scenario).view(queue_of(*jobs), now_s, {len(jobs): busy_until}),
+            scenario_of(*slots, **scenario).moment(queue_of(*jobs), now_s, {len(jobs): busy_until}),
         )
     ]
 
@@ -443,18 +443,18 @@ def test_an_overdue_slot_counts_as_free_now():
 def test_t_free_is_the_first_of_the_busy_slots_and_now_if_all_are_idle():
     slots, queue = [gpu("only", times=(60.0, 70.0, 100.0))] * 4, queue_of((28800, 1), (599, 3))
     assert [
-        id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 500.0}))
+        id for id, _ in decide("rh", scenario_of(*slots).moment(queue, busy={0: 800.0, 1: 500.0}))
     ] == [1, 0]
     assert [
-        id for id, _ in decide("rh", scenario_of(*slots).view(queue, busy={0: 800.0, 1: 400.0}))
+        id for id, _ in decide("rh", scenario_of(*slots).moment(queue, busy={0: 800.0, 1: 400.0}))
     ] == [0, 1]
-    assert [id for id, _ in decide("rh", scenario_of(*slots).view(queue))] == [0, 1]
+    assert [id for id, _ in decide("rh", scenario_of(*slots).moment(queue))] == [0, 1]
 
 
 def test_rh_estimates_over_all_slots_idle_or_not():
     slow, fast = gpu("slow", times=100.0), gpu("fast", times=50.0)
     queue = queue_of((9000, 1), (80, 2))  # on the idle slot hopeless, with e over all slots urgent
-    assert decide("rh", scenario_of(slow, fast).view(queue, busy={1: 60.0})) == [(1, 0)]
+    assert decide("rh", scenario_of(slow, fast).moment(queue, busy={1: 60.0})) == [(1, 0)]
 
 
 def test_rh_places_by_miss_then_stock_then_cost():
@@ -492,15 +492,15 @@ def test_below_the_gate_rh_withholds_slots_from_loose_jobs(policy, jobs, taken):
     queue = queue_of(*[(28800, 1, tight) for tight in jobs])
     assert [
         id
-        for id, _ in decide(policy, scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE).view(queue))
+        for id, _ in decide(policy, scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE).moment(queue))
     ] == taken
 
 
 def test_a_slot_held_by_rh_goes_to_the_tight_job_that_comes():
     slots, loose = [gpu("A")] * 3, cg.Job(0, 0.0, 28800.0)
-    view = scenario_of(*slots, rate_per_s=LOW_RATE).view([loose], busy={0: 50.0, 1: 60.0})
+    view = scenario_of(*slots, rate_per_s=LOW_RATE).moment([loose], busy={0: 50.0, 1: 60.0})
     assert decide("rh", view) == []
-    view = scenario_of(*slots, rate_per_s=LOW_RATE).view(
+    view = scenario_of(*slots, rate_per_s=LOW_RATE).moment(
         [loose, cg.Job(1, 0.0, 3600.0, tight=True)], busy={0: 50.0, 1: 60.0}
     )
     assert decide("rh", view) == [(1, 2)]
@@ -509,10 +509,10 @@ def test_a_slot_held_by_rh_goes_to_the_tight_job_that_comes():
 def test_below_the_gate_tight_jobs_are_eager_and_by_deadline():
     slots = 6 * [gpu("A", times=(60.0, 70.0, 100.0))]
     jobs = [(150, 1), (28800, 1), (9000, 1, True), (8000, 3, True), (59, 1, True)]
-    eager = scenario_of(*slots, rate_per_s=LOW_RATE).view(queue_of(*jobs), busy={5: 500.0})
+    eager = scenario_of(*slots, rate_per_s=LOW_RATE).moment(queue_of(*jobs), busy={5: 500.0})
     # tight, urgent, normal, hopeless
     assert [id for id, _ in decide("rh", eager)] == [3, 2, 0, 1, 4]
-    saturated = scenario_of(*slots).view(queue_of(*jobs), busy={5: 500.0})
+    saturated = scenario_of(*slots).moment(queue_of(*jobs), busy={5: 500.0})
     # urgent, normal by e and deadline, hopeless
     assert [id for id, _ in decide("rh", saturated)] == [0, 2, 1, 3, 4]
 
@@ -521,19 +521,21 @@ def test_a_load_of_exactly_the_gate_closes_it():
     scenario, queue = scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE), queue_of(*[(28800,)] * 3)
     load = scenario.known().offered_load
     assert load == pytest.approx(0.01 * 60 / 3)
-    assert len(decide(f"rh:gate={load!r}", scenario.view(queue))) == 3
-    assert len(decide(f"rh:gate={nextafter(load, 1)!r}", scenario.view(queue))) == 2
+    assert len(decide(f"rh:gate={load!r}", scenario.moment(queue))) == 3
+    assert len(decide(f"rh:gate={nextafter(load, 1)!r}", scenario.moment(queue))) == 2
 
 
 def test_the_reservation_leaves_a_way_in_to_a_loose_job_that_needs_the_whole_fleet():
-    view = scenario_of(*[gpu("A")] * 2, rate_per_s=LOW_RATE).view([cg.Job(0, 0.0, 28800.0, gpus=2)])
+    view = scenario_of(*[gpu("A")] * 2, rate_per_s=LOW_RATE).moment(
+        [cg.Job(0, 0.0, 28800.0, gpus=2)]
+    )
     assert [job.id for job, _ in cg.make_policy("rh")(view)] == [0]
 
 
 def test_a_loose_job_that_the_reservation_holds_is_not_overtaken_by_a_loose_job_of_fewer_gpus():
     scenario = scenario_of(*[gpu("A")] * 4, rate_per_s=LOW_RATE)
     queue = [cg.Job(0, 0.0, 28800.0, gpus=3), cg.Job(1, 0.0, 28900.0)]
-    taken = [job.id for job, _ in cg.make_policy("rh")(scenario.view(queue, busy={3: 50.0}))]
+    taken = [job.id for job, _ in cg.make_policy("rh")(scenario.moment(queue, busy={3: 50.0}))]
     assert 1 not in taken
 
 
@@ -554,18 +556,18 @@ def test_a_loose_job_that_the_reservation_holds_is_not_overtaken_by_a_loose_job_
 )
 def test_with_free_types_an_idle_slot_is_offered_as_every_type(policy, chosen):
     types = (gpu("A", 2.0, 80.0), gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 70.0))
-    view = scenario_of(types[0], types[0], gpus=types, free_types=True).view(
+    view = scenario_of(types[0], types[0], gpus=types, free_types=True).moment(
         queue_of((28800,)), busy={0: 10.0}
     )
-    [(_, (slot,))] = cg.make_policy(policy)(view)
+    [(_, slot)] = cg.make_policy(policy)(view)
     assert (slot.index, slot.gpu.name) == (1, chosen)
 
 
 def test_with_free_types_estimates_are_over_all_types():
     types = (gpu("A", 1.0, (100.0, 100.0, 100.0)), gpu("fast", 1.0, (50.0, 60.0, 70.0)))
     scenario = scenario_of(types[0], types[0], gpus=types, free_types=True)
-    urgent = scenario.view(queue_of((9000, 1), (669, 3)))  # L = 669 - 70 = 599 s
-    normal = scenario.view(queue_of((9000, 1), (670, 3)))
+    urgent = scenario.moment(queue_of((9000, 1), (669, 3)))  # L = 669 - 70 = 599 s
+    normal = scenario.moment(queue_of((9000, 1), (670, 3)))
     assert [job.id for job, _ in cg.make_policy("spt-rescue")(urgent)] == [1, 0]
     assert [job.id for job, _ in cg.make_policy("spt-rescue")(normal)] == [0, 1]
 
@@ -576,7 +578,7 @@ def test_with_free_types_estimates_are_over_all_types():
 def test_any_order_and_placement_make_a_policy():
     policy = cg.ListPolicy(by_deadline, cheapest)
     slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 70.0)]
-    view = scenario_of(*slots).view(queue_of((200,), (100,)))
+    view = scenario_of(*slots).moment(queue_of((200,), (100,)))
     assert decide(policy, view) == [(1, 1), (0, 0)]
     assert decide(cg.ListPolicy(by_deadline, fastest), view) == [(1, 0), (0, 1)]
 
@@ -584,7 +586,7 @@ def test_any_order_and_placement_make_a_policy():
 @every_policy_but_random
 def test_a_job_of_several_gpus_gets_as_many_slots_and_is_not_overtaken(policy):
     queue = [cg.Job(0, 0.0, 100.0, gpus=2), cg.Job(1, 0.0, 100.0, gpus=2), cg.Job(2, 0.0, 100.0)]
-    answer = cg.make_policy(policy)(scenario_of(*[gpu("A")] * 3).view(queue))
+    answer = cg.make_policy(policy)(scenario_of(*[gpu("A")] * 3).moment(queue))
     assert [(job.id, [slot.index for slot in slots]) for job, slots in answer] == [(0, [0, 1])]
 
 
@@ -594,8 +596,8 @@ def test_a_job_of_several_gpus_gets_as_many_slots_and_is_not_overtaken(policy):
 def test_parameters_are_given_behind_a_colon():
     # a load of 0.6
     scenario, queue = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04), queue_of(*[(28800,)] * 4)
-    assert len(decide("rh:reserve=2,gate=0.7", scenario.view(queue))) == 2
-    assert len(decide("rh:reserve=2,gate=0.5", scenario.view(queue))) == 4
+    assert len(decide("rh:reserve=2,gate=0.7", scenario.moment(queue))) == 2
+    assert len(decide("rh:reserve=2,gate=0.5", scenario.moment(queue))) == 4
 
 
 @pytest.mark.parametrize("name", cg.POLICIES)
@@ -658,7 +660,7 @@ def test_a_policy_may_be_a_function_in_a_file(tmp_path):
     queue = [cg.Job(0, 0.0, 100.0), cg.Job(1, 5.0, 100.0), cg.Job(2, 9.0, 100.0)]
     assert [
         (job.id, slot.index)
-        for job, slot in policy(scenario_of(gpu("A"), gpu("A")).view(queue, 10.0))
+        for job, slot in policy(scenario_of(gpu("A"), gpu("A")).moment(queue, 10.0))
     ] == [(2, 0), (1, 1)]
     assert cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"] == 6
 

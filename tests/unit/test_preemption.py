@@ -121,7 +121,7 @@ def test_of_two_slots_of_a_job_one_is_taken_and_the_other_stays_warm(taken_at):
     )
     assert run.jobs["finish_s"].tolist() == [170]
     assert run.summary()["preemptions"] == 1
-    assert sum(run.slot_held_s) == 2 * 170
+    assert sum(run.held_s) == 2 * 170
 
 
 def test_the_market_takes_instances_as_often_as_it_is_told_and_by_hour():
@@ -208,7 +208,7 @@ def test_what_a_policy_sees_of_running_and_stopped_jobs():
 
     def look(view):
         shares = [(each.job.id, each.slots, each.since_s, each.left) for each in view.running]
-        seen.append((view.now_s, shares, [(job.id, view.left(job)) for job in view.queue]))
+        seen.append((view.now_s, shares, [(job.id, view.share_left(job)) for job in view.queue]))
         return cg.make_policy("edf-p")(view)
 
     look.suspends = True
@@ -246,8 +246,12 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
     def suspend(view):
         return [cg.Suspend(view.queue[0])]
 
+    def changeful(view):
+        yield from (cg.Suspend(each.job) for each in view.running)
+        yield from zip(view.queue, view.idle)
+
     with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
-        cg.simulate(cg.day("quiet"), suspend)
+        cg.simulate(cg.day("quiet"), changeful)
     with pytest.raises(cg.PolicyError, match="suspended job 0, which does not run"):
         cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)
 

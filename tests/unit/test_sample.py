@@ -54,7 +54,7 @@ def test_it_is_read_as_any_log(slots):
     log = cg.trace(LOG, slots=slots)
     assert log.jobs == JOBS
     assert 0.3 < log.known().offered_load < 0.9
-    assert [row["value"] for row in cg.simulate(log, "fifo").by("customer")] == list(CUSTOMERS)
+    assert [row["customer"] for row in cg.simulate(log, "fifo").by("customer")] == list(CUSTOMERS)
 
 
 if __name__ == "__main__":

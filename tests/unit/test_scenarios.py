@@ -34,6 +34,7 @@ QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
 # about 8 s or more: pytest -m long
 LONG = (
     "adaptive_fails",
+    "breakdowns",
     "deadline_week",
     "fixed_slots",
     "hectic_day",

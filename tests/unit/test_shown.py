@@ -17,10 +17,10 @@ from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
     "rental": lambda: cg.day("quiet"),
-    "waiting": lambda: cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
-    "hgsp": lambda: cg.hgsp.Setting("tasks1"),
+    "waiting": lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
+    "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
-    "cluster": lambda: cg.cluster.Setting(cg.cluster.Offered(jobs=9)),
+    "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
     "dag": lambda: cg.dag.Setting("er:n=9"),
 }
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
@@ -99,7 +99,9 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(tmp_path,
             "<Comparison of quiet: 6 policies fifo, spt, edf, rh, ..., 1 seed>",
         ),
         (
-            lambda: cg.sweep({"name": "quiet", "slots": [2, 3, 4]}, ["fifo", "rh"], range(2)),
+            lambda: cg.sweep(
+                cg.day, {"name": "quiet", "slots": [2, 3, 4]}, ["fifo", "rh"], range(2)
+            ),
             "<Sweep of slots, 3 points: policies fifo, rh, 2 seeds>",
         ),
         (

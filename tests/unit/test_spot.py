@@ -326,7 +326,7 @@ def test_the_optimum_saves_all_that_can_be_saved():
 
 
 def test_a_sweep_varies_the_market_too():
-    found = cg.sweep({"up_h": [1.0, 5.0], "zones": [1, 2]}, ["greedy"], [0], SMALL)
+    found = cg.sweep(SMALL, {"up_h": [1.0, 5.0], "zones": [1, 2]}, ["greedy"], [0])
     assert [study.scenario.source.up_h for study in found.studies] == [1.0, 1.0, 5.0, 5.0]
     assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
     with pytest.raises(cg.InputError, match="did you mean 'up_h'"):

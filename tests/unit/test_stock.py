@@ -127,7 +127,7 @@ def test_a_gang_meets_the_worst_status_of_its_types():
     jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
     day = cg.Scenario("gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now"))
     run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
-    types = {job: [day.gpus[gpu] for _, gpu in parts] for job, parts in run._gangs.items()}
+    types = {job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()}
     for record in run.jobs:
         met = [stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]]
         assert record["status"] == max(met)
@@ -161,9 +161,9 @@ def test_the_view_shows_the_status_as_of_the_last_look_and_since_when(sight):
 
 
 def test_the_thesis_s_view_knows_of_no_look():
-    view = cg.day("quiet").view([])
+    view = cg.day("quiet").moment([])
     assert (view.seen_s(view.slots[0]), view.since_s(view.slots[0])) == (None, None)
-    blind = cg.day("quiet", persistence_s=900).view([])
+    blind = cg.day("quiet", persistence_s=900).moment([])
     assert blind.seen_s(blind.slots[0]) is None
 
 
@@ -231,7 +231,7 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     title = "mean of 9 seeds, n = 3 starting days ± 95 % half width"
     assert study.tables[0].title == f"quiet: {title}"
     assert "paired by seed, n = 3 starting days (t-tests" in study.tables[1].title
-    assert title in str(cg.sweep({}, ["fifo"], seeds, day))
+    assert title in str(cg.sweep(day, {}, ["fifo"], seeds))
     assert "(n " not in str(study)
     with pytest.raises(
         cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
@@ -407,7 +407,7 @@ def test_the_options_make_the_scenario(capsys):
 
 def test_a_sweep_varies_persistence_and_sight():
     grid = {"persistence_s": [900, 6120], "sight": ["none", "now"], "jobs": 30}
-    found = cg.sweep({"name": "hectic", **grid}, ["watch"], range(2))
+    found = cg.sweep(cg.day, {"name": "hectic", **grid}, ["watch"], range(2))
     assert len(found.points) == 4
     day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
     same = cg.compare(day, ["watch"], range(2)).means()
@@ -435,7 +435,7 @@ def offered(low_s, tau_s, sight="now", chances=(0.5, 0.2, 0.3), seed=0):
 @given(st.floats(100, 9000), st.floats(10, 20000), st.integers(0, 30))
 def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, seed):
     day, job = offered(low_s, tau_s)
-    view = day.view([job], seed=seed)
+    view = day.moment([job], seed=seed)
     answer = cg.make_policy("watch")(view)
     held_s = (tau_s + 0.2 * 60) / 0.7
     held = view.status(view.idle[0]) == cg.Status.LOW and low_s > held_s
@@ -447,7 +447,7 @@ def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
 
     day, job = offered(1000.0, 700.0, sight="poll:100000")
     for now_s in (0.0, 350.0, 5000.0):
-        view = day.view([job], now_s=now_s)
+        view = day.moment([job], now_s=now_s)
         own = {0: 0.0, 1: 60.0, 2: 1000.0}[int(view.status(view.idle[0]))]
         kept, law = math.exp(-now_s / 700), 0.2 * 60 + 0.3 * 1000
         assert expected_s(view, view.idle[0]) == pytest.approx(kept * own + (1 - kept) * law)
@@ -458,7 +458,7 @@ def expected_on(market):
     from cgrsp_simpy.rental.policies.watch import expected_s
 
     jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
-    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).view([], now_s=50.0)
+    view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment([], now_s=50.0)
     return expected_s(view, view.idle[0])
 
 
@@ -536,7 +536,7 @@ def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed
     ]
     order = []
     while jobs:
-        [(job, _)] = cg.make_policy("watch")(day.view(jobs))
+        [(job, _)] = cg.make_policy("watch")(day.moment(jobs))
         order.append(job.id)
         jobs.remove(job)
     assert order == [3, 1, 0, 2]

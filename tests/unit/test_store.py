@@ -50,7 +50,7 @@ def compared(out=None, scenario=quiet, policies=("fifo", "spt"), seeds=range(5),
 
 def swept(out=None, policies=("fifo", "rh"), seeds=range(3), scenario=cg.day, name="quiet", **grid):
     grid = {"name": name, "slots": [2, 3], "rh:reserve": [0, 1], **grid}
-    return cg.sweep(grid, policies, seeds, scenario, out=out)
+    return cg.sweep(scenario, grid, policies, seeds, out=out)
 
 
 def over_months(out=None, mix=None, policies=("fifo", "spt"), days=4, replications=3, **more):
@@ -857,7 +857,7 @@ def test_scenarios_that_are_equal_only_by_name_are_run_apart(tmp_path):
         return cg.Scenario("burst", Burst(6, 0.01, first_s))
 
     assert scenario(1.0) == scenario(2.0)
-    study = cg.sweep({"first_s": [0.0, 36000.0]}, ["fifo"], range(2), scenario)
+    study = cg.sweep(scenario, {"first_s": [0.0, 36000.0]}, ["fifo"], range(2))
     early, late = (point.means()["fifo"]["makespan_h"].mean for _, point in study)
     assert late > early + 9
     compared(tmp_path, scenario(1.0))

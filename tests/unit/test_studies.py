@@ -125,7 +125,7 @@ def tried(kind):
 
 
 def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
-    study = cg.sweep({"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
+    study = cg.sweep(cg.day, {"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
     for where in ({"slot": 1}, {"slots": 1, "rate": 3}, {"name": "quiet", "slots": 1}):
         with pytest.raises(cg.InputError, match="unknown name in the grid"):
             study.at(**where)
@@ -233,7 +233,7 @@ def test_means_and_differences_leave_the_failed_run_out(failed):
 
 def test_the_table_begins_with_the_failure_and_shows_the_smaller_number(failed):
     assert repr(failed).startswith("<Comparison, 1 of 18 runs failed, of normal: policies fifo, ru")
-    sweep = cg.sweep({"slots": [3]}, [never], [0], normal)
+    sweep = cg.sweep(normal, {"slots": [3]}, [never], [0])
     assert repr(sweep).startswith("<Sweep, 1 of 1 runs failed, of slots, 1 point: policy never")
     lines = str(failed).splitlines()
     assert lines[1] == ""
@@ -386,7 +386,7 @@ def not_on(slots):
 
 @pytest.mark.parametrize("slots", [2, 3], ids=["the first", "the last"])
 def test_a_point_of_a_sweep_at_which_every_run_fails_is_shown(slots):
-    study = cg.sweep({"name": "quiet", "slots": [2, 3]}, [not_on(slots)], range(2))
+    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, [not_on(slots)], range(2))
     lines = str(study).splitlines()
     assert lines[0].startswith("2 of 4 runs failed")
     assert len(study.failures) == 2
@@ -578,7 +578,10 @@ def test_the_command_takes_a_precision(printed, text, precision):
 
 def test_a_sweep_is_the_cross_product_in_order():
     study = cg.sweep(
-        {"slots": (2, 3), "name": "quiet", "tight_fraction": [0.5, 0.1]}, ["fifo", "spt"], range(2)
+        cg.day,
+        {"slots": (2, 3), "name": "quiet", "tight_fraction": [0.5, 0.1]},
+        ["fifo", "spt"],
+        range(2),
     )
     assert study.points == tuple(
         {"slots": slots, "tight_fraction": share} for slots in (2, 3) for share in (0.5, 0.1)
@@ -607,14 +610,15 @@ def test_a_sweep_is_the_cross_product_in_order():
 )
 def test_a_grid_takes_any_values(values):
     assert [
-        row["slots"] for row in cg.sweep({"name": "quiet", "slots": values}, ["fifo"], [0]).rows
+        row["slots"]
+        for row in cg.sweep(cg.day, {"name": "quiet", "slots": values}, ["fifo"], [0]).rows
     ] == [2, 4]
 
 
 def test_a_grid_takes_an_array():
     assert [
         row["slots"]
-        for row in cg.sweep({"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]).rows
+        for row in cg.sweep(cg.day, {"name": "quiet", "slots": np.arange(2, 4)}, ["fifo"], [0]).rows
     ] == [2, 3]
 
 
@@ -626,7 +630,8 @@ def test_a_grid_takes_an_array():
             id="compare",
         ),
         pytest.param(
-            partial(cg.sweep, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]), id="sweep"
+            partial(cg.sweep, cg.day, {"name": "quiet", "jobs": np.arange(2, 4)}, ["fifo"], [0]),
+            id="sweep",
         ),
         pytest.param(partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"),
     ],
@@ -637,6 +642,7 @@ def test_numbers_of_numpy_go_into_a_results_directory(study, tmp_path):
 
 def test_each_point_is_a_comparison_of_its_own():
     study = cg.sweep(
+        cg.day,
         {"name": "hectic", "jobs": 60, "slots": [2, 4], "tight_fraction": [0.1, 0.5]},
         ["edf", "random"],
         range(3),
@@ -652,7 +658,7 @@ def test_each_point_is_a_comparison_of_its_own():
 
 def test_a_point_is_found_by_what_varies():
     study = cg.sweep(
-        {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0]
+        cg.day, {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]}, ["fifo"], [0]
     )
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
     for where in ({"slots": 3}, {}, {"slots": 4}):
@@ -662,6 +668,7 @@ def test_a_point_is_found_by_what_varies():
 
 def test_a_parameter_of_a_policy_is_that_of_its_text():
     study = cg.sweep(
+        cg.day,
         {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]},
         ["fifo", "rh", "rh:gate=0.5"],
         range(3),
@@ -683,7 +690,7 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
 
 def test_a_policy_that_has_parameters_takes_another():
     study = cg.sweep(
-        {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]}, ["rh:gate=5"], range(2)
+        cg.day, {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]}, ["rh:gate=5"], range(2)
     )
     alone = cg.compare(cg.day("surge", jobs=60), ["rh:gate=5,reserve=2"], range(2))
     assert (
@@ -693,11 +700,11 @@ def test_a_policy_that_has_parameters_takes_another():
 
 
 def test_a_scenario_may_stay_as_it_is():
-    study = cg.sweep({"rh:reserve": [0, 2]}, ["rh"], range(2), normal)
+    study = cg.sweep(normal, {"rh:reserve": [0, 2]}, ["rh"], range(2))
     alone = cg.compare(normal, ["rh:reserve=2"], range(2))
     assert study.at(**{"rh:reserve": 2}).means()["rh"] == alone.means()["rh:reserve=2"]
     assert same(
-        cg.sweep({}, ["fifo"], range(2), normal).rows, cg.compare(normal, ["fifo"], range(2)).rows
+        cg.sweep(normal, {}, ["fifo"], range(2)).rows, cg.compare(normal, ["fifo"], range(2)).rows
     )
 
 
@@ -728,7 +735,7 @@ def small(jobs, **more):
     ids=["a function", "a partial", "a partial by name", "any keywords"],
 )
 def test_a_scenario_may_come_from_a_function_of_ones_own(scenario, grid, expected):
-    study = cg.sweep(grid, ["fifo"], range(2), scenario)
+    study = cg.sweep(scenario, grid, ["fifo"], range(2))
     for point, found in study:
         assert found.scenario == expected(**point)
         assert same(found.rows, cg.compare(expected(**point), ["fifo"], range(2)).rows)
@@ -736,7 +743,10 @@ def test_a_scenario_may_come_from_a_function_of_ones_own(scenario, grid, expecte
 
 def test_runs_that_points_share_are_run_once(runs):
     study = cg.sweep(
-        {"name": "quiet", "slots": [2, 3], "rh:reserve": [0, 1, 2]}, ["fifo", "rh"], range(2)
+        cg.day,
+        {"name": "quiet", "slots": [2, 3], "rh:reserve": [0, 1, 2]},
+        ["fifo", "rh"],
+        range(2),
     )
     assert len(study.rows) == 2 * 3 * 2 * 2
     assert len(runs) == 2 * 2 + 2 * 3 * 2  # FIFO has no reserve
@@ -749,7 +759,7 @@ def test_runs_that_points_share_are_run_once(runs):
 
 
 def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
-    study = cg.sweep({"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
     title, head, *lines = str(study).splitlines()
     assert title == "quiet: mean of 2 seeds ± 95 % half width"
     assert head.split()[:3] == ["slots", "policy", "wait_min"]
@@ -760,13 +770,13 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
         ["3", "rh"],
     ]
     assert f"{study.at(slots=3).means()['rh']['wait_min'].mean:.2f} ±" in lines[-1]
-    one = cg.sweep({"name": ["quiet", "normal"]}, ["fifo"], [0])
+    one = cg.sweep(cg.day, {"name": ["quiet", "normal"]}, ["fifo"], [0])
     assert str(one).splitlines()[0] == "quiet, normal: 1 seed (an interval needs two)"
     assert "±" not in str(one)
 
 
 def test_a_sweep_as_json_holds_a_comparison_a_point():
-    study = cg.sweep({"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
+    study = cg.sweep(cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2))
     found = json.loads(study.json())
     assert [point.pop("at") for point in found["points"]] == [{"slots": 2}, {"slots": 3}]
     assert found["points"] == [json.loads(each.json()) for each in study.studies]
@@ -776,7 +786,7 @@ def test_a_sweep_as_json_holds_a_comparison_a_point():
 def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
     try:
         study = cg.sweep(
-            {name: [1, 2]}, ["fifo"], [7], lambda **more: cg.day("quiet", slots=more[name])
+            lambda **more: cg.day("quiet", slots=more[name]), {name: [1, 2]}, ["fifo"], [7]
         )
     except cg.InputError as error:
         assert repr(name) in str(error)
@@ -788,7 +798,7 @@ def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
 def test_the_command_sweeps(printed):
     line = "sweep name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
     study = cg.sweep(
-        {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2)
+        cg.day, {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]}, ["fifo", "rh"], range(2)
     )
     assert printed(line) == f"{study}\n"
     assert printed(f"{line} --format csv") == csv_text(study.rows)
@@ -807,7 +817,7 @@ def test_the_command_reads_values_as_what_they_are(printed):
         "clock": ["printed"],
         "tight_fraction": [0.5],
     }
-    assert printed(f"{line} --format csv") == csv_text(cg.sweep(grid, ["spt"], [0]).rows)
+    assert printed(f"{line} --format csv") == csv_text(cg.sweep(cg.day, grid, ["spt"], [0]).rows)
 
 
 def test_the_command_sweeps_a_hectic_day_unless_told(printed):
@@ -958,7 +968,7 @@ def test_what_a_study_has_found_stands_for_nothing_else_later(months):
     found = [
         (months, "mix"),
         (cg.compare(day, ["fifo"], range(1)), "scenario"),
-        (cg.sweep({"name": "quiet", "jobs": [2]}, ["fifo"], range(1)), "points"),
+        (cg.sweep(cg.day, {"name": "quiet", "jobs": [2]}, ["fifo"], range(1)), "points"),
     ]
     for study, name in found:
         with pytest.raises(FrozenInstanceError):
@@ -1089,7 +1099,7 @@ def compared(**more):
 
 
 def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
-    return cg.sweep(grid, policies, [0], scenario)
+    return cg.sweep(scenario, grid, policies, [0])
 
 
 def over_months(mix=None, **more):
@@ -1190,7 +1200,7 @@ BAD = [
     wrong(lambda: swept({3: [2]}), "3"),  # a number as a name
     wrong(lambda: swept({"name": "quiet"}, []), "policies", "[]", "at least one"),  # no policy
     # no seed
-    wrong(lambda: cg.sweep({"name": "quiet"}, ["fifo"], []), "seeds", "[]", "at least one"),
+    wrong(lambda: cg.sweep(cg.day, {"name": "quiet"}, ["fifo"], []), "seeds", "[]", "at least one"),
     # a name in place of a scenario
     wrong(lambda: swept({}, scenario="hectic"), "scenario", "'hectic'"),
     # nothing came of it

@@ -264,7 +264,7 @@ def test_prices_are_the_users():
         ([scenario(1), scenario(1)], ["fifo", "edf"], "differ"),
         ([scenario(1)], ["fifo"], "two or more"),
         ([scenario(1)], ["fifo", "none"], "none"),
-        ([cg.hgsp.Setting()], ["fifo", "edf"], "rented"),
+        ([cg.hgsp.Scenario()], ["fifo", "edf"], "rented"),
         (scenario(1), ["fifo", "edf"], "a list of scenarios"),
     ],
 )

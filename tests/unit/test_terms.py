@@ -92,8 +92,8 @@ def test_a_job_on_two_slots_waits_for_the_cold_one_and_pays_the_warm_one_meanwhi
     run = cg.simulate(one_slot([0, 200], cg.Terms(warm_s=150), slots=2, widths=[1, 2]), "fifo")
     assert phases(run)[3:7] == [
         (1, 0, "provisioning", 200, 210),
-        (1, 1, "provisioning", 200, 210),
         (1, 0, "executing", 210, 310),
+        (1, 1, "provisioning", 200, 210),
         (1, 1, "executing", 210, 310),
     ]
     assert run.jobs["idle_usd"] == pytest.approx([0.09, 0.01 + 2 * 0.15])
@@ -275,7 +275,7 @@ def test_terms_go_to_toml_and_back(tmp_path):
 
 
 def test_terms_are_swept_and_compared():
-    study = cg.sweep({"warm_s": [0, 300]}, ["fifo"], range(2), cg.day("normal"))
+    study = cg.sweep(cg.day("normal"), {"warm_s": [0, 300]}, ["fifo"], range(2))
     cold, warm = study.rows[:2], study.rows[2:]
     assert all(later["wait_min"] < row["wait_min"] for row, later in zip(cold, warm))
     assert "idle_usd" in warm[0]

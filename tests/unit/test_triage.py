@@ -38,14 +38,14 @@ def tight(id, left_s, now_s=0.0, complexity=1):
 
 def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
     return cg.make_policy(f"triage:{parameters}")(
-        cg.day("hectic", slots=slots, **scenario).view(queue, now_s, busy)
+        cg.day("hectic", slots=slots, **scenario).moment(queue, now_s, busy)
     )
 
 
 def sent(*args, **kwargs):
     """Pairs (job id, slot index)."""
     return [
-        (item[0].id, item[1][0].index)
+        (item[0].id, item[1].index)
         for item in answer(*args, **kwargs)
         if not isinstance(item, cg.Wake)
     ]
@@ -393,8 +393,8 @@ def taken(waiting, parameters="", gpus=(CHEAP, DEAR), now_s=0.0, left_s=9000, **
         "prices", cg.PoissonWorkload(9, 0.1), (gpus[0],), gpus, True, cg.Market(**market)
     )
     queue = [tight(id, left_s, now_s) for id in range(waiting)]
-    answer = cg.make_policy(f"triage:{parameters}")(scenario.view(queue, now_s))
-    return answer[0][1][0].gpu.name
+    answer = cg.make_policy(f"triage:{parameters}")(scenario.moment(queue, now_s))
+    return answer[0][1].gpu.name
 
 
 def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
@@ -426,7 +426,7 @@ def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
         market = cg.Market(clock, ((0, 10), (30, 120), (100, longest_s)))
         day = replace(cg.day("hectic", slots=[FAST]), market=market)
         queue = [loose(0, 9000), tight(1, 3400, complexity=3)]
-        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.view(queue, 0.0))
+        [(job, _), *_] = cg.make_policy(f"triage:{parameters}")(day.moment(queue, 0.0))
         assert job.tight == scarce  # where it is, rush orders go first
 
 
@@ -435,7 +435,7 @@ def test_low_stock_that_takes_little_of_the_shortest_window_is_no_scarcity():
 
 def test_with_free_types_the_type_of_least_expected_occupation_is_provisioned():
     for now_s in (0.0, PEAK_S):
-        [(_, (slot,))] = answer([loose(0, 16_000, now_s)], now_s, 1, free_types=True)
+        [(_, slot)] = answer([loose(0, 16_000, now_s)], now_s, 1, free_types=True)
         assert slot.gpu.name == FAST
 
 

@@ -121,7 +121,7 @@ def test_where_scarcity_has_no_end_a_slot_is_held_when_watch_holds_it(low_s, tau
     day, job = one_slot(low_s, tau_s)
 
     def kinds(policy):
-        return [type(each) for each in cg.make_policy(policy)(day.view([job], seed=seed))]
+        return [type(each) for each in cg.make_policy(policy)(day.moment([job], seed=seed))]
 
     assert kinds("triage:gate=0") == kinds("watch")
 
@@ -130,7 +130,7 @@ def low_view(sight, parameters="", now_s=0.0):
     """The answer in a market that is Low at time 0."""
     day, job = one_slot(5000, 900, sight)
     seed = next(each for each in range(99) if Stock(day.market, each).status(GPU, 0, 0.0) == LOW)
-    return cg.make_policy(f"triage:{parameters}")(day.view([job], now_s, seed=seed))
+    return cg.make_policy(f"triage:{parameters}")(day.moment([job], now_s, seed=seed))
 
 
 def test_a_held_slot_is_looked_at_again():
@@ -147,7 +147,7 @@ def test_of_two_types_the_one_seen_in_stock_is_sent_to_and_the_other_held():
     day = cg.Scenario("two", cg.JobList(jobs), pair, pair, market=market)
     statuses = [[Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair] for seed in range(99)]
     seed = next(i for i, (a, b) in enumerate(statuses) if a == LOW and b == Status.HIGH)
-    (job, (slot,)), wake = cg.make_policy("triage")(day.view(jobs, seed=seed))
+    (job, slot), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
     assert (job.id, slot.gpu.name, wake) == (0, "b", cg.Wake(30.0))
 
 
@@ -170,13 +170,13 @@ def test_a_warm_slot_is_not_held():
 
     def first(parameters, warm):
         day = replace(cg.day("hectic", slots=[SLOW]), terms=cg.Terms(warm_s=600))
-        view = day.view(jobs, now_s)
-        view._state.warm.update({0: Kept} if warm else {})
+        view = day.moment(jobs, now_s)
+        view._warm.update({0: Kept} if warm else {})
         return cg.make_policy(f"triage:{parameters}")(view)[0]
 
     assert isinstance(first("", False), cg.Wake)
     assert isinstance(first("warm=false", True), cg.Wake)
-    assert first("", True)[1][0].index == 0
+    assert first("", True)[1].index == 0
 
 
 def test_where_loose_jobs_have_no_time_to_lose_doomed_tight_ones_go_after_them():
@@ -185,7 +185,7 @@ def test_where_loose_jobs_have_no_time_to_lose_doomed_tight_ones_go_after_them()
     many = [cg.Job(i, 0.0, PEAK_S + 16_000 + i) for i in range(3, 90)]
 
     def first(queue, parameters=""):
-        view = cg.day("hectic", slots=[FAST]).view(queue, PEAK_S)
+        view = cg.day("hectic", slots=[FAST]).moment(queue, PEAK_S)
         return cg.make_policy(f"triage:{parameters}")(view)[0][0].id
 
     assert first([*lost, *few]) == 0

@@ -9,12 +9,12 @@ import pytest
 SCRIPT = """\
 import cgrsp_simpy as cg
 
-setting: cg.hgsp.Setting = cg.hgsp.Setting("tasks1", noise=0.2)
-cg.hgsp.Setting("tasks1", noise="much")  # type: ignore[arg-type]
+setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)
+cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
 cg.hgsp.Requests(waves=2.5)  # type: ignore[arg-type]
-cg.cluster.Setting(3)  # type: ignore[arg-type]
+cg.cluster.Scenario(3)  # type: ignore[arg-type]
 cg.dag.Setting(state=1)  # type: ignore[arg-type]
-cg.waiting.Case(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]
+cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]
 cg.plots.gantt(7)  # type: ignore[arg-type]
 cg.exercises.check([], 0)  # type: ignore[arg-type]
 cg.advise(7)  # type: ignore[arg-type, call-arg]
@@ -23,11 +23,11 @@ cg.optimum(7)  # type: ignore[arg-type]
 cg.hgsp.no_such_name  # type: ignore[attr-defined]
 cg.no_such_name  # type: ignore[attr-defined]
 
-run: cg.hgsp.Solution = cg.simulate(setting, "atc")
-served: cg.hgsp.Served = cg.simulate(cg.hgsp.Requests(), "fifo")
+run: cg.Run = cg.simulate(setting, "atc")
+served: cg.Run = cg.simulate(cg.hgsp.Requests(), "fifo")
 rented: cg.Run = cg.simulate(cg.day("hectic"), "rh")
 wrong: cg.Run = cg.simulate(setting, "atc")  # type: ignore[assignment]
-study: cg.Comparison = cg.compare(cg.cluster.Setting(), ["fifo", "easy"], range(3))
+study: cg.Comparison = cg.compare(cg.cluster.Scenario(), ["fifo", "easy"], range(3))
 means: float = study.means()["fifo"]["wait_s"].mean
 """
 

@@ -142,7 +142,7 @@ def of_code_in_a_name(folder):
 
 
 def of_code_in_an_order(folder):
-    case = {"class": "cgrsp_simpy.waiting.case:Case", "order": "hostile/own.py:f"}
+    case = {"class": "cgrsp_simpy.waiting.scenario:Scenario", "order": "hostile/own.py:f"}
     source = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
     change(folder, lambda told: told.update(scenario={**case, "source": source}))
 

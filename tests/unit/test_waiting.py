@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, simulated, waits_s
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.bursty import BurstyJobs
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Room, Size, read_sizes, rent_per_h, size_for
 from cgrsp_simpy.waiting.policies import Mispredictions, foreseen, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.simulation import simulate
+from cgrsp_simpy.waiting.scenario import Scenario
+from cgrsp_simpy.waiting.tally import of_trials
 
 HOUR = 3600.0
 
@@ -122,11 +122,11 @@ def test_five_jobs_on_one_machine_under_each_policy():
         "compound": "0 10 2r 3r 4r",
     }
     for name, starts in expected.items():
-        for run in (simulate, follow):
-            done = run(Case(jobs, waiting_policy(name, 12, 3), 1), keep=True).jobs
+        for run in (simulated, follow):
+            done = run(Scenario(jobs, waiting_policy(name, 12, 3), 1), keep=True).jobs
             told = " ".join(
                 f"{start:g}{'r' if rented else ''}"
-                for start, rented in zip(done.start_s, done.on_demand)
+                for start, rented in zip(done["start_s"], done["on_demand"])
             )
             assert told == starts, name
 
@@ -137,28 +137,32 @@ def test_a_job_that_gives_up_lets_those_behind_it_in():
     """
     jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
     four = (Size("four", 4, 16, 1),)
-    done = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True).jobs
-    assert done.start_s.tolist() == [0, 6, 6]
-    assert done.on_demand.tolist() == [False, True, False]
-    shortest = simulate(Case(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"), keep=True).jobs
-    assert shortest.start_s.tolist() == [0, 6, 2]  # of those that find room
+    done = simulated(Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True).jobs
+    assert done["start_s"].tolist() == [0, 6, 6]
+    assert done["on_demand"].tolist() == [False, True, False]
+    shortest = simulated(
+        Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"), keep=True
+    ).jobs
+    assert shortest["start_s"].tolist() == [0, 6, 2]  # of those that find room
 
 
 def test_who_is_misled_waits_in_vain():
     jobs = jobs_of((0, 100, 1, 0), (1, 5, 1, 0), (2, 5, 1, 0))
-    misled = Case(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0))
-    assert simulate(misled, keep=True).jobs.wait_s.tolist() == [0, 7, 7]
-    sent = Case(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0))
+    misled = Scenario(
+        jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0)
+    )
+    assert waits_s(simulated(misled, keep=True).jobs).tolist() == [0, 7, 7]
+    sent = Scenario(jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0))
     # an idle machine or not
-    assert simulate(sent, keep=True).jobs.on_demand.tolist() == [True, True, True]
-    conserving = Case(
+    assert simulated(sent, keep=True).jobs["on_demand"].tolist() == [True, True, True]
+    conserving = Scenario(
         jobs,
         waiting_policy("sww", wait_s=7),
         1,
         errors=Mispredictions(wait_over=1.0),
         work_conserving=True,
     )
-    assert simulate(conserving, keep=True).jobs.on_demand.tolist() == [False, True, True]
+    assert simulated(conserving, keep=True).jobs["on_demand"].tolist() == [False, True, True]
 
 
 def test_shares_of_mistaken_jobs():
@@ -188,7 +192,7 @@ def test_price_of_jobs_on_whole_machines():
     submission to the last end.
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
-    figures = simulate(Case(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
+    figures = simulated(Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))).summary()
     assert figures == pytest.approx(
         {
             "wait_s": 0,
@@ -207,8 +211,8 @@ def test_price_of_jobs_on_shared_machines():
     other rents 4 at 0.192 $.
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
-    case = Case(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
-    figures = simulate(case).summary()
+    case = Scenario(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
+    figures = simulated(case).summary()
     assert figures["on_demand_fraction"] == 0.5
     assert figures["load"] == pytest.approx(2 * 0.192)
     assert figures["price"] / 9.6 == pytest.approx((0.4 + 1) / 2)  # of renting for both
@@ -228,14 +232,14 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8.
     """
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["wait_s"] == np.mean(
         range(1, 9)
     )
 
 
 def test_of_a_log_every_job_counts():
     jobs = jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0))
-    figures = simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()
+    figures = simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()
     assert figures["wait_s"] == np.mean([*range(9), 0])
     assert figures["price"] == pytest.approx(3.84 * 51 / 10)
 
@@ -246,26 +250,27 @@ def test_a_log_pays_the_machines_until_its_backlog_is_done():
     """
     jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
     for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
-        figures = simulate(
-            Case(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))
+        figures = simulated(
+            Scenario(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))
         ).summary()
         assert figures["price"] == pytest.approx(price)
         assert figures["cost_per_h"] == pytest.approx(2 * machines)
 
 
-@pytest.mark.parametrize("run", [simulate, follow])
+@pytest.mark.parametrize("run", [simulated, follow])
 def test_jobs_that_come_all_at_once_have_a_price(run):
     """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s of work."""
     jobs = jobs_of((7, 100, 1, 0), (7, 50, 1, 0), (7, 30, 1, 0))
-    outcome = run(Case(jobs, waiting_policy("ajw"), 2))
+    outcome = run(Scenario(jobs, waiting_policy("ajw"), 2))
     assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
     assert outcome.summary()["load"] == pytest.approx(1.8)
-    assert outcome.means["price"].mean == outcome.summary()["price"]
+    trial = outcome.scenario.outcome(outcome)
+    assert of_trials([trial])["price"].mean == outcome.summary()["price"]
 
 
 def test_jobs_of_no_running_time_among_others_are_free():
     jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulate(Case(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(
+    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()["price"] == pytest.approx(
         3.84 * 105 / 100
     )
 
@@ -275,34 +280,35 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
         for machines in (0, ()):
             for conserving in (False, True):
-                case = Case(jobs, waiting_policy(name), machines, work_conserving=conserving)
-                outcome = simulate(case, keep=True)
-                assert outcome.jobs.on_demand.all()
-                assert (outcome.jobs.wait_s == 0).all()
+                case = Scenario(jobs, waiting_policy(name), machines, work_conserving=conserving)
+                outcome = simulated(case, keep=True)
+                assert outcome.jobs["on_demand"].all()
+                assert (waits_s(outcome.jobs) == 0).all()
                 assert outcome.summary()["price"] == pytest.approx(9.6)
                 if machines == 0:
                     assert follow(case).summary() == pytest.approx(outcome.summary())
 
 
 def test_simulation_and_recursion_count_the_same():
-    case = Case(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
-    assert simulate(case, 1).summary() == follow(case, 1).summary()  # to the bit
+    case = Scenario(ExponentialJobs(5_000), waiting_policy("ajw-t"), 101)
+    assert simulated(case, 1).summary() == follow(case, 1).summary()  # to the bit
 
 
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     """Six days of bursty jobs, a chunk each; by simulation and by recursion the same jobs count."""
     source = BurstyJobs(5_000, rate_per_s=0.01)
     assert len(list(source.chunks(0))) > 3
-    case = Case(source, waiting_policy("njw"), 30)
-    simulated, followed = simulate(case, keep=True), follow(case, keep=True)
-    np.testing.assert_array_equal(simulated.jobs.place, np.arange(5_000))
-    np.testing.assert_array_equal(followed.jobs.place, np.arange(5_000))
-    assert simulated.summary() == followed.summary() == simulate(case).summary()
+    case = Scenario(source, waiting_policy("njw"), 30)
+    one, followed = simulated(case, keep=True), follow(case, keep=True)
+    np.testing.assert_array_equal(one.jobs["job"], np.arange(5_000) + 1)
+    np.testing.assert_array_equal(followed.jobs["job"], np.arange(5_000) + 1)
+    assert one.summary() == followed.summary() == simulated(case).summary()
 
 
 def test_a_single_long_run_has_intervals_from_its_batches():
-    outcome = follow(Case(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
-    price, found = outcome.means["price"], outcome.summary()["price"]
+    outcome = follow(Scenario(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
+    price = of_trials([outcome.scenario.outcome(outcome)])["price"]
+    found = outcome.summary()["price"]
     assert price.mean == pytest.approx(found)
     assert price.n == 20
     assert price.low < found < price.high
@@ -311,15 +317,15 @@ def test_a_single_long_run_has_intervals_from_its_batches():
 @pytest.mark.slow
 def test_the_best_number_on_jobs_of_ones_own_is_the_best_of_all():
     jobs = ListedJobs(*next(ExponentialJobs(2_000, rate_per_s=0.01).chunks(0)))
-    best = best_number(Case(jobs, waiting_policy("njw"), 1))
+    best = best_number(Scenario(jobs, waiting_policy("njw"), 1))
     prices = [
-        simulate(Case(jobs, waiting_policy("njw"), n)).summary()["price"] for n in range(1, 16)
+        simulated(Scenario(jobs, waiting_policy("njw"), n)).summary()["price"] for n in range(1, 16)
     ]
-    assert best.case.machines == 1 + int(np.argmin(prices))
-    patient = Case(jobs, waiting_policy("ajw-t", wait_s=300), 1)
-    figures = [simulate(replace(patient, machines=n)).summary() for n in range(1, 16)]
+    assert best.scenario.machines == 1 + int(np.argmin(prices))
+    patient = Scenario(jobs, waiting_policy("ajw-t", wait_s=300), 1)
+    figures = [simulated(replace(patient, machines=n)).summary() for n in range(1, 16)]
     totals = [each["price"] * (each["wait_s"] + each["service_s"]) for each in figures]
-    assert best_number(patient, "total").case.machines == 1 + int(np.argmin(totals))
+    assert best_number(patient, "total").scenario.machines == 1 + int(np.argmin(totals))
 
 
 def test_the_best_number_is_none_for_a_log_that_hardly_uses_a_machine_unless_all_jobs_must_wait_for_one():
@@ -330,11 +336,13 @@ def test_the_best_number_is_none_for_a_log_that_hardly_uses_a_machine_unless_all
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
         for by in ("price", "opportunity", "total"):
             for kind in (1, (M5[-1],)):
-                best = best_number(Case(jobs, waiting_policy(name), kind), by)
-                assert best.case.machines in (0, ())
+                best = best_number(Scenario(jobs, waiting_policy(name), kind), by)
+                assert best.scenario.machines in (0, ())
                 assert best.summary()["price"] == pytest.approx(9.6)
-    assert best_number(Case(jobs, waiting_policy("ajw"), 1)).case.machines == 1
-    assert best_number(Case(jobs, waiting_policy("ajw"), (M5[-1],))).case.machines == (M5[-1],)
+    assert best_number(Scenario(jobs, waiting_policy("ajw"), 1)).scenario.machines == 1
+    assert best_number(Scenario(jobs, waiting_policy("ajw"), (M5[-1],))).scenario.machines == (
+        M5[-1],
+    )
 
 
 def test_more_machines_than_ever_have_a_job_are_not_tried_however_cheap():
@@ -343,8 +351,8 @@ def test_more_machines_than_ever_have_a_job_are_not_tried_however_cheap():
     """
     jobs = jobs_of((0, 100, 1, 0), (50, 100, 1, 0), (150.5, 100, 1, 0))
     for by in ("price", "opportunity", "total"):
-        cheap = Case(jobs, waiting_policy("ajw"), 1, prices=Prices(1e-12, 9.6))
-        assert best_number(cheap, by).case.machines == (2 if by == "opportunity" else 1)
+        cheap = Scenario(jobs, waiting_policy("ajw"), 1, prices=Prices(1e-12, 9.6))
+        assert best_number(cheap, by).scenario.machines == (2 if by == "opportunity" else 1)
         assert best_number(replace(cheap, policy=waiting_policy("ljw")), by).summary()[
             "price"
         ] == pytest.approx(9.6)
@@ -353,12 +361,14 @@ def test_more_machines_than_ever_have_a_job_are_not_tried_however_cheap():
 def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
     """Under njw no job waits, whatever is owned."""
     jobs = jobs_of((0, 100, 1, 0), (0, 100, 1, 0))
-    assert best_number(Case(jobs, waiting_policy("njw"), 1), "opportunity").case.machines == 2
+    assert (
+        best_number(Scenario(jobs, waiting_policy("njw"), 1), "opportunity").scenario.machines == 2
+    )
 
 
 def test_a_job_that_fits_on_no_fixed_machine_goes_on_demand_though_idle_machines_are_lent():
-    lent = Case(two(cores=3), waiting_policy("sww"), M5[:2], work_conserving=True)
-    assert simulate(lent, keep=True).jobs.on_demand.tolist() == [False, True]
+    lent = Scenario(two(cores=3), waiting_policy("sww"), M5[:2], work_conserving=True)
+    assert simulated(lent, keep=True).jobs["on_demand"].tolist() == [False, True]
 
 
 def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
@@ -373,8 +383,8 @@ def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
 
 def idle(submit_s):
     """The figures of jobs without running time."""
-    return simulate(
-        Case(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)
+    return simulated(
+        Scenario(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)
     ).summary()
 
 
@@ -395,36 +405,36 @@ def two(*, cores=1, memory_gb=0.0):
         (lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)), ["submit_s of job 2(=0.0)", "before"]),
         (lambda: two(cores=0), ["cores of job 2(=0)"]),
         (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
-        (lambda: Case(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
-        (lambda: Case(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
-        (lambda: Case(two(), waiting_policy("ajw"), ()), ["machines"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
+        (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
         (lambda: idle([0]), ["no price", "1 jobs", "0 s"]),
         (lambda: idle([0, 5]), ["no price", "2 jobs"]),
         (
-            lambda: simulate(Case(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
+            lambda: simulated(Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)).summary(),
             ["jobs(=1)", "at least 2"],
         ),
-        (lambda: Case(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), 1, "lifo"), ["unknown order 'lifo'"]),
         # no such size for rent
-        (lambda: Case(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),
+        (lambda: Scenario(two(), waiting_policy("ajw"), (Size("a", 128, 1, 0),)), ["price table"]),
         (
-            lambda: Case(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
+            lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
             ["on-demand price(=0)"],
         ),
         (
-            lambda: simulate(Case(two(cores=65), waiting_policy("njw"), M5)),
+            lambda: simulated(Scenario(two(cores=65), waiting_policy("njw"), M5)),
             ["job 2 (65 cores, 0 GB)", "for rent", "64 cores"],
         ),
         (
-            lambda: simulate(Case(two(cores=3), waiting_policy("ajw"), M5[:2])),
+            lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
             ["job 2 (3 cores", "no fixed machine", "ajw"],
         ),
-        (lambda: follow(Case(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
-        (lambda: follow(Case(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
-        (lambda: simulate(Case(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
-        (lambda: Case(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), M5)), ["recursion", "simulate"]),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")), ["recursion"]),
+        (lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1), ["seed(=-1)"]),
+        (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
         (
-            lambda: best_number(Case(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
+            lambda: best_number(Scenario(two(), waiting_policy("ajw"), 1, prices=Prices(0, 1))),
             ["fixed price(=0)"],
         ),
         (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
@@ -435,5 +445,7 @@ def test_what_cannot_be_is_refused_in_one_line(call, words):
 
 
 def test_a_job_that_no_fixed_machine_takes_is_rented_unless_all_must_wait():
-    done = simulate(Case(two(cores=3), waiting_policy("ljw", short_s=0.5), M5[:2]), keep=True).jobs
-    assert done.on_demand.tolist() == [False, True]
+    done = simulated(
+        Scenario(two(cores=3), waiting_policy("ljw", short_s=0.5), M5[:2]), keep=True
+    ).jobs
+    assert done["on_demand"].tolist() == [False, True]

@@ -12,10 +12,10 @@ import pytest
 from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.waiting.case import Case
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.policies import POLICIES
+from cgrsp_simpy.waiting.scenario import Scenario
 
 NASA = Path(__file__).parents[3] / "shared" / "data" / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 SMALL = ["--jobs", "2000", "--trials", "3"]
@@ -124,7 +124,7 @@ def test_simulate_prints_means_and_intervals(capsys):
     found = json.loads(out)
     assert status == 0
     assert list(found) == ["wait_s", "price", "on_demand_fraction", "servers"]
-    case = Case(ExponentialJobs(2000), machines=95)
+    case = Scenario(ExponentialJobs(2000), machines=95)
     expected = cg.compare(case, ["sww"], range(3)).means()["sww"]
     for name in ("wait_s", "price", "on_demand_fraction"):
         assert found[name]["mean"] == pytest.approx(expected[name].mean)

@@ -7,32 +7,31 @@ import io
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-import simpy
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import output
+from support import output, simulated
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError, Wake
 from cgrsp_simpy.waiting import (
     M5,
     POLICIES,
-    Case,
     ExponentialJobs,
     ListedJobs,
     Mispredictions,
     Prices,
-    Simulation,
+    Scenario,
     Size,
     follow,
-    simulate,
     waiting_policy,
 )
 
@@ -44,15 +43,19 @@ def jobs_of(*rows):
     return ListedJobs(*(np.array(column) for column in zip(*rows)))
 
 
+def set_up(case, seed, listener):
+    return case.simulation(case.policy, seed, listener=listener)
+
+
 def events_of(case, seed=0):
-    return support.events_of(Simulation, case, seed)
+    return support.events_of(partial(set_up, case, seed))
 
 
 FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
 
 
 def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
-    assert events_of(Case(FOUR, waiting_policy("ajw-t", wait_s=60), 1)) == [
+    assert events_of(Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1)) == [
         (0, "submit", 1, ()), (0, "start", 1, (0,)),
         (10, "submit", 2, ()), (20, "submit", 3, ()),
         (70, "gives up", 2, ()), (70, "rents", 2, ()),
@@ -63,20 +66,20 @@ def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
 
 
 def test_who_does_not_wait_rents_when_it_comes():
-    assert events_of(Case(jobs_of((5, 7, 1, 0)), waiting_policy("njw"), 0)) == [
+    assert events_of(Scenario(jobs_of((5, 7, 1, 0)), waiting_policy("njw"), 0)) == [
         (5, "submit", 1, ()), (5, "rents", 1, ()), (12, "finish", 1, ())
     ]  # fmt: skip
 
 
 def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_does():
-    told = events_of(Case(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf"))
+    told = events_of(Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf"))
     assert [event for event in told if event[2] == 2] == [
         (10, "submit", 2, ()),
         (70, "rents", 2, ()),
         (70, "finish", 2, ()),
     ]
-    outcome = simulate(
-        Case(
+    outcome = simulated(
+        Scenario(
             jobs_of((0, 100, 1, 0), (10, 90, 1, 0)),
             waiting_policy("sww", wait_s=60),
             1,
@@ -84,20 +87,14 @@ def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_d
         ),
         keep=True,
     )
-    assert outcome.claims[["job", "place", "from_s", "to_s"]].tolist() == [
+    assert outcome.timeline.claims[["job", "place", "from_s", "to_s"]].tolist() == [
         (1, 0, 0, 100),
         (2, 1, 10, 100),
     ]
 
 
 def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
-    walk = list(
-        steps(
-            lambda listener: Simulation(
-                Case(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0, listener
-            )
-        )
-    )
+    walk = list(steps(partial(set_up, Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0)))
     came = next(step for step in walk if step.event.job == 2)
     assert came.waiting == (2,)
     assert came.future == ((20, "submit", 3), (70, "gives up", 2), (100, "finish", 1))
@@ -113,9 +110,7 @@ def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
 
 def test_a_step_shows_a_shared_machine_once():
     jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
-    walk = list(
-        steps(lambda listener: Simulation(Case(jobs, waiting_policy("ajw"), PAIR), 0, listener))
-    )
+    walk = list(steps(partial(set_up, Scenario(jobs, waiting_policy("ajw"), PAIR), 0)))
     assert "machines: 1(3)+2 -" in str(
         next(step for step in walk if step.event.kind == "start" and step.event.job == 2)
     )
@@ -139,37 +134,37 @@ def cases(draw):
         draw(st.sampled_from(["ajw", "njw", "ajw-t", "sww", "ljw", "compound"])), 30, 20
     )
     machines = draw(st.sampled_from([1, 2, 5, (PAIR[0],), PAIR]))
-    return Case(jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"])))
+    return Scenario(jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"])))
 
 
 @given(cases())
 @settings(max_examples=150)
 def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
-    outcome = simulate(case, keep=True)
-    jobs, claims, line = outcome.jobs, outcome.claims, outcome.timeline
-    ran = jobs.end_s > jobs.start_s
+    outcome = simulated(case, keep=True)
+    jobs, line = outcome.jobs, outcome.timeline
+    claims, ran = line.claims, jobs["finish_s"] > jobs["start_s"]
     by_job = claims[np.argsort(claims["job"])]
-    assert by_job["job"].tolist() == (jobs.place[ran] + 1).tolist()
-    assert by_job["from_s"].tolist() == jobs.start_s[ran].tolist()
-    assert by_job["to_s"].tolist() == jobs.end_s[ran].tolist()
+    assert by_job["job"].tolist() == jobs["job"][ran].tolist()
+    assert by_job["from_s"].tolist() == jobs["start_s"][ran].tolist()
+    assert by_job["to_s"].tolist() == jobs["finish_s"][ran].tolist()
     own = len(case.machines) if case.shared else case.machines
-    assert ((by_job["place"] == own) == jobs.on_demand[ran]).all()
+    assert ((by_job["place"] == own) == jobs["on_demand"][ran]).all()
     assert (
         by_job["amount"].tolist()
-        == (jobs.jobs.cores[ran] if case.shared else np.ones(ran.sum())).tolist()
+        == (jobs["cores"][ran] if case.shared else np.ones(ran.sum())).tolist()
     )
     for at_s in claims["from_s"]:
         holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
         held = np.bincount(holds["place"], holds["amount"], len(line.sizes))
         assert (held <= line.sizes).all()
-    assert line.visits["granted_s"].tolist() == jobs.start_s.tolist()
+    assert line.visits["granted_s"].tolist() == jobs["start_s"].tolist()
     assert set(line.kinds) == set(line.visits["job"].tolist())
 
 
 def test_without_a_simulation_or_records_there_is_no_timeline():
-    case = Case(FOUR, waiting_policy("ajw"), 1)
-    for outcome in (simulate(case), follow(case, keep=True)):
-        with pytest.raises(InputError, match="keep=True"):
+    case = Scenario(FOUR, waiting_policy("ajw"), 1)
+    for outcome in (simulated(case), follow(case, keep=True)):
+        with pytest.raises(InputError, match="records=True"):
             _ = outcome.timeline
 
 
@@ -189,10 +184,10 @@ def by_hand(view):
 def test_first_come_first_served_by_hand_is_fcfs(name):
     jobs = ExponentialJobs(2000)
     own, usual = (
-        simulate(Case(jobs, waiting_policy(name), 101, order), 3, keep=True)
+        simulated(Scenario(jobs, waiting_policy(name), 101, order), 3, keep=True)
         for order in (by_hand, "fcfs")
     )
-    assert own.jobs.start_s.tolist() == usual.jobs.start_s.tolist()
+    assert own.jobs["start_s"].tolist() == usual.jobs["start_s"].tolist()
 
 
 def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
@@ -202,7 +197,7 @@ def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
         seen.append((view.now_s, [job.id for job in view.queue], [job.id for job in view.by_time]))
         return by_hand(view)
 
-    simulate(Case(FOUR, waiting_policy("ajw"), 1, order))
+    simulated(Scenario(FOUR, waiting_policy("ajw"), 1, order))
     assert seen == [
         (0, [1], [1]),
         (100, [2, 3, 4], [4, 3, 2]),
@@ -215,8 +210,8 @@ def test_an_order_may_wait():
     def at_noon(view):
         return by_hand(view) if view.now_s >= 500 else [Wake(500.0)]
 
-    outcome = simulate(Case(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True)
-    assert outcome.jobs.start_s.tolist() == [500, 600, 650, 680]
+    outcome = simulated(Scenario(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True)
+    assert outcome.jobs["start_s"].tolist() == [500, 600, 650, 680]
 
 
 WRONG = {
@@ -236,7 +231,7 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_answer_is_one_line(words, machines):
     with pytest.raises(PolicyError, match=f"policy .* at t = [0-9]+ s .*{words}"):
-        simulate(Case(FOUR, waiting_policy("ajw"), machines, WRONG[words]))
+        simulated(Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words]))
 
 
 @pytest.mark.parametrize(
@@ -250,8 +245,8 @@ def test_a_wrong_answer_is_one_line(words, machines):
 def test_a_machine_without_room_is_refused(machines, words):
     both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
     with pytest.raises(PolicyError, match=words):
-        simulate(
-            Case(
+        simulated(
+            Scenario(
                 both, waiting_policy("ajw"), machines, lambda view: [(job, 0) for job in view.queue]
             )
         )
@@ -260,7 +255,7 @@ def test_a_machine_without_room_is_refused(machines, words):
 def test_an_order_is_a_name_a_file_or_a_function():
     for order in ("lifo", "nowhere.py:longest", 3):
         with pytest.raises(InputError):
-            Case(FOUR, waiting_policy("ajw"), 1, order)
+            Scenario(FOUR, waiting_policy("ajw"), 1, order)
 
 
 # ---- under the one study ----
@@ -279,7 +274,7 @@ SIX = list(POLICIES)
 def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
     """By recursion where it can, and simulated again with records."""
     sizes = (*M5, Size("sixty", 60, 240.0, 3.0))
-    case = Case(ExponentialJobs(1500), machines=machines, order=order, sizes=sizes)
+    case = Scenario(ExponentialJobs(1500), machines=machines, order=order, sizes=sizes)
     study = cg.compare(case, SIX, range(2))
     for row in study.rows:
         run = study.run(row["policy"], row["seed"])
@@ -288,42 +283,40 @@ def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order)
 
 
 def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(monkeypatch):
-    made, run = [], simpy.Environment.run
-    monkeypatch.setattr(
-        simpy.Environment, "run", lambda env, until=None: (made.append(env), run(env, until))[1]
-    )
-    cg.compare(Case(FOUR, machines=2), ["ajw", "njw"], [0])
+    made, finish = [], Simulation.finish
+    monkeypatch.setattr(Simulation, "finish", lambda run: (made.append(run), finish(run))[1])
+    cg.compare(Scenario(FOUR, machines=2), ["ajw", "njw"], [0])
     assert not made
-    cg.compare(Case(FOUR, machines=2), ["ajw", by_hand], [0])
+    cg.compare(Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
     assert len(made) == 1
-    cg.simulate(Case(FOUR, machines=2), "ajw")
+    cg.simulate(Scenario(FOUR, machines=2), "ajw")
     assert len(made) == 2
 
 
 def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
-    case = Case(FOUR, waiting_policy("njw"), 1)
+    case = Scenario(FOUR, waiting_policy("njw"), 1)
     text, made = (
         cg.simulate(case, each) for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
     )
-    usual = simulate(Case(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
-    assert text.summary() == made.summary() == usual.summary() != simulate(case).summary()
+    usual = simulated(Scenario(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
+    assert text.summary() == made.summary() == usual.summary() != simulated(case).summary()
     assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy("sww", wait_s=60)
 
 
 def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
     path = tmp_path / "own.py"
     path.write_text(OWN, encoding="utf-8")
-    case = Case(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
+    case = Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
     found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
     for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):
-        own = simulate(replace(case, order=order))
+        own = simulated(replace(case, order=order))
         name = policy if isinstance(policy, str) else "by_hand"
         assert found.values(name, "wait_s") == [own.summary()["wait_s"]]
         assert own.summary()["on_demand_fraction"] == 0.25
 
 
 def test_a_sweep_varies_case_source_prices_errors_and_limits():
-    case = Case(ExponentialJobs(300), machines=101)
+    case = Scenario(ExponentialJobs(300), machines=101)
     grid = {
         "machines": [98, 104],
         "rate_per_s": [0.1, 0.2],
@@ -331,19 +324,19 @@ def test_a_sweep_varies_case_source_prices_errors_and_limits():
         "wait_over": 0.1,
         "sww:wait_s": [60, 600],
     }
-    study = cg.sweep(grid, ["sww"], range(2), case)
+    study = cg.sweep(case, grid, ["sww"], range(2))
     at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
-    own = Case(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
+    own = Scenario(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
     own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))
     assert at.values("sww", "price") == [follow(own, seed).summary()["price"] for seed in range(2)]
-    shared = Case(FOUR, machines=PAIR[:1])
+    shared = Scenario(FOUR, machines=PAIR[:1])
     assert shared.varied(machines=3).machines == PAIR[:1] * 3
 
 
 def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
     with pytest.raises(InputError, match="machines"):
-        cg.compare(Case(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0])
-    wide = Case(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
+        cg.compare(Scenario(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0])
+    wide = Scenario(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
     with pytest.raises(InputError, match=r"job 1 .* fits on no fixed machine"):
         cg.compare(wide, ["njw", "ajw"], [0])
 
@@ -354,7 +347,7 @@ def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
 def test_a_changed_file_of_an_order_is_another_study(tmp_path, changed):
     path, out = tmp_path / "own.py", tmp_path / "results"
     path.write_text(OWN, encoding="utf-8")
-    case = Case(FOUR, order=f"{path}:longest")
+    case = Scenario(FOUR, order=f"{path}:longest")
     cg.compare(case, ["ajw"], [0], out=out)
     cg.compare(case, ["ajw"], [0], out=out)
     path.write_text(changed, encoding="utf-8")

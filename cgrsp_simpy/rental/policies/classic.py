@@ -13,6 +13,7 @@ from cgrsp_simpy.rental.policies.rules import (
     by_deadline,
     by_submission,
     first_idle,
+    sent,
     shortest_first,
     speed_cost_stock,
     stock_then_fastest,
@@ -136,7 +137,7 @@ class AtRandom:
             if job.gpus > view.idle_count - len(taken):
                 break
             slots = [anywhere(view, taken) for _ in range(job.gpus)]
-            answer.append((job, tuple(slots)))
+            answer.append(sent(job, slots))
         return answer
 
 

@@ -55,7 +55,7 @@ def by_time_left(view: View) -> list[Job]:
     """Least time left first."""
 
     def key(job: Job) -> tuple[Any, int]:
-        return time_left(view, job, view.left(job)), job.id
+        return time_left(view, job, view.share_left(job)), job.id
 
     return sorted(view.queue, key=key)
 
@@ -90,7 +90,7 @@ class Preemptive:
         if not running:
             return []
         left = {job: each.left for job, each in running.items()}
-        left |= {job: view.left(job) for job in view.queue}
+        left |= {job: view.share_left(job) for job in view.queue}
         ranked = sorted(
             left,
             key=lambda job: (

@@ -19,6 +19,7 @@ __all__ = [
     "cheapest",
     "fastest",
     "first_idle",
+    "sent",
     "shortest_first",
     "speed_cost_stock",
     "stock_then_fastest",
@@ -84,11 +85,16 @@ class ListPolicy:
                 one = len(offers) == 1
                 taken = offers[0] if one else self.place(view, job, offers)
                 slots.append(taken)
-            answer.append((job, tuple(slots)))
+            answer.append(sent(job, slots))
             idle -= job.gpus
             if not idle:
                 break
         return answer
+
+
+def sent(job: Job, slots: Sequence[SlotView]) -> Assignment:
+    """The answer that sends a job to a slot, or to several."""
+    return job, slots[0] if job.gpus == 1 else tuple(slots)
 
 
 # ---- orders ----

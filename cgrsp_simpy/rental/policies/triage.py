@@ -79,7 +79,7 @@ from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import HIGH, LOW, MEDIUM
-from cgrsp_simpy.rental.policies.rules import Tier
+from cgrsp_simpy.rental.policies.rules import Tier, sent
 from cgrsp_simpy.rental.policies.scarcity import (
     Law,
     Laws,
@@ -290,7 +290,7 @@ class Triage:
             if job is None or len(slots) < job.gpus:  # all held, or no room for it
                 answer += decision.wake(prospects)
                 break
-            answer.append((job, slots))
+            answer.append(sent(job, slots))
             left.take(job)
             for slot in slots:
                 offers = view.offers_after(offers, slot)

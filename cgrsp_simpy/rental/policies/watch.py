@@ -26,7 +26,7 @@ from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW
-from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s
+from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_s, sent
 from cgrsp_simpy.rental.policies.scarcity import next_look_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
@@ -108,7 +108,7 @@ class Watch:
                 offers = view.offers_after(offers, best)
             if len(slots) < job.gpus:
                 break
-            answer.append((job, tuple(slots)))
+            answer.append(sent(job, slots))
         if view.waiting > len(answer) and inf in delay_s.values():
             look_s = next_look_s(view.known.market, view.now_s)
             answer.append(Wake(view.now_s + max(self.look_s, look_s)))

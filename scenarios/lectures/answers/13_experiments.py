@@ -7,7 +7,7 @@
 import cgrsp_simpy as cg
 
 grid = {"slots": [5, 6], "persistence_s": [0.0, 7200.0]}
-swept = cg.sweep(grid, ["fifo"], range(5), cg.day("hectic"))
+swept = cg.sweep(cg.day("hectic"), grid, ["fifo"], range(5))
 five, five_persistent, six, six_persistent = (
     study.means()["fifo"]["wait_min"].mean for study in swept.studies
 )

@@ -1,0 +1,265 @@
+"""A cluster with its jobs: what schedulers are simulated, compared and swept on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.cluster.jobs import COLUMNS, KINDS, PAPER_CLUSTER, Cluster, Jobs, Row, gpus_told
+from cgrsp_simpy.cluster.metrics import METRICS, figures_of, metrics
+from cgrsp_simpy.cluster.mix import Offered
+from cgrsp_simpy.cluster.placement import PLACEMENTS, Nodes, Placement
+from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.view import Scheduler, View
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
+
+__all__ = ["Scenario", "simulate"]
+
+NEEDED = {  # what jobs that lack a column do not tell
+    "iterations": "the work of each job (iterations)",
+    "family": "the model family of each job",
+    "user": "jobs of at least two users",
+}
+
+
+@dataclass(frozen=True)
+class Scenario(Model):
+    """Jobs on a cluster: everything that a run depends on, but the scheduler and the seed.
+
+    In a run jobs go by their index, in order of arrival.
+
+    Parameters
+    ----------
+    source : Offered or Jobs
+        A mix, drawn anew for each seed, or jobs that are there (a log), the same for every seed.
+    cluster : Cluster
+        The nodes and their GPUs.
+    placement : str or callable
+        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a node, GPUs free
+        on it) -> key; of the nodes with room the first of those of least key is taken.
+    kill_at_limit : bool
+        End a job that has run for its estimate, as Slurm does.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed, such as a job that the cluster cannot run.
+    """
+
+    source: Offered | Jobs = field(default_factory=Offered)
+    cluster: Cluster = PAPER_CLUSTER
+    placement: str | Placement = "best"
+    kill_at_limit: bool = False
+
+    metrics = METRICS
+    shown = (
+        "throughput_per_h",
+        "utilisation_pct",
+        "wait_s",
+        "wait_variance_min2",
+        "starved",
+        "success_pct",
+        "fragmentation_pct",
+    )
+    tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
+    policies = SCHEDULERS
+    compared = COMPARED
+    noun = "scheduler"
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.source, Offered | Jobs), "source", self.source, "an Offered, or Jobs"
+        )
+        require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
+        if not callable(self.placement):
+            check_one_of("placement", self.placement, PLACEMENTS)
+        check_bool("kill_at_limit", self.kill_at_limit)
+        source = self.source if isinstance(self.source, Jobs) else self.source.mix
+        source.check_fit(self.cluster)
+
+    # ---- the model ----
+
+    def places(self) -> tuple[Place, ...]:
+        return pools(self.cluster.sizes, "node", "GPUs")
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, int, Row]]:
+        source = self.source
+        jobs = source if isinstance(source, Jobs) else source.draw(self.cluster, draw.seed)
+        return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
+
+    def life(self, run: Simulation, job: int) -> Process:
+        """A job: it claims its GPUs, all at once, and runs until its work is done, or it is killed
+        at its limit.
+        """
+        told = run.luck[job]
+        time_s = self.time_s(told)
+        with run.claim(job) as claim:
+            yield claim
+            yield run.timeout(time_s, ("finish", job))
+        run.note(job, *told[1:], time_s < told[2])
+
+    def time_s(self, told: Row) -> float:
+        """For how long a job runs, seconds."""
+        limit_s = told[3] if self.kill_at_limit else inf
+        time_s: float = min(told[2], limit_s)
+        return time_s
+
+    def view(self, run: Simulation) -> View:
+        return View(run, Nodes(self.cluster.sizes, self.place), self.known)
+
+    def says(self, kind: str, claim: Claim) -> str:
+        told = claim.run.luck[claim.job]
+        arrival_s, gpus, duration_s, estimate_s, *_ = told
+        if kind == "submit":
+            return f"{gpus_told(gpus)}, limit {estimate_s:.2f} s"
+        if kind == "start":
+            return f"{gpus_told(gpus)}, {claim.env.now - arrival_s:.2f} s of wait"
+        time_s = self.time_s(told)
+        killed = ", killed at its limit" if time_s < duration_s else ""
+        return f"{time_s:.2f} s of execution{killed}"
+
+    # ---- figures, rows and pictures ----
+
+    def summary(self, run: Run) -> dict[str, float]:
+        return metrics(run)
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        return figures_of(run.jobs[chosen])
+
+    @property
+    def tags(self) -> Tags:
+        return self.source.tags if isinstance(self.source, Jobs) else Tags()
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a job: the columns of `Run.jobs`, its GPUs by node as "node:GPUs", and a log's
+        own columns, whose texts stand in place of our numbers of families and users.
+        """
+        names, parts, tags = run.jobs.dtype.names or (), run.parts(), self.tags
+        taken, rows = {"nodes", *names}.difference(("family", "user")), []
+        for values in run.jobs.tolist():
+            nodes = " ".join(f"{node}:{gpus}" for node, gpus in parts[values[0]])
+            rows.append(dict(zip(names, values)) | {"nodes": nodes} | tags.of(values[0], taken))
+        return rows
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
+        sizes, claims = enumerate(self.cluster.sizes), run.claims
+        told = {
+            "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
+            "places": tuple(f"{node}  {gpus_told(size)}" for node, size in sizes),
+            "kinds": {job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())},
+        }
+        return super().timeline(run, **told | parts)
+
+    # ---- studies ----
+
+    @property
+    def name(self) -> str:
+        """What arrives, and where."""
+        return f"{self.offered}, {self.cluster.gpus} GPUs on {len(self.cluster.sizes)} nodes"
+
+    @property
+    def offered(self) -> str:
+        """What arrives, for messages."""
+        return self.source.name if isinstance(self.source, Jobs) else str(self.source)
+
+    @property
+    def place(self) -> Placement:
+        """The placement as a function."""
+        return self.placement if callable(self.placement) else PLACEMENTS[self.placement]
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The columns that the jobs have."""
+        if isinstance(self.source, Jobs):
+            return self.source.told
+        return tuple(column for column in COLUMNS if column != "limited")
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """How many jobs of a log have no limit, and what schedulers see instead."""
+        none = self.source.unlimited if isinstance(self.source, Jobs) else 0
+        if none == 0:
+            return ""
+        whose = "s" if none == self.jobs else f" of {none} of {self.jobs} jobs"
+        see = "the" if none == self.jobs else "their"
+        seen = f"schedulers that look at limits see {see} run times"
+        return f"{self.offered} tells no limit{whose}: {seen}"
+
+    @property
+    def columns(self) -> dict[str, str]:  # type: ignore[override]
+        return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether jobs are drawn; a log has no luck."""
+        return not isinstance(self.source, Jobs)
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.source.jobs
+
+    def default_policies(self) -> tuple[str, ...]:
+        """The schedulers of a comparison, but for those that look at what the jobs do not tell."""
+        return tuple(name for name in COMPARED if not self.lacks(make_scheduler(name)))
+
+    def lacks(self, scheduler: Scheduler) -> tuple[str, ...]:
+        """The columns that a scheduler needs and the jobs lack, by name."""
+        needs = getattr(scheduler, "needs", ())
+        return tuple(column for column in needs if column not in self.known)
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """As of `Model`; InputError also for a scheduler that needs a column that the jobs lack."""
+        made: Scheduler = super().make_policy(policy)
+        for column in self.lacks(made)[:1]:
+            name, needs = policy_name(made), NEEDED.get(column, column)
+            raise InputError(f"scheduler {name} needs {needs}, which {self.offered} does not tell")
+        return made
+
+    def simulation(self, policy: Scheduler, seed: int, **how: Any) -> Simulation:
+        """As of `Model`; every record is kept, as the figures need every job."""
+        made: Simulation = super().simulation(policy, seed, **how | {"records": True})
+        return made
+
+    def moment(self, now_s: float, seed: int = 0) -> View:
+        """A view to try a scheduler on without a simulation: all jobs wait, and nothing runs."""
+        run = self.simulation(lambda _: (), seed)
+        for _, job, told in self.arrivals(Draw(seed)):
+            run.luck[job] = told
+            run.view.joined(job)
+        run.view.decides(now_s)
+        view: View = run.view
+        return view
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """As of `Model`; of jobs of a mix load, jobs and mix are parameters, too."""
+        names = ("load", "jobs", "mix") if isinstance(self.source, Offered) else ()
+        return self._varied(parameters, "source", self.source, names)
+
+
+def simulate(
+    jobs: Jobs,
+    cluster: Cluster,
+    scheduler: str | Scheduler,
+    placement: str | Placement = "best",
+    *,
+    kill_at_limit: bool = False,
+    listener: Listener | None = None,
+) -> Run:
+    """A run of jobs that are there, as of `Scenario` and `cg.simulate`."""
+    made: Run = Scenario(jobs, cluster, placement, kill_at_limit).run(scheduler, listener=listener)
+    return made

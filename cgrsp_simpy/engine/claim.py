@@ -1,0 +1,130 @@
+"""A job's claim to places: what its life waits for, holds and leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import itemgetter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import simpy
+from simpy import Interrupt
+
+from cgrsp_simpy.model.timeline import CLAIM, PHASES
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.simulation import Simulation
+
+__all__ = ["Claim", "Held", "Interrupt", "Part", "claims_table"]
+
+Part = tuple[int, float]
+"""A place, by its number among those of the run, and the amount of it that a job holds.
+"""
+
+
+class Claim(simpy.Event):
+    """A job's wish for places, in SimPy's idiom.
+
+        with run.claim(job) as claim:
+            yield claim                     # until the policy grants it
+            yield run.timeout(work_s)
+
+    Yielded, it gives itself once places are granted, or None when the job's patience
+    ends. On the way out they are released; a claim that was not granted is withdrawn.
+    Whoever loses its places before (`run.down`, a policy that suspends) is interrupted,
+    inside the block.
+
+    Attributes
+    ----------
+    job : Any
+        Whose it is.
+    granted : Any
+        What the policy answered; None until then.
+    parts : sequence of (int, float)
+        Number and amount of each place that is granted.
+    granted_s, started_s : float
+        When places were granted, and requested; seconds, NaN until then.
+    """
+
+    granted: Any = None
+    parts: Sequence[Part] = ()
+    terms: Any = None
+    granted_s = started_s = math.nan
+    phases: Sequence[tuple[str, float]] = ()
+    started = revoked = False
+
+    def __init__(
+        self, run: Simulation, job: Any, patience_s: float, starts: bool
+    ) -> None:
+        self.env, self.callbacks = run.env, []  # as simpy.Event sets them
+        self.run, self.job, self.patience_s, self.starts = run, job, patience_s, starts
+        self.process = run.env._active_proc
+
+    def start(self) -> None:
+        """Request the places: they have been the job's own since the grant, so that
+        there is no wait.
+        """
+        self.started_s = self.env._now
+        self.started, resources = True, self.run.places
+        for number, amount in self.parts:
+            resources[number].acquire(self, amount)
+        if self.run.listener:
+            self.run.tell("start", self, self.run.model.says("start", self))
+
+    def phase(self, name: str, at_s: float | None = None) -> None:
+        """From a time on, now unless given, the time at the places is of this phase."""
+        self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
+
+    def interrupt(self, cause: Any) -> None:
+        """Take the places away: the life is interrupted, at once or as soon as it has
+        heard of the grant, and leaves them.
+        """
+        self.revoked, process = True, self.process
+        assert process is not None, "a claim that no process has made"
+        if self.callbacks is None:
+            process.interrupt(cause)
+        else:
+            self.callbacks.append(lambda _: process.interrupt(cause))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if kind is not GeneratorExit:  # else a run that has failed discards its lives
+            self.run.leave(self)
+
+
+Held = tuple[Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]]
+"""A claim that has been released: job, its parts, when they were granted, requested and
+released, seconds, and phases of its own with when each began.
+"""
+
+
+def claims_table(log: Sequence[Held]) -> np.ndarray[Any, np.dtype[Any]]:
+    """One row a job, claim, place and phase, in order of these; an array of CLAIM.
+
+    place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of
+    no length are left out.
+    """
+    rows = []
+    for job, parts, granted_s, started_s, released_s, own in log:
+        times = [*zip(PHASES, (granted_s, started_s)), *own]
+        begun = sorted(
+            [each for each in times if each[1] == each[1]], key=itemgetter(1)
+        )
+        ends_s = [*[from_s for _, from_s in begun[1:]], released_s]
+        spans = [(*each, min(end_s, released_s)) for each, end_s in zip(begun, ends_s)]
+        rows += [
+            (job, number, amount, *span)
+            for number, amount in parts
+            for span in spans
+            if span[2] > span[1]
+        ]
+    return np.array(sorted(rows, key=itemgetter(0)), CLAIM)

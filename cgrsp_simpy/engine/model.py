@@ -1,0 +1,320 @@
+"""A model: what jobs there are, what they claim and how they live. Scenarios of every
+module are models, and so is what you write yourself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.run import Run, Tally
+from cgrsp_simpy.engine.simulation import Process, Simulation, finished
+from cgrsp_simpy.engine.view import View, first_come
+from cgrsp_simpy.model.checks import InputError, check_one_of
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.parameters import chosen
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import VISIT, Timeline
+
+__all__ = ["Model"]
+
+
+class Model:
+    """Everything that a run depends on, but the policy and the seed: a frozen dataclass
+    of parameters that says what `places`, `arrivals` and `life` are.
+
+    Attributes
+    ----------
+    name : str
+        For tables and messages; the class's in words, unless given.
+    metrics : mapping
+        Name of each figure of a run's summary -> Metric.
+    shown, tested : sequences of str
+        The figures of a comparison's table, and those compared with the first policy's.
+    precise : str
+        The figure that a precision without a name speaks of.
+    policies : mapping
+        Name -> policy, or a factory of one with its parameters.
+    compared : sequence of str
+        The policies that a comparison takes unless told; all, unless given.
+    columns : mapping
+        Name -> dtype of what the life notes of a job (`run.note`), in that order.
+    noun : str
+        What a policy is called here.
+    note : str
+        What readers of the figures have to know; it stands below every table.
+    common : str
+        What runs of several seeds may have in common, such as a starting day on a
+        market that is replayed; "" if they are independent.
+    is_random : bool
+        Whether seeds differ; of a log without luck, one run is all there is.
+    keeps_jobs : bool
+        Whether the figures need the row of every job, also of a run without records.
+    pace_per_s : float
+        How many jobs a second one process simulates in a study, roughly: by that a
+        command tells beforehand how long it will take.
+    """
+
+    metrics: ClassVar[Mapping[str, Metric]] = {
+        "wait_s": Metric("mean wait", "s"),
+        "wait_p95_s": Metric("95th percentile of the wait", "s"),
+        "response_s": Metric("mean time from arrival to completion", "s"),
+        "utilisation_pct": Metric("places in use", "%", "more"),
+    }
+    shown: ClassVar[Sequence[str]] = tuple(metrics)
+    tested: ClassVar[Sequence[str]] = ("wait_s", "wait_p95_s", "response_s")
+    precise: ClassVar[str] = "wait_s"
+    policies: ClassVar[Mapping[str, Callable[..., Any]]] = {"first": first_come}
+    compared: ClassVar[Sequence[str]] = ()
+    columns: ClassVar[Mapping[str, str]] = {}
+    noun: ClassVar[str] = "policy"
+    note: ClassVar[str] = ""
+    common: ClassVar[str] = ""
+    is_random: ClassVar[bool] = True
+    keeps_jobs: ClassVar[bool] = False
+    pace_per_s: ClassVar[float] = 30_000.0
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "name":
+            return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
+
+    # ---- what a model says ----
+
+    def places(self) -> Iterable[Place]:
+        """What jobs claim: `cg.slots(...)`, `cg.pools(...)`, or both."""
+        raise NotImplementedError(f"{type(self).__name__} does not say its places()")
+
+    def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
+        """The jobs in order of arrival: pairs (second, job), or (second, job, luck),
+        where luck is what the life may know (`run.luck[job]`) and no policy sees. A
+        job is anything that can be hashed, with a number `id`, or a number.
+
+        draw: draw("name") is the run's stream of random numbers of that name, a NumPy
+        Generator.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say its arrivals()")
+
+    def life(self, run: Simulation, job: Any) -> Process:
+        """A job from its arrival on: a SimPy process."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say the life() of a job"
+        )
+
+    def processes(self, run: Simulation) -> Iterable[Process]:
+        """Processes beside the jobs'; the run does not wait for their end."""
+        return ()
+
+    def set_up(self, run: Simulation) -> None:
+        """Called once before anything happens, for what a life shares with others."""
+
+    def view(self, run: Simulation) -> Any:
+        """What policies see of a run; a View, or what derives from it."""
+        return View(run)
+
+    def need(self, job: Any) -> float:
+        """How much a job needs of a place."""
+        return 1
+
+    def says(self, kind: str, claim: Claim) -> str:
+        """What a listing says of the claim of a job, kind: submit, start or finish."""
+        return ""
+
+    # ---- figures, rows and pictures; by themselves, unless a model knows better ----
+
+    def tally(self) -> Any:
+        """What sums up the jobs of a run: something with add(columns)."""
+        return Tally()
+
+    def summary(self, run: Run) -> dict[str, Any]:
+        """The figures of a run by name."""
+        capacity = sum(place.size for place in self.places()) * run.tally.end_s
+        held_pct = 100.0 * sum(run.held_s) / capacity if capacity else float("nan")
+        return {**run.tally.figures(), "utilisation_pct": held_pct}
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        """The figures of some jobs of a run; chosen: of shape (jobs,), whether each is
+        one.
+        """
+        tally, jobs = Tally(), run.jobs[chosen]
+        tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
+        return {"jobs": int(chosen.sum()), **tally.figures()}
+
+    def kinds_of_columns(self) -> Mapping[str, str]:
+        """Name -> dtype of columns of `Run.jobs`; others have that of their values."""
+        return self.columns
+
+    @property
+    def tags(self) -> Any:
+        """Columns of a log that its jobs have beside: a mapping with report(column,
+        figures).
+        """
+        return {}
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a job, for files: the columns of `Run.jobs`, and the places of its
+        last claim as text, with the amount where that is not one: "0 3", or "2:4".
+        """
+        held = {
+            job: " ".join(
+                f"{number}" if amount == 1 else f"{number}:{amount:g}"
+                for number, amount in parts
+            )
+            for job, parts in run.parts().items()
+        }
+        names = run.jobs.dtype.names or ()
+        return [
+            {**dict(zip(names, row)), "places": held.get(row[0], "")}
+            for row in run.jobs.tolist()
+        ]
+
+    def kinds(self, run: Run, by: str) -> dict[int, str]:
+        """By job the kind by which it is coloured, from a column of `Run.jobs`."""
+        check_one_of("colour_by", by, run.jobs.dtype.names or ())
+        return {
+            job: f"{by} {value}"
+            for job, value in zip(run.jobs["job"].tolist(), run.jobs[by].tolist())
+        }
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        """A run as places and jobs. parts: fields of Timeline that the model knows
+        better.
+        """
+        jobs, places = run.jobs, tuple(self.places())
+        visits = np.empty(len(jobs), VISIT)
+        names = jobs.dtype.names or ()
+        for name, column in zip(
+            VISIT.names or (),
+            ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s"),
+        ):
+            visits[name] = jobs[column] if column in names else np.nan
+        told = {
+            "noun": places[0].noun,
+            "places": tuple(str(place.index) for place in places),
+            "sizes": tuple(place.size for place in places),
+            "claims": run.claims,
+            "visits": visits,
+            "policy": run.policy,
+        }
+        return Timeline(**{**told, **parts})
+
+    # ---- studies ----
+
+    @property
+    def work(self) -> int:
+        """What a run costs, in jobs simulated: a study is divided into tasks by it."""
+        jobs = getattr(self, "jobs", 1000)
+        return jobs if isinstance(jobs, int) else len(jobs)
+
+    def make_policy(self, policy: Any) -> Any:
+        """A policy from its text, "name", "name:parameter=2" or "own.py:function"; a
+        function is passed through.
+
+        Raises InputError for an unknown name, parameter or file, or a value that is not
+        allowed.
+        """
+        return chosen(self.noun, policy, self.policies)
+
+    def default_policies(self) -> Sequence[str]:
+        """The policies that a comparison takes unless told."""
+        return self.compared or tuple(self.policies)
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        """Whether seeds differ for these policies; else one run is all there is."""
+        return self.is_random
+
+    def in_common(self, seed: int) -> int:
+        """Which of `common` the runs of a seed have: those of two seeds with one are
+        not independent. The seed itself where they are.
+        """
+        return seed
+
+    def draw(self, seed: int) -> Any:
+        """What the policies that meet on a seed share, drawn once: the arrivals."""
+        if (
+            type(self).arrivals is Model.arrivals
+        ):  # one that has a simulation of its own
+            return None
+        return list(self.arrivals(Draw(seed)))
+
+    def simulation(
+        self,
+        policy: Any,
+        seed: int,
+        *,
+        drawn: Any = None,
+        records: bool = True,
+        listener: Any = None,
+    ) -> Any:
+        """A run that has been set up and not let go.
+
+        policy: as `make_policy` answers. drawn: what `draw` has drawn for this seed.
+        """
+        return Simulation(
+            self, policy, seed, drawn=drawn, records=records, listener=listener
+        )
+
+    def run(
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: Any = None,
+        records: bool = True,
+        listener: Any = None,
+    ) -> Run:
+        """The run of a policy on a seed, carried out; as `cg.simulate`."""
+        run = self.simulation(
+            self.make_policy(policy),
+            seed,
+            drawn=drawn,
+            records=records,
+            listener=listener,
+        )
+        return finished(run)  # type: ignore[no-any-return]
+
+    def outcome(self, run: Any) -> Any:
+        """What a study keeps of a run, as plain values: the figures of its summary."""
+        return run.summary()
+
+    def figures(self, outcome: Any) -> dict[str, Any]:
+        """The figures by name, from what a study has kept of a run."""
+        return dict(outcome)
+
+    def varied(self, **parameters: Any) -> Self:
+        """The model with other parameters, for sweeps.
+
+        Raises InputError for a name that is no parameter, or a value that is not
+        allowed.
+        """
+        return self._varied(parameters)
+
+    def _varied(
+        self,
+        parameters: Mapping[str, Any],
+        part: str = "",
+        value: Any = None,
+        names: Sequence[str] = (),
+    ) -> Self:
+        """The model with other parameters: its own, and those `names` of its part
+        `part`, which is `value` now.
+        """
+        if not is_dataclass(self):
+            raise InputError(
+                f"{type(self).__name__} has no parameters that a sweep could vary"
+            )
+        for name in parameters:
+            mine = [each.name for each in fields(self) if each.init]
+            check_one_of("parameter", name, [*mine, *names])
+        changed = {name: each for name, each in parameters.items() if name not in names}
+        if own := {name: each for name, each in parameters.items() if name in names}:
+            changed[part] = replace(changed.get(part, value), **own)
+        return replace(self, **changed)

@@ -1,0 +1,166 @@
+"""What jobs claim: places, as a model declares them and policies see them; in a run
+each is a SimPy resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import simpy
+
+from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
+
+__all__ = ["Place", "Places", "Pool", "Resource", "Slot", "pools", "slots"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A place, as a policy sees it.
+
+    Attributes
+    ----------
+    index : int
+        What listings call it; pools of one machine, its cores and its memory, share an
+        index.
+    noun : str
+        Such as slot, node, machine.
+    size : float
+        What it has to give; 1 for what one job holds as a whole.
+    unit : str
+        Of what it has `size`, such as GPUs; "" for a slot.
+    kind : Any
+        What tells it from others, such as its GPU type.
+    """
+
+    index: int
+    noun: str = "slot"
+    size: float = 1
+    unit: str = ""
+    kind: Any = None
+
+    def resource(self, env: simpy.Environment) -> Resource:
+        """The place in a run."""
+        return Pool(env, self) if self.unit else Slot(env, self)
+
+
+def slots(
+    kinds: int | Iterable[Any], noun: str = "slot", first: int = 0
+) -> tuple[Place, ...]:
+    """Places that one job holds at a time.
+
+    kinds: their number, or the kind of each. first: the index of the first. Raises
+    InputError for none.
+    """
+    if not isinstance(kinds, Iterable):
+        check_whole(f"number of {noun}s", kinds, least=1)
+        kinds = [None] * kinds
+    listed = list(kinds)
+    require(len(listed) > 0, f"{noun}s", listed, "at least one")
+    return tuple(
+        Place(index, noun, kind=kind) for index, kind in enumerate(listed, first)
+    )
+
+
+def pools(
+    sizes: Iterable[float], noun: str = "node", unit: str = "units", first: int = 0
+) -> tuple[Place, ...]:
+    """Places that jobs share by amounts.
+
+    sizes: how much of the unit each has, >= 0. first: the index of the first. Raises
+    InputError for a size that is not allowed.
+    """
+    listed = entries_of("sizes", sizes, "a list of numbers, one a place")
+    for size in listed:
+        check_number(f"size of a {noun}", size, least=0)
+    return tuple(
+        Place(index, noun, size, unit) for index, size in enumerate(listed, first)
+    )
+
+
+class Places(Sequence[Place]):
+    """Some of the places of a run, in order; read only, and of its moment.
+
+    declared: all of them. mask: bit n is set if the nth is one of these.
+    """
+
+    __slots__ = ("_declared", "_mask")
+
+    def __init__(self, declared: Sequence[Place], mask: int) -> None:
+        self._declared, self._mask = declared, mask
+
+    def __len__(self) -> int:
+        return self._mask.bit_count()
+
+    def __iter__(self) -> Iterator[Place]:
+        mask, declared = self._mask, self._declared
+        while mask:
+            lowest = mask & -mask
+            yield declared[lowest.bit_length() - 1]
+            mask ^= lowest
+
+    @overload
+    def __getitem__(self, key: int) -> Place: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Place, ...]: ...
+    def __getitem__(self, key: int | slice) -> Place | tuple[Place, ...]:
+        if key == 0 and self._mask:
+            return self._declared[(self._mask & -self._mask).bit_length() - 1]
+        return tuple(self)[key]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Slot(simpy.Resource):
+    """A place that one job holds at a time: a GPU slot, a machine taken as a whole."""
+
+    def __init__(self, env: simpy.Environment, place: Place) -> None:
+        super().__init__(env, capacity=1)
+        self.place, self.index, self.noun = place, place.index, place.noun
+        self.size, self.unit, self.kind = place.size, place.unit, place.kind
+
+    def lacks(self, free: float, amount: float) -> str:
+        """Why an amount cannot be promised."""
+        return f"{self.noun} {self.index}, which is busy or given away already"
+
+    def acquire(self, claim: Any, amount: float) -> None:
+        """A claim uses the slot, which has been promised: as SimPy's requests do, but
+        for the event, which nobody waits for.
+        """
+        assert not self.users, "a slot was promised to two jobs"
+        self.users.append(claim)
+
+    def give_back(self, claim: Any, amount: float) -> None:
+        """The claim uses it no longer; so SimPy's `release`, but for its event."""
+        self.users.remove(claim)
+
+
+class Pool(simpy.Container):
+    """A place that jobs share by amounts: the GPUs of a node, the cores or the memory
+    of a machine.
+    """
+
+    def __init__(self, env: simpy.Environment, place: Place) -> None:
+        # SimPy knows no container of nothing
+        super().__init__(env, capacity=place.size or 1.0, init=place.size)
+        self.place, self.index, self.noun = place, place.index, place.noun
+        self.size, self.unit, self.kind = place.size, place.unit, place.kind
+
+    def lacks(self, free: float, amount: float) -> str:
+        """Why an amount cannot be promised."""
+        has = f"{self.noun} {self.index}, which has {free:g} {self.unit} free"
+        return f"{has}; it needs {amount:g}"
+
+    def acquire(self, claim: Any, amount: float) -> None:
+        """Take an amount, which has been promised, as SimPy does, but for its event."""
+        assert amount <= self._level, "room was promised to two jobs"
+        self._level -= amount
+
+    def give_back(self, claim: Any, amount: float) -> None:
+        """Put an amount back, as SimPy does, but for its event: nobody waits for it."""
+        self._level += amount
+
+
+Resource = Slot | Pool

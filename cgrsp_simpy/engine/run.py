@@ -1,0 +1,251 @@
+"""What a run of any model leaves: one row a job, who held what, and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgrsp_simpy.engine.claim import Held, Part, claims_table
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.shown import ShownRun
+from cgrsp_simpy.model.table import to_pandas, write_csv
+from cgrsp_simpy.model.timeline import Timeline
+
+if TYPE_CHECKING:
+    import pandas
+
+    from cgrsp_simpy.engine.model import Model
+    from cgrsp_simpy.engine.places import Place
+
+__all__ = ["Records", "Run", "Tally"]
+
+BLOCK = 8192  # rows that are summed at a time
+TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
+KINDS = dict.fromkeys(TIMES, "f8")
+Columns = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Tally:
+    """The waits and responses of jobs, seconds, and the last completion.
+
+    wait_s, response_s: blocks, of shape (jobs,); a job that never started has no wait.
+    """
+
+    def __init__(self) -> None:
+        self.wait_s: list[np.ndarray[Any, Any]] = []
+        self.response_s: list[np.ndarray[Any, Any]] = []
+        self.end_s = 0.0
+
+    def add(self, jobs: Columns) -> None:
+        """Add rows, given as columns."""
+        wait_s = jobs["start_s"] - jobs["submit_s"]
+        self.wait_s.append(wait_s[~np.isnan(wait_s)])
+        self.response_s.append(jobs["finish_s"] - jobs["submit_s"])
+        self.end_s = max(self.end_s, float(jobs["finish_s"].max(initial=0.0)))
+
+    def figures(self) -> dict[str, float]:
+        """Mean and 95th percentile of the wait, mean response; NaN of no jobs."""
+        wait_s, response_s = (
+            np.concatenate(blocks) if blocks else np.empty(0)
+            for blocks in (self.wait_s, self.response_s)
+        )
+        return {
+            "wait_s": float(wait_s.mean()) if len(wait_s) else math.nan,
+            "wait_p95_s": float(np.percentile(wait_s, 95)) if len(wait_s) else math.nan,
+            "response_s": float(response_s.mean()) if len(response_s) else math.nan,
+        }
+
+
+class Records:
+    """Takes the rows of a run as jobs end; tallies them block by block, and keeps them
+    if asked to.
+
+    names: of the columns, once there is a row: the job's own fields, `TIMES`, and the
+    model's.
+    """
+
+    def __init__(self, model: Model, keep: bool) -> None:
+        self.tally, self.names = model.tally(), list[str]()
+        self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
+        self._own, self._closed = tuple(model.columns), 0
+        self._rows: list[tuple[Any, ...]] = []
+
+    @property
+    def number(self) -> int:
+        """Of rows."""
+        return self._closed + len(self._rows)
+
+    def add(self, *row: Any) -> None:
+        """Take the row of a job: the job, `TIMES`, and the model's own columns, in
+        their order, or nothing.
+        """
+        self._rows.append(row)
+        if len(self._rows) >= BLOCK:
+            self.close()
+
+    def close(self) -> None:
+        """Tally what is left."""
+        if not self._rows:
+            return
+        jobs, *times, notes = zip(*self._rows)
+        self._closed += len(jobs)
+        self._rows = []
+        first = jobs[0]
+        names = [item.name for item in fields(first)] if is_dataclass(first) else ["id"]
+        names = list(getattr(first, "_fields", names))
+        values = zip(*jobs) if hasattr(first, "_fields") else _values(jobs, names)
+        own = ["job" if name == "id" else name for name in names]
+        skipped = "submit_s" in own
+        self.names = [*own, *TIMES[skipped:], *self._own]
+        blank = (math.nan,) * len(self._own)
+        noted = zip(*[note or blank for note in notes])
+        columns = zip(self.names, (*values, *times[skipped:], *noted))
+        self.take({name: np.array(each, KINDS.get(name)) for name, each in columns})
+
+    def take(self, jobs: Columns) -> None:
+        """Take rows, given as columns."""
+        self.names = list(jobs)
+        self.tally.add(jobs)
+        if self.blocks is not None:
+            self.blocks.append(list(jobs.values()))
+
+
+def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:
+    """Attributes of jobs by column; a job without an id is one."""
+    return [[getattr(job, name, job) for job in jobs] for name in names]
+
+
+class Run(ShownRun):
+    """One simulated run, of any model.
+
+    Attributes
+    ----------
+    scenario : Model
+        What was run.
+    policy : str
+        Its name.
+    seed : int
+        Of all random numbers.
+    decisions : int
+        How often the policy was asked.
+    held_s : tuple of float
+        By place, amount times seconds for which it was held, from grant to release.
+    tally : Any
+        What the scenario sums up of its jobs.
+    plan : Any
+        What was planned ahead, by a scenario that plans; else None.
+    """
+
+    def __init__(
+        self,
+        scenario: Model,
+        policy: str,
+        seed: int,
+        records: Records,
+        places: Sequence[Place] = (),
+        log: Sequence[Held] | None = None,
+        decisions: int = 0,
+        held_s: Sequence[float] = (),
+        plan: Any = None,
+    ) -> None:
+        records.close()
+        self.scenario, self.policy, self.seed = scenario, policy, seed
+        self.decisions, self.held_s, self.tally = (
+            decisions,
+            tuple(held_s),
+            records.tally,
+        )
+        self.plan, self._places, self._log = plan, places, log
+        self._names, self._blocks = records.names, records.blocks
+
+    @property
+    def title(self) -> str:
+        """The scenario, the policy and the seed."""
+        return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
+
+    @cached_property
+    def jobs(self) -> np.ndarray[Any, Any]:
+        """One row a job, by its number: a structured array.
+
+        Columns: the job's own fields (`job` is its number); submit_s, dispatch_s
+        (places were first granted), start_s, finish_s, seconds, NaN for what has not
+        happened; and the model's.
+        """
+        if self._blocks is None:
+            raise InputError("this run kept no records; simulate with records=True")
+        kinds = self.scenario.kinds_of_columns()
+        names = self._names or [*dict.fromkeys(["job", *TIMES, *kinds])]
+        columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
+        columns = columns or [np.empty(0)] * len(names)
+        jobs = np.empty(
+            len(columns[0]),
+            [(name, kinds.get(name, own.dtype)) for name, own in zip(names, columns)],
+        )
+        order = np.argsort(columns[0], kind="stable")
+        for name, column in zip(names, columns):
+            jobs[name] = column[order]
+        return jobs
+
+    @cached_property
+    def claims(self) -> np.ndarray[Any, Any]:
+        """Who held what: one row a job, place and phase that takes time, by time of
+        grant; a structured array of CLAIM.
+
+        place: number of the place. amount: what the job held of it. phase:
+        provisioning, executing, or the model's own. from_s, to_s: seconds.
+        """
+        if self._log is None:
+            raise InputError("this run kept no records; simulate with records=True")
+        return claims_table(self._log)
+
+    def parts(self) -> dict[Any, Sequence[Part]]:
+        """By job the number and amount of each place of the last claim it started."""
+        return {
+            job: parts
+            for job, parts, _, started_s, *_ in self._log or ()
+            if started_s == started_s
+        }
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The run as places and jobs, which it is drawn from."""
+        return self.scenario.timeline(self)
+
+    def summary(self) -> Mapping[str, Any]:
+        """The figures by name; the scenario's `metrics` say what they are."""
+        return self.scenario.summary(self)
+
+    def by(self, column: str) -> list[dict[str, Any]]:
+        """The figures of the jobs of each value of a column of `rows()`, or of a log's.
+
+        Returns a row for each value, in their order. Raises InputError for a column
+        that is not there.
+        """
+        tags, rows = self.scenario.tags, self.rows()
+        check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
+        own = tags[column] if column in tags else [row[column] for row in rows]
+        values = np.array(own)
+        allowed = "one of names or whole numbers"
+        require(values.dtype.kind != "f", "column", column, allowed)
+        return [
+            {column: value, **self.scenario.summary_of(self, values == value)}
+            for value in np.unique(values).tolist()
+        ]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a job: its columns, its places in words, and a log's own columns."""
+        return self.scenario.rows(self)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to a CSV file, one a job; one that is there is overwritten."""
+        write_csv(path, self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame; needs the extra "pandas"."""
+        return to_pandas(self.rows())

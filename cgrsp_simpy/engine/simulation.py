@@ -1,0 +1,545 @@
+"""A run of a model: jobs arrive, live and claim places; one dispatcher asks the policy.
+
+A job's life is a process of the model's own, written in SimPy's idiom (`Model.life`).
+What it may use of the run is named here without an underscore, up to "the engine's
+own".
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import heappush
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from cgrsp_simpy.engine.answers import Answers
+from cgrsp_simpy.engine.claim import Claim, Held
+from cgrsp_simpy.engine.events import Event, Listener, job_id, policy_name
+from cgrsp_simpy.engine.instant import (
+    AFTER_ALL_ELSE,
+    Alarm,
+    Bell,
+    Patience,
+    delay_until,
+)
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
+from cgrsp_simpy.model.streams import Draw
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.model import Model
+
+__all__ = ["Process", "Simulation", "finished"]
+
+Process = Generator[simpy.Event, Any, None]  # what SimPy runs
+
+
+class Life(simpy.Process):
+    """The process of a job, and what is taken down of it; seconds, NaN until it
+    happens.
+
+    notes: the model's own columns.
+    """
+
+    job: Any
+    submit_s: float
+    dispatch_s = start_s = math.nan
+    finish_s: float | None = None
+    notes: Sequence[Any] = ()
+
+
+MANY = 100_000  # events in which jobs wait, and nothing changes
+
+
+class Simulation:
+    """A run that has been set up and not let go; a job's life and a model's processes
+    see it.
+
+    Parameters
+    ----------
+    model : Model
+        What is run.
+    policy : callable
+        A function of the model's view. The run works on a copy, so that one with memory
+        is fresh for every run.
+    seed : int
+        Of all random numbers.
+    drawn : iterable, optional
+        The arrivals, as of `Model.arrivals`, where they have been drawn already.
+    records : bool
+        Whether the run keeps what became of each job, and who held what; without,
+        memory does not grow with the number of jobs.
+    listener : callable, optional
+        Called with each Event.
+
+    Attributes
+    ----------
+    env : simpy.Environment
+        The run's.
+    places : list of simpy.Resource or simpy.Container
+        Each with index, noun, size, unit and kind.
+    luck : dict
+        By job, what arrived with it that no policy sees.
+    draw : callable
+        draw("name", number): the continuing stream of random numbers of that name, a
+        NumPy Generator; another one than `arrivals` has under the name.
+    timeout : callable
+        As of the environment.
+    plan : Any
+        What a model that plans ahead has planned, for `Run.plan`.
+    name : str
+        What the policy is called in the run that is left; the policy's own, unless set.
+    """
+
+    plan: Any = None
+
+    if TYPE_CHECKING:  # what a model or its user adds
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(
+        self,
+        model: Model,
+        policy: Callable[[Any], Any],
+        seed: int = 0,
+        *,
+        drawn: Iterable[Any] | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> None:
+        env = self.env = simpy.Environment()
+        self.timeout = env.timeout
+        self.model, self.seed, self.listener = model, seed, listener
+        self.luck: dict[Any, Any] = {}
+        self.draw = Draw(seed, "run ")
+        self.declared = tuple(model.places())
+        self.places = [place.resource(env) for place in self.declared]
+        # ---- the engine's own ----
+        self.free = [place.size for place in self.places]  # what is promised to nobody
+        # bit n is set while something of the nth place is free
+        self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
+        self.waiting: dict[Any, Claim] = {}  # oldest first
+        self.holding: dict[
+            Claim, None
+        ] = {}  # the claims that are granted, in that order
+        self.held_s = [0.0] * len(
+            self.places
+        )  # amount x seconds for which each was held
+        self.log: list[Held] | None = [] if records else None
+        self.records = Records(model, records or model.keeps_jobs)
+        self.downs: dict[
+            int, list[float]
+        ] = {}  # by number: how often, and what is withheld
+        self._jobs: dict[Any, Life] = {}  # that live
+        self._alive, self._background = (
+            1,
+            False,
+        )  # the source, lives and processes that count
+        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
+        self.hears_all = any(
+            getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
+        )
+        self.decisions, self.grants = 0, 0
+        self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
+        self.view = model.view(self)
+        says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
+        self.answers = Answers(env, self.policy, self.view, self.waiting, says)
+        self._bell, self._rung = Bell(env), False
+        self._alarm = Alarm(env, self._wake)
+        self._impatient: list[Claim] = []
+        env.process(self._dispatcher())
+        model.set_up(self)
+        for process in model.processes(self):
+            self.process(process)
+        env.process(
+            self._source(model.arrivals(Draw(seed)) if drawn is None else drawn)
+        )
+
+    # ---- for lives and processes ----
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return self.env._now
+
+    def claim(
+        self, job: Hashable, patience_s: float = math.inf, start: bool = True
+    ) -> Claim:
+        """A claim of a job to places, to be used in a `with` block; the policy decides
+        which.
+
+        patience_s: after so many seconds without a grant the job leaves the queue.
+        start: whether places are requested at the grant; else once the life says
+        `claim.start()`.
+        """
+        claim = self.waiting[job] = Claim(self, job, patience_s, start)
+        self.view.joined(job)
+        if self.listener:
+            self.tell("submit", job, self.model.says("submit", claim))
+        self.ring()
+        if patience_s < math.inf:
+            if self._rung:
+                self._impatient.append(claim)
+            else:
+                Patience(claim, self._give_up)
+        return claim
+
+    def resumed(self, job: Hashable, work_s: float) -> Process:
+        """Claims until so many seconds of work are done, however often interrupted;
+        `yield from` it.
+        """
+        left_s = work_s
+        while True:
+            with self.claim(job) as claim:
+                yield claim
+                began_s = self.env.now
+                try:
+                    yield self.timeout(left_s)
+                    return
+                except simpy.Interrupt:
+                    left_s -= self.env.now - began_s
+            if left_s <= 0:
+                return
+
+    @contextmanager
+    def down(self, place: Any) -> Iterator[None]:
+        """While in the block, a place of `places` is granted to nobody; who holds it is
+        interrupted. Downs of one place may overlap.
+        """
+        number = self.places.index(place)
+        down = self.downs.setdefault(number, [0, 0.0])
+        down[0] += 1
+        if down[0] == 1:
+            down[1], self.free[number] = self.free[number], 0.0
+            self.mask &= ~(1 << number)
+            if down[1] > 0:
+                self.view.closed(number)
+            self.tell("down", None, f"{place.noun} {place.index}")
+            for claim in [
+                each
+                for each in self.holding
+                if any(own == number for own, _ in each.parts)
+            ]:
+                self.revoke(claim, place)
+        try:
+            yield
+        except GeneratorExit:  # the run is over
+            raise
+        except BaseException:
+            self._up(number)
+            raise
+        self._up(number)
+
+    def process(self, generator: Process, counts: bool = False) -> simpy.Process:
+        """Start a process beside the jobs'. counts: whether the run goes on until it
+        has ended.
+        """
+        process = self.env.process(generator)
+        if counts:
+            self._alive += 1
+            process.callbacks.append(self._gone)
+        else:
+            self._background = True
+        return process
+
+    def ended(self, job: Hashable) -> simpy.Event:
+        """Happens when a job that lives has ended. KeyError if it has ended before, or
+        has not arrived.
+        """
+        return self._jobs[job]
+
+    def note(self, job: Hashable, *values: Any) -> None:
+        """What the model's own columns say of a job, in their order."""
+        self._jobs[job].notes = values
+
+    def started(self, job: Hashable, at_s: float) -> None:
+        """A job has started elsewhere than at a place; seconds on the clock."""
+        self._jobs[job].start_s = at_s
+
+    def finished(self, job: Hashable, at_s: float | None = None) -> None:
+        """A job ends now, or at a time, though its life goes on, as until its last
+        bill.
+        """
+        self._jobs[job].finish_s = self.env._now if at_s is None else at_s
+
+    def held(
+        self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
+    ) -> None:
+        """Take down that a place was a job's without a claim, as after its end."""
+        if self.log is not None:
+            parts, own = ((number, 1.0),), ((phase, from_s),)
+            self.log.append((job_id(job), parts, from_s, math.nan, to_s, own))
+
+    def tell(self, kind: str, who: Any, detail: str) -> None:
+        """Report to the listener. who: a claim that holds places, a job, or None."""
+        if self.listener is None:
+            return
+        indices = dict[int, None]()
+        if isinstance(who, Claim):
+            indices = dict.fromkeys(
+                self.places[number].index for number, _ in who.parts
+            )
+            who = who.job
+        noun = self.places[0].noun if self.places else "place"
+        self.listener(
+            Event(self.env.now, kind, job_id(who), tuple(indices), detail, noun)
+        )
+
+    # ---- the engine's own: jobs ----
+
+    def _source(self, arrivals: Iterable[Any]) -> Process:
+        """Start the life of each job when it arrives."""
+        env, model, jobs, end = self.env, self.model, self._jobs, self._end
+        for arrival in arrivals:
+            at_s, job = arrival[0], arrival[1]
+            if at_s > env._now:
+                delay_s = delay_until(env._now, at_s)
+                yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
+            if job in jobs:
+                told = (
+                    f"job {job_id(job)!r} arrives while one that is equal to it lives"
+                )
+                raise InputError(told)
+            if len(arrival) > 2:
+                self.luck[job] = arrival[2]
+            life = jobs[job] = Life(env, model.life(self, job))
+            life.job, life.submit_s = job, at_s
+            life.callbacks.append(end)
+            self._alive += 1
+        self._gone()
+
+    def _end(self, life: Any) -> None:
+        """A job's life has ended."""
+        if life._ok:  # else by an error, which SimPy raises
+            del self._jobs[life.job]
+            self.luck.pop(life.job, None)
+            if life.finish_s is None:
+                life.finish_s = self.env._now
+            times_s = life.submit_s, life.dispatch_s, life.start_s, life.finish_s
+            self.records.add(life.job, *times_s, life.notes)
+            self._gone()
+
+    def _gone(self, _: Any = None) -> None:
+        """The source, a life or a counted process has ended; with the last the run."""
+        self._alive -= 1
+        if not self._alive and self._background:
+            raise simpy.core.StopSimulation(None)
+
+    # ---- the engine's own: claims ----
+
+    def leave(self, claim: Claim) -> None:
+        """A life leaves a claim: its places are released, or it waits no longer."""
+        if claim not in self.holding:
+            if self.waiting.get(claim.job) is claim:
+                self._withdraw(claim)
+            return
+        now_s, parts, life = self.env._now, claim.parts, self._jobs.get(claim.job)
+        if self.listener and claim.started and not claim.revoked:
+            self.tell("finish", claim, self.model.says("finish", claim))
+        del self.holding[claim]
+        if life is not None and (claim.started or claim.revoked):  # else not taken up
+            if life.dispatch_s != life.dispatch_s:
+                life.dispatch_s = claim.granted_s
+            if life.start_s != life.start_s:
+                life.start_s = claim.started_s
+        held_s = now_s - claim.granted_s
+        for number, amount in parts:
+            if claim.started:
+                self.places[number].give_back(claim, amount)
+            self.held_s[number] += amount * held_s
+            if number in self.downs:
+                self.downs[number][1] += amount
+            elif amount > 0:
+                self.free[number] += amount
+                self.mask |= 1 << number
+                self.view.opened(number)
+        self.view.freed(claim)
+        if self.log is not None:
+            times_s = claim.granted_s, claim.started_s, now_s
+            self.log.append((job_id(claim.job), parts, *times_s, claim.phases))
+        # it names itself: without that circle it is forgotten at once
+        claim._value = None
+        self.ring()
+
+    def revoke(self, claim: Claim, cause: Any = None) -> None:
+        """Take a job's places away: its life is interrupted, and leaves them."""
+        if not claim.revoked:
+            claim.interrupt(cause)
+
+    def _up(self, number: int) -> None:
+        """A place is down once less; after the last it is granted again."""
+        down, place = self.downs[number], self.places[number]
+        down[0] -= 1
+        if not down[0]:
+            del self.downs[number]
+            self.tell("up", None, f"{place.noun} {place.index}")
+            if down[1] > 0:
+                self.free[number] = down[1]
+                self.mask |= 1 << number
+                self.view.opened(number)
+            self.ring()
+
+    def _withdraw(self, claim: Claim) -> None:
+        del self.waiting[claim.job]
+        self.view.left(claim.job)
+        if not self.waiting:
+            self._alarm.stop()
+        self.ring()  # who was behind it may find room
+
+    def _give_up(self, end: Patience) -> None:
+        """Patience has ended: a job that still waits leaves."""
+        claim: Claim = end.claim
+        if self.waiting.get(claim.job) is claim:
+            claim.succeed(None)
+            self._withdraw(claim)
+
+    # ---- the engine's own: decisions ----
+
+    def ring(self) -> None:
+        """Have a decision made at the end of this instant, if it can grant anything."""
+        if not self._rung and self.waiting and (self.mask or self.hears_all):
+            self._rung, bell, env = True, self._bell, self.env
+            bell._ok, bell._value = True, None
+            heappush(env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), bell))
+
+    def _dispatcher(self) -> Process:
+        """The one process that asks the policy, woken by arrivals and completions."""
+        while True:
+            yield self._bell
+            self._bell, self._rung = Bell(self.env), False  # first: a grant may ring it
+            if self.waiting:  # else all have been withdrawn
+                self._decide(self.env._now)
+            for claim in self._impatient:
+                if not claim.triggered:
+                    Patience(claim, self._give_up)
+            self._impatient.clear()
+
+    def _decide(self, now_s: float) -> None:
+        """Ask the policy, carry out its answer."""
+        self.decisions += 1
+        if self._alarm.is_set:
+            self._alarm.stop()
+        wake_s = math.inf
+        self.view.decides(now_s)
+        if self.listener:
+            self.tell("decide", None, self.view.summary())
+        for item in self.answers.now():
+            kind = type(item)
+            if kind is Wake:
+                wake_s = min(wake_s, self.answers.wake_s(item))
+            elif kind is Suspend:
+                self.revoke(self.answers.suspended(item, self.holding), item)
+            else:
+                self._grant(item, now_s)
+        if wake_s < math.inf:
+            self._alarm.set(wake_s)
+
+    def _grant(self, item: Any, now_s: float) -> None:
+        """Promise a job its places."""
+        try:
+            job, chosen = item
+            claim = self.waiting.pop(job)
+        except (TypeError, ValueError, KeyError):
+            raise self.answers.no_such_job(item) from None
+        claim.granted_s, claim.granted, free = now_s, chosen, self.free
+        try:
+            claim.parts = self.view.granted(claim, chosen)
+            for number, amount in claim.parts:
+                left = free[number] = free[number] - amount
+                if left <= 0:
+                    if left < 0:
+                        raise PlaceError(
+                            self.places[number].lacks(left + amount, amount)
+                        )
+                    self.mask &= ~(1 << number)
+                    self.view.closed(number)
+        except PlaceError as error:
+            raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
+        self.view.left(job)
+        self._alarm.in_a_row = 0
+        self.grants += 1
+        self.holding[claim] = None
+        claim.succeed(claim)
+        if (
+            claim.starts
+        ):  # as the life hears of it, so that a step shows what it does then
+            claim.callbacks.insert(0, Claim.start)
+
+    def _wake(self) -> None:
+        """The time has come at which the policy asked to be asked again."""
+        if self._alarm.in_a_row > self._alarm.most:
+            held = f"has held {len(self.waiting)} waiting jobs through"
+            raise self.answers.wrong(f"{held} {self._alarm.most} wake-ups in a row")
+        self.ring()
+
+    # ---- the engine's own: to the end ----
+
+    def advance(self, events: int = MANY) -> bool:
+        """Carry out the next events; whether there are more.
+
+        Raises PolicyError at the event at which the policy goes wrong, and if jobs wait
+        for ever.
+        """
+        step = self.env.step
+        try:
+            for _ in range(events):
+                step()
+        except simpy.Interrupt as error:  # which a life has not expected
+            if not isinstance(error.cause, Suspend):
+                raise
+            told = f"suspended job {job_id(error.cause.job)}"
+            raise self.answers.wrong(
+                f"{told}; this scenario allows no suspension"
+            ) from None
+        except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
+            self._check_served()
+            return False
+        moved = self.grants, len(self.waiting), self.records.number
+        self._still, self._moved = (
+            (self._still + events) * (moved == self._moved),
+            moved,
+        )
+        if self._still > MANY and not self.holding:
+            self._check_served()
+        return True
+
+    def _check_served(self) -> None:
+        """Raise PolicyError if jobs wait, as nothing is to come that helps them."""
+        if self.waiting:
+            raise self.answers.stuck(self.declared, self.free)
+
+    def finish(self) -> Run:
+        """Carry the run out to its end; what it leaves."""
+        while self.advance():
+            pass
+        return self.close()
+
+    def close(self) -> Run:
+        """What the run leaves, once nothing is left to happen; PolicyError if jobs
+        wait.
+        """
+        self._check_served()
+        return Run(
+            self.model,
+            self.name,
+            self.seed,
+            self.records,
+            self.declared,
+            self.log,
+            self.decisions,
+            self.held_s,
+            self.plan,
+        )
+
+
+def finished(run: Any) -> Any:
+    """What a run that has been set up leaves, once it has been carried out."""
+    if isinstance(run, Simulation):
+        return run.finish()
+    run.env.run()  # of a module with a simulation of its own
+    return run.close()

@@ -1,0 +1,127 @@
+"""What a policy sees at a decision, unless a model shows more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.model.policy import PlaceError
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.simulation import Simulation
+
+__all__ = ["View", "first_come"]
+
+
+class View:
+    """The moment of a decision, read only: one a run, which shows what is so now, the
+    grants of the answer so far included.
+
+    A model that shows more derives from it, and overrides those of the methods after
+    `need` by which the engine tells what happens.
+    """
+
+    __slots__ = ("_now_s", "_numbers", "_queue", "_run")
+
+    def __init__(self, run: Simulation) -> None:
+        self._run, self._now_s = run, 0.0
+        self._queue: tuple[Any, ...] | None = None
+        self._numbers = {place: number for number, place in enumerate(run.declared)}
+
+    @property
+    def now_s(self) -> float:
+        """The clock, seconds."""
+        return self._now_s
+
+    @property
+    def queue(self) -> tuple[Any, ...]:
+        """The jobs that wait, oldest first."""
+        if self._queue is None:
+            self._queue = tuple(self._run.waiting)
+        return self._queue
+
+    @property
+    def running(self) -> tuple[Any, ...]:
+        """The jobs that hold places, in order of their grants."""
+        return tuple([claim.job for claim in self._run.holding])
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """All places."""
+        return self._run.declared
+
+    @property
+    def free(self) -> Places:
+        """The places that have something free, in their order."""
+        return Places(self._run.declared, self._run.mask)
+
+    def room(self, place: Place) -> float:
+        """How much of a place is free."""
+        return self._run.free[self._numbers[place]]
+
+    def need(self, job: Any) -> float:
+        """How much of a place a job needs."""
+        return self._run.model.need(job)
+
+    # ---- what the engine asks and tells ----
+
+    def summary(self) -> str:
+        """What a listing says of a decision."""
+        free = f"{len(self.free)} of {len(self.places)} free"
+        return f"{len(self._run.waiting)} waiting, {free}"
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        """The places, by number and amount, that a policy means by an answer: a place
+        of this view, or several with an amount each, `((place, amount), ...)`.
+
+        Raises PlaceError if it means none.
+        """
+        if type(chosen) is Place:
+            return ((self._number(chosen), self._run.model.need(claim.job)),)
+        try:
+            parts = tuple([(self._number(place), amount) for place, amount in chosen])
+            total = sum(amount for _, amount in parts if amount > 0)
+        except (TypeError, ValueError):
+            raise PlaceError(f"{chosen!r}, which is no place of the view") from None
+        if total != (need := self._run.model.need(claim.job)):
+            raise PlaceError(f"{total:g} in all; it needs {need:g}")
+        return parts
+
+    def _number(self, place: Any) -> int:
+        number = self._numbers.get(place) if type(place) is Place else None
+        if number is None:
+            raise PlaceError(f"{place!r}, which is no place of the view")
+        return number
+
+    def decides(self, now_s: float) -> None:
+        """A decision begins."""
+        self._now_s = now_s
+
+    def joined(self, job: Any) -> None:
+        """A job waits."""
+        self._queue = None
+
+    def left(self, job: Any) -> None:
+        """A job waits no longer."""
+        self._queue = None
+
+    def closed(self, number: int) -> None:
+        """Nothing is left of a place: it is granted, or down."""
+
+    def opened(self, number: int) -> None:
+        """Something of a place is free again."""
+
+    def freed(self, claim: Claim) -> None:
+        """A job has left its places."""
+
+
+def first_come(view: Any) -> Any:
+    """First come, first served, on the first place with room; nobody overtakes."""
+    for job in view.queue:
+        need = view.need(job)
+        place = next((each for each in view.free if view.room(each) >= need), None)
+        if place is None:
+            return
+        yield job, place

@@ -1,0 +1,119 @@
+"""What a scheduler of HGSP tasks sees: those that wait, and the GPUs.
+
+Never a task to come, never a real run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+from cgrsp_simpy.engine import view
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.hgsp.instance import Gpu
+from cgrsp_simpy.hgsp.rules import Columns, columns_of
+from cgrsp_simpy.model.policy import PlaceError
+
+__all__ = ["Task", "View"]
+
+
+class Task(NamedTuple):
+    """A task that has arrived.
+
+    Attributes
+    ----------
+    id : int
+        Its number in order of arrival, from 1.
+    name : str
+        The id, unless a file gives names.
+    arrival_s, deadline_s : float
+        Seconds.
+    weight : float
+        Importance, without a unit.
+    workload : float
+        L_i; over a GPU's speed it gives seconds.
+    memory_gb : float
+        That it needs (hgsp.txt Section I.B), GB.
+    """
+
+    id: int
+    name: str
+    arrival_s: float
+    deadline_s: float
+    weight: float
+    workload: float
+    memory_gb: float
+
+    def time_s(self, gpu: Gpu) -> float:
+        """Planned seconds on a GPU; infinite where it does not fit (hgsp.txt Eq. 3 and 4)."""
+        return self.workload / gpu.speed if self.memory_gb <= gpu.memory_gb else inf
+
+
+# two are equal only if they are the same object, which is found at once
+Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+
+
+class View(view.View):
+    """What a policy sees at a decision, read only; the `kind` of each place is its Gpu.
+
+    A policy answers with pairs (task, place), and if it likes with a `Wake`.
+    """
+
+    __slots__ = ("_by_id", "_delay_s", "_ends_s")
+
+    def __init__(self, run: Simulation, delay_s: float) -> None:
+        super().__init__(run)
+        self._delay_s = delay_s
+        self._by_id: dict[int, Task] = {}  # those that wait
+        self._ends_s: list[float | None] = [None] * len(run.declared)  # None: the GPU is idle
+
+    @property
+    def waiting(self) -> int:
+        """Number of tasks that wait."""
+        return len(self._by_id)
+
+    def task(self, id: int) -> Task | None:
+        """The task of an id; None where it does not wait."""
+        return self._by_id.get(id)
+
+    @property
+    def columns(self) -> Columns:
+        """The tasks that wait, as columns in the order of `queue`."""
+        return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
+
+    @property
+    def free_s(self) -> tuple[float, ...]:
+        """When each GPU is expected to be free, by plan: now if it is idle or late; seconds."""
+        now_s = self._now_s
+        return tuple([now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s])
+
+    # ---- what the engine asks and tells ----
+
+    def summary(self) -> str:
+        return f"{self.waiting} waiting, {len(self.free)} of {len(self.places)} GPUs idle"
+
+    def joined(self, job: Task) -> None:
+        super().joined(job)
+        self._by_id[job.id] = job
+
+    def left(self, job: Task) -> None:
+        super().left(job)
+        del self._by_id[job.id]
+
+    def granted(self, claim: Claim, chosen: object) -> Sequence[Part]:
+        parts, task = super().granted(claim, chosen), claim.job
+        for number, _ in parts:
+            place = self.places[number]
+            if task.memory_gb > place.kind.memory_gb:
+                raise PlaceError(
+                    f"GPU {place.index} ({place.kind.name}), which has {place.kind.memory_gb:g} GB;"
+                    f" task {task.name} needs {task.memory_gb:g} GB"
+                )
+            self._ends_s[number] = claim.granted_s + self._delay_s + task.time_s(place.kind)
+        return parts
+
+    def freed(self, claim: Claim) -> None:
+        for number, _ in claim.parts:
+            self._ends_s[number] = None

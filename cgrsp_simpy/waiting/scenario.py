@@ -1,0 +1,501 @@
+"""A scenario: which jobs meet which policy on which machines, and how they live."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain, count
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, python_numbers, require
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.policy import Named
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.waiting.formulas import closed_form, unsteady
+from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
+from cgrsp_simpy.waiting.machines import M5, PAPER_PRICES, Prices, Size, exact_gb, rent_per_h
+from cgrsp_simpy.waiting.orders import Order, order_of
+from cgrsp_simpy.waiting.plans import Plan, plan_of
+from cgrsp_simpy.waiting.policies import (
+    GOES,
+    MISLED,
+    NO_ERRORS,
+    POLICIES,
+    Kinds,
+    Mispredictions,
+    WaitingPolicy,
+    ajw,
+    foreseen,
+)
+from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.tally import Tally
+from cgrsp_simpy.waiting.timeline import timeline_of
+from cgrsp_simpy.waiting.view import SharedView, View, WholeView
+
+__all__ = ["Scenario"]
+
+ROW = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "wait_s", "on_demand")
+
+
+@dataclass(frozen=True)
+class Scenario(Model):
+    """Jobs, and machines that are owned or rented: everything that a run depends on, but the seed.
+
+    A study puts its own policies in the place of the scenario's: a name of POLICIES with
+    parameters, as in "sww:wait_s=60", or a WaitingPolicy. A function of a `View`
+    ("own.py:function" in a text) says in which order waiting jobs get machines: it takes the place
+    of the order, and who waits, and how long, is as the scenario's own policy says.
+
+    A balking job that is served in another order than first come first served, where that takes
+    knowledge of the jobs to come, stays in the queue unseen, and if it has not started after the
+    longest wait it has never been there. With sjf that is exact, as waiting jobs hold up nobody
+    there who would start.
+
+    Parameters
+    ----------
+    source : JobSource
+        The jobs: generated anew for each seed, or those of a log.
+    policy : WaitingPolicy
+        Who waits, and how long, unless a study says otherwise; ajw: every job, as long as it takes.
+    machines : int or tuple of Size
+        Number of fixed machines that execute one job at a time, whatever it needs; or the sizes of
+        fixed machines that jobs share by their cores and memory. 0, or no size: none is owned, and
+        every job goes on demand at once; under ajw, where no job does, at least one must be owned.
+    order : str or callable
+        "fcfs", first come first served; "sjf", shortest job first of those that find room;
+        "own.py:function", or a function of a `View`. Running times are known.
+    prices : Prices
+        Of an hour, fixed and on demand.
+    sizes : sequence of Size
+        Those for rent, where machines are shared; a job rents the cheapest that it fits on, and a
+        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
+    errors : Mispredictions
+        How often waits and running times are mispredicted.
+    work_conserving : bool
+        Whether a job that is to go on demand without waiting takes an idle fixed machine if there
+        is one.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+    """
+
+    source: JobSource
+    policy: WaitingPolicy = ajw()  # noqa: RUF009, it is frozen
+    machines: int | tuple[Size, ...] = 1
+    order: str | Order = field(default="fcfs", metadata={"policy": True})
+    prices: Prices = PAPER_PRICES
+    sizes: tuple[Size, ...] = M5
+    errors: Mispredictions = NO_ERRORS
+    work_conserving: bool = False
+
+    metrics: ClassVar[Mapping[str, Metric]] = {  # money is in the unit of the prices
+        "wait_s": Metric("mean wait", "s"),
+        "price": Metric("price of an hour's work"),
+        "on_demand_fraction": Metric("share of jobs on demand", better=""),
+        "opportunity": Metric("price of the mean wait"),
+        "service_s": Metric("mean running time", "s", ""),
+        "load": Metric(
+            "work that comes: machines kept busy, or rent an hour of all jobs", better=""
+        ),
+        "cost_per_h": Metric("cost of an hour"),
+    }
+    shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
+    tested = shown
+    precise = "wait_s"
+    policies = POLICIES
+    compared = tuple(POLICIES)
+    columns: ClassVar[Mapping[str, str]] = {"on_demand": "?"}
+
+    def __post_init__(self) -> None:
+        python_numbers(self)
+        made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
+        require(made, "source", self.source, "a source of jobs, such as ExponentialJobs")
+        require(isinstance(self.policy, WaitingPolicy), "policy", self.policy, "a WaitingPolicy")
+        order_of(self.order)
+        least = 0 if self.policy.rents else 1
+        if isinstance(self.machines, int):
+            check_whole("machines", self.machines, least=least)
+            return
+        machines = entries_of("machines", self.machines, "a number of machines, or a list of sizes")
+        for size in machines:
+            require(isinstance(size, Size), "machines", size, "a list of Size")
+        require(len(machines) >= least, "machines", machines, "at least one")
+        object.__setattr__(self, "machines", machines)
+        price = self.prices.on_demand
+        require(price > 0, "on-demand price", price, "above 0 where a table has the prices")
+        covered = math.isfinite(self.fixed_per_h)
+        require(covered, "machines", machines, "of sizes that the price table covers")
+
+    # ---- places, arrivals, life ----
+
+    def places(self) -> Sequence[Place]:
+        if isinstance(self.machines, int):
+            return slots(self.machines, "machine") if self.machines else ()
+        cores = pools([size.cores for size in self.machines], "machine", "cores")
+        memory = pools([size.memory_gb for size in self.machines], "machine", "GB")
+        return tuple(chain.from_iterable(zip(cores, memory)))
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, tuple[float | None, bool]]]:
+        """Beside a job comes for how many seconds it waits at most, None if it does not; and
+        whether it balks: if it finds no machine, it has rented one since it came.
+        """
+        numbers, balks = count(1), self.policy.balks
+        plan = plan_of(self.machines) if self._foresees else None
+        for chunk, kinds in self.foreseen(draw.seed):
+            columns = (column.tolist() for column in (*chunk, kinds))
+            for submit_s, run_s, cores, memory_gb, kind in zip(*columns):
+                job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
+                waits = kind != GOES or self.work_conserving
+                patience_s = self._patience_s(plan, job, kind) if waits else None
+                yield submit_s, job, (patience_s, balks and kind != MISLED)
+
+    def life(self, run: Simulation, job: Job) -> Process:
+        """Perhaps a wait, then execution on a fixed machine, or on demand."""
+        patience_s, balks = run.luck[job]
+        on_demand = True
+        if patience_s is not None:
+            with run.claim(job, patience_s) as claim:
+                on_demand = (yield claim) is None
+                if not on_demand:
+                    yield run.timeout(job.run_s, ("finish", job.id))
+        elif run.listener:
+            run.tell("submit", job, str(job))
+        if on_demand:
+            yield from self.rented(run, job, balks)
+        run.note(job, on_demand)
+
+    def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
+        """Execution on demand: from now on, or since the job came if it had foreseen its wait."""
+        start_s, ends_in_s = run.now_s, job.run_s
+        if balks and job.submit_s < start_s:
+            ends_in_s, start_s = delay_until(start_s, job.submit_s + job.run_s), job.submit_s
+        if run.listener:
+            self._tell_of_rent(run, job, start_s)
+        run.started(job, start_s)
+        yield run.timeout(ends_in_s, ("finish", job.id))
+        run.finished(job, start_s + job.run_s)
+        if run.listener:
+            run.tell("finish", job, "on demand")
+
+    def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
+        told = f"on demand, for {job.run_s:.2f} s"
+        if start_s < run.now_s:
+            longest = f"{self.policy.wait_s:g} s"
+            told = f"since {start_s:.2f} s: it foresaw a wait of more than {longest}"
+        elif start_s > job.submit_s:
+            run.tell("gives up", job, f"after {start_s - job.submit_s:.2f} s")
+        run.tell("rents", job, told)
+
+    def view(self, run: Simulation) -> View:
+        if isinstance(self.machines, int):
+            return WholeView(run)
+        return SharedView(run, self.machines)
+
+    def need(self, job: Job) -> float:
+        """Machines, or cores of a shared one."""
+        return job.cores if self.shared else 1
+
+    def says(self, kind: str, claim: Claim) -> str:
+        job = claim.job
+        if kind == "submit":
+            return str(job)
+        if kind == "start":
+            return f"waited {claim.started_s - job.submit_s:.2f} s"
+        return f"ran {job.run_s:.2f} s"
+
+    # ---- what a run leaves ----
+
+    def tally(self) -> Tally:
+        return Tally(self.jobs, self.sizes if self.shared else None, self.steady)
+
+    def by_batch(self, run: Run) -> dict[str, npt.NDArray[np.float64]]:
+        """The figures of the whole run first, then of each batch of jobs; of a log all jobs count,
+        of generated ones the middle 80 %. cost_per_h of shared machines is in the money of the
+        sizes.
+
+        Raises InputError for jobs without any work; see `Tally.figures`.
+        """
+        found = run.tally.figures(self.fixed_per_h, self.prices)
+        unit = self.prices.on_demand if self.shared else 1.0
+        return {**found, "cost_per_h": found["cost_per_h"] / unit}
+
+    def summary(self, run: Run) -> dict[str, float]:
+        return {name: values[0].item() for name, values in self.by_batch(run).items()}
+
+    def outcome(self, run: Run) -> dict[str, list[float]]:
+        """Name -> the figure of the whole run, then of each batch."""
+        return {name: values.tolist() for name, values in run.scenario.by_batch(run).items()}
+
+    def figures(self, outcome: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        return {name: values[0] for name, values in outcome.items()}
+
+    def summary_of(self, run: Run, chosen: npt.NDArray[np.bool_]) -> dict[str, float]:
+        """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction (share of the
+        jobs); core_hours, on_demand_core_hours (cores times running time).
+        """
+        jobs = run.jobs[chosen]
+        core_h = jobs["cores"] * jobs["run_s"] / 3600
+        return {
+            "jobs": len(jobs),
+            "wait_s": float((jobs["start_s"] - jobs["submit_s"]).mean()),
+            "service_s": float(jobs["run_s"].mean()),
+            "on_demand_fraction": float(jobs["on_demand"].mean()),
+            "core_hours": float(core_h.sum()),
+            "on_demand_core_hours": float(core_h[jobs["on_demand"]].sum()),
+        }
+
+    @property
+    def tags(self) -> Tags:
+        return self.source.tags if isinstance(self.source, ListedJobs) else Tags()
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a job: what it needs, when it came and started, and a log's own columns."""
+        jobs, tags = run.jobs, self.tags
+        own = {"wait_s": jobs["start_s"] - jobs["submit_s"], "on_demand": jobs["on_demand"] + 0}
+        columns = (own[name] if name in own else jobs[name] for name in ROW)
+        rows = [dict(zip(ROW, row)) for row in zip(*(column.tolist() for column in columns))]
+        return [{**row, **tags.of(place, row)} for place, row in enumerate(rows)]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        return replace(timeline_of(run, self.machines), **parts)
+
+    # ---- studies ----
+
+    @property
+    def name(self) -> str:
+        """What comes, and on how many machines in which order."""
+        number = self.machines if isinstance(self.machines, int) else len(self.machines)
+        order = self.order if isinstance(self.order, str) else policy_name(self.order)
+        return f"{self.source}, {number} machine{'s' * (number != 1)}, {order}"
+
+    @property
+    def told(self) -> str:
+        """The waiting policy's name, and that of an order other than first come, first served."""
+        order = self.order if isinstance(self.order, str) else policy_name(self.order)
+        return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
+
+    @property
+    def jobs(self) -> int:
+        """Number of jobs of a run."""
+        return self.source.jobs
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether seeds differ: not where jobs are listed, and all that is predicted is right."""
+        return not isinstance(self.source, ListedJobs) or self.errors != NO_ERRORS
+
+    def draw(self, seed: int) -> None:
+        """Nothing: jobs are drawn as they come."""
+
+    def make_policy(self, policy: Any) -> WaitingPolicy | Order:
+        """A policy from its text, or an order, a function of a View, of the scenario's policy.
+
+        Raises InputError for an unknown name, parameter or file, and where a listed job would wait
+        for a machine that no fixed machine is large enough for.
+        """
+        if isinstance(policy, Named):
+            return self.make_policy(policy.policy)
+        made: WaitingPolicy | Order = (
+            policy if isinstance(policy, WaitingPolicy) else super().make_policy(policy)
+        )
+        scenario = self.under(made)
+        if scenario.shared and isinstance(self.source, ListedJobs):
+            for _ in scenario.foreseen(0):
+                pass
+        return made
+
+    def under(self, policy: WaitingPolicy | Order) -> Scenario:
+        """The scenario under another policy, or in an order that a function says."""
+        if isinstance(policy, WaitingPolicy):
+            return replace(self, policy=policy)
+        return replace(self, order=policy)
+
+    def simulation(
+        self,
+        policy: WaitingPolicy | Order,
+        seed: int,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        own = self.under(policy)
+        run = Simulation(own, order_of(own.order), seed, records=records, listener=listener)
+        run.name = own.told
+        lengths = (len(chunk.run_s) for chunk in self.source.chunks(seed))
+        run.records.tally.chunks = filter(None, lengths)
+        return run
+
+    def run(
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Run:
+        """The run of a policy on a seed; by the recursion where only its figures are asked for: it
+        is several times as fast, and its figures are the same to the bit.
+        """
+        own = self.under(self.make_policy(policy))
+        if own.recursive and not records and listener is None:
+            return follow(own, seed)
+        run: Run = super().run(policy, seed, drawn=drawn, records=records, listener=listener)
+        return run
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """With other parameters: its own (machines, where they are shared also as a number), those
+        of its source (jobs, rate_per_s, service_s), prices (fixed, on_demand) and errors
+        (wait_over, wait_under, run_over, run_under).
+        """
+        own, changed = dict(parameters), self
+        for part in ("source", "prices", "errors"):
+            held = getattr(self, part)
+            names = [item.name for item in fields(held) if item.name in own]
+            inner = {name: own.pop(name) for name in names}
+            if inner:
+                changed = replace(changed, **{part: replace(held, **inner)})
+        if isinstance(own.get("machines"), int) and not isinstance(self.machines, int):
+            own["machines"] = self.machines[:1] * own["machines"]
+        return super(Scenario, changed).varied(**own)
+
+    # ---- what it is ----
+
+    @property
+    def shared(self) -> bool:
+        """Whether jobs share the machines."""
+        return not isinstance(self.machines, int)
+
+    @property
+    def fixed_per_h(self) -> float:
+        """What renting all fixed machines would cost per hour; whole machines count as 1 each."""
+        if isinstance(self.machines, int):
+            return float(self.machines)
+        cores = np.array([size.cores for size in self.machines])
+        memory_gb = np.array([size.memory_gb for size in self.machines])
+        return float(rent_per_h(cores, memory_gb, self.sizes).sum())
+
+    @property
+    def recursive(self) -> bool:
+        """Whether the recursion covers it: for whole machines, first come, first served."""
+        return not self.shared and self.order == "fcfs"
+
+    @property
+    def pace_per_s(self) -> float:  # type: ignore[override]
+        """Of the recursion, where it covers the scenario."""
+        return 1_000_000.0 if self.recursive else Model.pace_per_s
+
+    @property
+    def steady(self) -> bool:
+        """Whether the jobs are a part of a stream without end, and not all there
+        are; see `Tally`.
+        """
+        return not isinstance(self.source, ListedJobs)
+
+    @property
+    def unsteady(self) -> str:
+        """Why generated jobs have no steady state on whole machines; "" if they have one."""
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+            return ""
+        load = (self.source.rate_per_s, self.source.service_s)
+        if self.machines == 0 or math.isfinite(
+            closed_form(self.policy, *load, self.machines).wait_s
+        ):
+            return ""
+        return unsteady(self.policy, *load, self.machines)
+
+    def formula(self) -> dict[str, float] | None:
+        """What the closed form says: wait_s, price, on_demand_fraction, opportunity.
+
+        None of jobs or machines of which there is no formula, of another order, or of
+        mispredictions other than those of waits under sww.
+        """
+        if not isinstance(self.source, ExponentialJobs) or not isinstance(self.machines, int):
+            return None
+        wrong, runs_wrong = self.errors != NO_ERRORS, self.errors.run_over or self.errors.run_under
+        if not self.recursive or self.work_conserving or self.machines == 0:
+            return None
+        if runs_wrong or (wrong and self.policy.name != "sww"):
+            return None
+        load = (self.source.rate_per_s, self.source.service_s)
+        found = closed_form(self.policy, *load, self.machines, self.prices, self.errors)
+        price, wait_s = float(found.price), float(found.wait_s)
+        share, opportunity = float(found.on_demand_fraction), price * wait_s / 3600
+        return {
+            "wait_s": wait_s,
+            "price": price,
+            "on_demand_fraction": share,
+            "opportunity": opportunity,
+        }
+
+    def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
+        """The jobs in order of submission, with what is foreseen for each; one that no fixed
+        machine could take goes on demand.
+
+        Raises InputError, which names the job, if it may not, or if no machine for rent is large
+        enough.
+        """
+        first = 0
+        for chunk, kinds in foreseen(self.source, self.policy, self.errors, seed):
+            if not isinstance(self.machines, int):
+                chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
+                self._require_fit(first, chunk, self.sizes, "no machine that is for rent")
+                unfit = ~_fits(chunk, self.machines)
+                if not self.policy.rents:
+                    self._require_fit(
+                        first,
+                        chunk,
+                        self.machines,
+                        "no fixed machine, and under ajw every job waits for one",
+                    )
+                kinds[unfit] = GOES
+            elif self.machines == 0:
+                kinds[:] = GOES
+            yield chunk, kinds
+            first += len(kinds)
+
+    @property
+    def _foresees(self) -> bool:
+        """Whether a job knows its wait when it comes."""
+        return self.policy.balks and self.order == "fcfs"
+
+    def _patience_s(self, plan: Plan | None, job: Job, kind: int) -> float:
+        """How long a job stays in the queue, at most."""
+        wait_s = 0.0 if kind == GOES else self.policy.wait_s
+        if plan is None:
+            return wait_s
+        if plan.admits(job, wait_s):
+            return math.inf
+        if kind != MISLED:
+            return 0.0
+        plan.lingers(job, wait_s)
+        return wait_s
+
+    @staticmethod
+    def _require_fit(first: int, chunk: Chunk, sizes: Sequence[Size], where: str) -> None:
+        for row in np.flatnonzero(~_fits(chunk, sizes))[:1]:
+            most = max(sizes, key=lambda size: (size.cores, size.memory_gb))
+            raise InputError(
+                f"job {first + row + 1} ({chunk.cores[row]} cores, {chunk.memory_gb[row]:g} GB)"
+                f" fits on {where}; the largest has {most.cores} cores and {most.memory_gb:g} GB"
+            )
+
+
+def _fits(chunk: Chunk, sizes: Sequence[Size]) -> npt.NDArray[np.bool_]:
+    return np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, sizes))

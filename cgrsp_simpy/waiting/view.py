@@ -1,0 +1,190 @@
+"""What an order of the waiting jobs sees at a decision."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cgrsp_simpy.engine import view
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.model.policy import PlaceError
+from cgrsp_simpy.model.sealed import SealedList
+from cgrsp_simpy.waiting.jobs import Job
+from cgrsp_simpy.waiting.machines import Room, Size
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.engine.simulation import Simulation
+
+__all__ = ["SharedView", "View", "WholeView"]
+
+
+class View(view.View):
+    """The jobs that wait, their running times, and where there is room; read only.
+
+    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index, from 0. Nothing
+    is seen of jobs that have not come, nor of how long a job is willing to wait.
+    """
+
+    __slots__ = ("_arrived", "_by_time", "_machines")
+
+    def __init__(self, run: Simulation) -> None:
+        super().__init__(run)
+        self._machines = len({place.index for place in run.declared})
+        # both from the first time that they are asked for
+        self._arrived: deque[Job] | None = None  # in this order; some wait no longer
+        self._by_time: SealedList | None = None
+
+    @property
+    def by_time(self) -> Sequence[Job]:
+        """The jobs that wait by running time, of equals the first to come; a job that gets a
+        machine is off it at once.
+        """
+        if self._by_time is None:
+            self._by_time = SealedList(sorted(self._run.waiting, key=_time))
+        return self._by_time
+
+    @property
+    def full(self) -> bool:
+        """Whether no machine has room for anybody."""
+        raise NotImplementedError
+
+    @property
+    def free(self) -> Places:
+        mask = sum(1 << number for number, left in enumerate(self._run.free) if left > 0)
+        return Places(self._run.declared, mask)
+
+    def first(self) -> Job | None:
+        """The job that has waited longest."""
+        waiting, arrived = self._run.waiting, self._arrived
+        if arrived is None:
+            arrived = self._arrived = deque(waiting)
+        while arrived and arrived[0] not in waiting:
+            arrived.popleft()
+        return arrived[0] if arrived else None
+
+    def room(self, job: Any) -> Any:
+        """Of the machines with room for a job, the index of the one that fits best, or fell idle
+        last; None if none has room. Of a place: how much of it is free.
+        """
+        return super().room(job)
+
+    def rooms(self, job: Job) -> list[int]:
+        """The indices of all machines with room for a job."""
+        raise NotImplementedError
+
+    # ---- what the engine asks and tells ----
+
+    def summary(self) -> str:
+        return f"{len(self._run.waiting)} waiting"
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        machine, number = chosen.index if type(chosen) is Place else chosen, self._machines
+        if type(machine) is not int or not 0 <= machine < number:
+            raise PlaceError(f"machine {machine!r}; there are 0 to {number - 1}")
+        return self._parts(claim.job, machine)
+
+    def joined(self, job: Job) -> None:
+        self._queue = None
+        if self._arrived is not None:
+            self._arrived.append(job)
+        if (line := self._by_time) is not None:
+            list.insert(line, bisect_left(line, _time(job), key=_time), job)
+
+    def left(self, job: Job) -> None:
+        self._queue = None
+        if (line := self._by_time) is not None:
+            list.__delitem__(line, bisect_left(line, _time(job), key=_time))
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
+        raise NotImplementedError
+
+
+class WholeView(View):
+    """Of machines of which a job takes one as a whole: a slot each."""
+
+    __slots__ = ("_idle",)
+
+    def __init__(self, run: Simulation) -> None:
+        super().__init__(run)
+        self._idle = list(reversed(range(self._machines)))  # in the order in which they fell idle
+
+    @property
+    def full(self) -> bool:
+        return not self._idle
+
+    def rooms(self, job: Job) -> list[int]:
+        return sorted(self._idle)
+
+    def closed(self, number: int) -> None:
+        if self._idle and self._idle[-1] == number:
+            self._idle.pop()
+        elif number in self._idle:
+            self._idle.remove(number)
+
+    def opened(self, number: int) -> None:
+        self._idle.append(number)
+
+    def room(self, job: Any) -> Any:
+        if type(job) is Place:
+            return super().room(job)
+        return self._idle[-1] if self._idle else None
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
+        return ((machine, 1),)
+
+
+class SharedView(View):
+    """Of machines that jobs share by best fit: cores and memory of the first, of the second..."""
+
+    __slots__ = ("_book", "_stale")
+
+    def __init__(self, run: Simulation, sizes: Sequence[Size]) -> None:
+        super().__init__(run)
+        self._book, self._stale = Room(sizes), set[int]()  # machines that have changed since
+
+    @property
+    def full(self) -> bool:
+        if self._stale:
+            self._update()
+        return self._book.most_cores == 0
+
+    def rooms(self, job: Job) -> list[int]:
+        free = self._run.free
+        pairs = enumerate(zip(free[::2], free[1::2]))
+        return [
+            index
+            for index, (cores, memory_gb) in pairs
+            if cores >= job.cores and memory_gb >= job.memory_gb
+        ]
+
+    def closed(self, number: int) -> None:
+        self._stale.add(number // 2)
+
+    def opened(self, number: int) -> None:
+        self._stale.add(number // 2)
+
+    def room(self, job: Any) -> Any:
+        if type(job) is Place:
+            return super().room(job)
+        if self._stale:
+            self._update()
+        index = self._book.best(job.cores, job.memory_gb)
+        return None if index < 0 else index
+
+    def _parts(self, job: Job, machine: int) -> Sequence[Part]:
+        self._stale.add(machine)
+        return (2 * machine, job.cores), (2 * machine + 1, job.memory_gb)
+
+    def _update(self) -> None:
+        """Book anew what is free of the machines that have changed."""
+        free = self._run.free
+        for index in self._stale:
+            self._book.put(index, free[2 * index], free[2 * index + 1])
+        self._stale.clear()
+
+
+def _time(job: Job) -> tuple[float, int]:
+    return job.run_s, job.id

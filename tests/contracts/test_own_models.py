@@ -1,0 +1,253 @@
+"""Models of one's own: the scripts in scenarios/ that are the shape of one, beside formulas, and in
+every use that a model has.
+"""
+
+import csv
+import json
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import simpy
+
+import cgrsp_simpy as cg
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.fixture(autouse=True)
+def scripts(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCENARIOS))
+    yield
+    for name in ("repair_shop", "breakdowns", "emergencies", "licences"):
+        sys.modules.pop(name, None)
+
+
+def repairs(jobs=200):
+    return import_module("repair_shop").RepairShop(jobs=jobs)
+
+
+def frail(jobs=200):
+    return import_module("breakdowns").FrailShop(jobs=jobs)
+
+
+def ward(jobs=200):
+    return import_module("emergencies").Ward(jobs=jobs)
+
+
+def licensed(jobs=60):
+    return cg.day("hectic", jobs=jobs, kind=import_module("licences").Licensed, licences=3)
+
+
+MODELS = {
+    "repairs": (repairs, {"mechanics": [2, 3]}),
+    "frail": (frail, {"ill_s": [50.0, 100.0]}),
+    "ward": (ward, {"urgent": [0.1, 0.3]}),
+    "licensed": (licensed, {"licences": [2, 4]}),
+}
+every_model = pytest.mark.parametrize(
+    ("made", "grid"), [pytest.param(*each, id=name) for name, each in MODELS.items()]
+)
+
+
+@every_model
+def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
+    model = made()
+    policies = list(model.default_policies())[:2]
+    study = cg.compare(model, policies, range(3), out=tmp_path / "out")
+    again = cg.compare(model, policies, range(3), out=tmp_path / "out")
+    assert not study.failures
+    assert json.dumps(again.rows) == json.dumps(study.rows)
+    run = study.run(policies[0], 1)
+    assert len(run.jobs) == model.jobs
+    assert set(run.summary()) <= set(model.metrics)
+    assert run.claims["to_s"].max() <= run.jobs["finish_s"].max()
+    run.to_csv(tmp_path / "run.csv")
+    text = (tmp_path / "run.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [int(row["job"]) for row in rows] == run.jobs["job"].tolist()
+    steps = list(cg.step_through(model, policies[0], 1))
+    assert sum(step.event.kind == "start" for step in steps) >= model.jobs
+    swept = cg.sweep(model, grid, policies[:1], range(2))
+    assert [list(point.values()) for point in swept.points] == [
+        [v] for v in next(iter(grid.values()))
+    ]
+    assert cg.plots.gantt(run, until_s=run.jobs["finish_s"].max() / 2).get_xlabel()
+
+
+@pytest.mark.slow
+@every_model
+def test_two_processes_give_the_same_rows(made, grid):
+    model = made()
+    policies = list(model.default_policies())[:2]
+    here = cg.compare(model, policies, range(3))
+    assert cg.compare(model, policies, range(3), executor=2).rows == here.rows
+
+
+@every_model
+def test_a_row_for_each_value_of_a_column(made, grid):
+    run = cg.simulate(made(), made().default_policies()[0])
+    column = "urgent" if made is ward else "deadline_class" if made is licensed else "places"
+    rows = run.by(column)
+    assert sum(row["jobs"] for row in rows) == len(run.jobs)
+    assert len({row[column] for row in rows}) == len(rows)
+
+
+def test_a_shop_without_illness_is_the_shop_and_the_ill_are_granted_nobody():
+    well = import_module("breakdowns").FrailShop(jobs=300, well_s=1e12)
+    for name in ("first", "shortest"):
+        one, other = cg.simulate(well, name, 2), cg.simulate(repairs(300), name, 2)
+        assert one.jobs.tolist() == other.jobs.tolist()
+    told = []
+    cg.simulate(frail(), "first", 2, listener=told.append)
+    ill, starts = set(), 0
+    for event in told:
+        if event.kind in ("down", "up"):
+            (ill.add if event.kind == "down" else ill.discard)(event.detail)
+        elif event.kind == "start":
+            starts += 1
+            assert f"mechanic {event.slots[0]}" not in ill
+    assert starts > 200  # some were broken off
+
+
+def test_with_ample_licences_a_day_is_the_plain_day():
+    kind = import_module("licences").Licensed
+    ample = cg.day("hectic", kind=kind, licences=10_000)
+    for policy in ("fifo", "cadr"):
+        one, other = cg.simulate(ample, policy, 3), cg.simulate(cg.day("hectic"), policy, 3)
+        assert one.jobs.tolist() == other.jobs.tolist()
+
+
+@pytest.mark.slow
+def test_repairs_are_m_m_2():
+    found = cg.compare(repairs(20_000), ["first"], range(10)).means()["first"]["wait_s"]
+    assert found.low <= cg.queueing.mmc(1 / 60, 1 / 100, 2).wait_s <= found.high
+
+
+@pytest.mark.slow
+def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
+    """White and Christie (1958): M/M/1 with breakdowns, work resumed."""
+    shop = import_module("breakdowns").FrailShop(mechanics=1, repair_s=30.0, jobs=50_000)
+    found = cg.compare(shop, ["first"], range(8)).means()["first"]["response_s"]
+    a, m, f, r = 1 / 60, 1 / 30, 1 / 900, 1 / 100
+    formula_s = ((f + r) ** 2 + f * m) / ((f + r) * (r * m - a * (f + r)))
+    assert found.low <= formula_s <= found.high
+
+
+@pytest.mark.slow
+def test_emergencies_are_the_preemptive_queue_of_two_classes():
+    """M/M/1, preemptive resume: responses s / (1 - rho1), s / ((1 - rho1)(1 - rho))."""
+    runs = [cg.simulate(ward(20_000), "emergencies-first", seed).by("urgent") for seed in range(8)]
+    loads = 0.3 * 30 / 50, 30 / 50
+    formula_s = {True: 30 / (1 - loads[0]), False: 30 / ((1 - loads[0]) * (1 - loads[1]))}
+    for place, urgent in enumerate((False, True)):
+        found = cg.statistics.mean([rows[place]["response_s"] for rows in runs])
+        assert runs[0][place]["urgent"] == urgent
+        assert found.low <= formula_s[urgent] <= found.high
+
+
+@dataclass(frozen=True)
+class Waiting(cg.Model):
+    """A job, a place, and a clock that never stops."""
+
+    jobs: int = 3
+
+    def places(self):
+        return cg.slots(1)
+
+    def arrivals(self, draw):
+        return ((0.0, job) for job in range(self.jobs))
+
+    def life(self, run, job):
+        with run.claim(job) as claim:
+            yield claim
+            yield run.timeout(10.0)
+
+    def processes(self, run):
+        def clock():
+            while True:
+                yield run.timeout(1.0)
+
+        return [clock()]
+
+
+def test_a_clock_that_never_stops_does_not_keep_a_run_from_ending():
+    run = cg.simulate(Waiting(), "first")
+    assert run.jobs["finish_s"].tolist() == [10, 20, 30]
+
+
+def test_a_policy_that_holds_for_ever_is_told_though_a_clock_goes_on():
+    with pytest.raises(cg.PolicyError, match="left 3 jobs waiting"):
+        cg.simulate(Waiting(), lambda view: [])
+
+
+def test_jobs_that_are_equal_are_refused_and_lives_that_cannot_be_interrupted_told():
+    @dataclass(frozen=True)
+    class Twins(Waiting):
+        def arrivals(self, draw):
+            return [(0.0, 7), (1.0, 7)]
+
+    with pytest.raises(cg.InputError, match="job 7 arrives while one that is equal to it lives"):
+        cg.simulate(Twins(), "first")
+
+    @cg.policy(suspends=True)
+    def changeful(view):
+        yield from (cg.Suspend(job) for job in view.running)
+        yield from zip(view.queue, view.free)
+
+    @dataclass(frozen=True)
+    class Later(Waiting):
+        def arrivals(self, draw):
+            return [(0.0, 1), (1.0, 2)]
+
+    with pytest.raises(cg.PolicyError, match="suspended job 1; this scenario allows no suspension"):
+        cg.simulate(Later(), changeful)
+
+
+def test_policies_have_names_of_their_own():
+    study = cg.compare(Waiting(), {"a": lambda view: zip(view.queue, view.free), "b": "first"}, [0])
+    assert study.policies == ["a", "b"]
+    assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
+    with pytest.raises(cg.InputError, match="give them by name"):
+        cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0])
+
+
+def test_a_place_that_is_down_twice_is_up_after_both():
+    @dataclass(frozen=True)
+    class Overlapping(Waiting):
+        jobs: int = 1
+
+        def life(self, run, job):
+            yield run.timeout(1.0)
+            yield from run.resumed(job, 10.0)
+
+        def processes(self, run):
+            def fault(from_s, to_s):
+                yield run.timeout(from_s)
+                with run.down(run.places[0]):
+                    yield run.timeout(to_s - from_s)
+
+            return [fault(3.0, 6.0), fault(4.0, 9.0)]
+
+    run = cg.simulate(Overlapping(), "first")
+    assert run.jobs["finish_s"].tolist() == [17]  # 2 s before, 8 s after the second
+    assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (9, 17)]
+
+
+def test_a_slot_is_a_simpy_resource_that_its_job_uses():
+    @dataclass(frozen=True)
+    class Looking(Waiting):
+        jobs: int = 1
+
+        def life(self, run, job):
+            with run.claim(job, start=False) as claim:
+                yield claim
+                assert run.places[0].count == 0
+                claim.start()
+                assert isinstance(run.places[0], simpy.Resource) and run.places[0].count == 1
+                yield run.timeout(1.0)
+            assert run.places[0].count == 0
+
+    assert len(cg.simulate(Looking(), "first").jobs) == 1

@@ -1,0 +1,107 @@
+"""A policy cannot change the run through its view: whatever it writes to, takes out of, sorts or
+clears, the run is the same.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.waiting.orders import first_come, shortest_first
+
+HALF = cg.waiting.Size("half", 4, 16.0, 0.0)
+LEVEL = cg.hgsp.Level(40, "small", 3.0, (1.0, 2.0))
+
+
+def waiting(order, machines, name="compound"):
+    """Jobs of one to four cores, of which some wait; and the order in which these are served."""
+    rng = np.random.default_rng(1)
+    times_s = np.cumsum(rng.integers(0, 20, 200)), rng.integers(0, 90, 200)
+    jobs = cg.waiting.ListedJobs(*times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200))
+    return cg.waiting.Scenario(jobs, cg.waiting.waiting_policy(name, 40, 20), machines), order
+
+
+CASES = {  # scenario, and a policy that is asked with jobs waiting and running
+    "hgsp": lambda: (cg.hgsp.Scenario(LEVEL, noise=0.3, delay_s=2.0), "atc:online=true"),
+    "hgsp, plan": lambda: (cg.hgsp.Scenario(LEVEL), "greedy"),
+    "hgsp, anew": lambda: (cg.hgsp.Scenario(LEVEL), "fifo:replan_s=20"),
+    "cluster, easy": lambda: (cg.cluster.Scenario(cg.cluster.Offered(jobs=80, load=1.2)), "easy"),
+    "cluster, sbs": lambda: (cg.cluster.Scenario(cg.cluster.Offered(jobs=80, load=1.2)), "sbs"),
+    "cluster, conservative": lambda: (
+        cg.cluster.Scenario(cg.cluster.Offered(cg.cluster.Mix(overestimate=2), 80, 1.2)),
+        "conservative",
+    ),
+    "rental": lambda: (cg.day("hectic", jobs=120), "rh"),
+    "rental, free types": lambda: (cg.day("surge", jobs=80, free_types=True), "cadr"),
+    "rental, warm": lambda: (cg.day("hectic", jobs=80, terms=cg.Terms(warm_s=120)), "triage"),
+    "waiting, fcfs": lambda: waiting(first_come, 3),
+    "waiting, sjf": lambda: waiting(shortest_first, 3, "ajw-t"),
+    "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
+    "llm": lambda: (cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(4)), "wsrpt"),
+    "llm, in waves": lambda: (cg.hgsp.Requests(waves=True, step_s=0.01), "fifo"),
+}
+CHANGES = (
+    lambda value: value.pop(),
+    lambda value: value.pop(next(iter(value))),
+    lambda value: value.popitem(),
+    lambda value: value.append(None),
+    lambda value: value.sort(key=id),
+    lambda value: value.reverse(),
+    lambda value: value.update({None: None}),
+    lambda value: value.__setitem__(0, None),
+    lambda value: value.__delitem__(0),
+    lambda value: value.__setitem__(slice(None), 0),
+    lambda value: value.__iadd__([None]),
+    lambda value: value.clear(),
+)
+
+
+class Meddling:
+    """A policy that tries to change all that its view shows, before and while it answers."""
+
+    def __init__(self, policy):
+        self.policy, self.name = policy, policy_name(policy)
+        self.asks_on_arrival = getattr(policy, "asks_on_arrival", False)
+        self.tried = set()
+
+    def __call__(self, view):
+        self.meddle(view)
+        for item in self.policy(view) or ():
+            yield item
+            self.meddle(view)
+
+    def meddle(self, view):
+        for name in dir(view):
+            if name.startswith("_"):
+                continue
+            value = getattr(view, name)
+            if callable(value):
+                continue
+            self.tried.add(name)
+            for inner in (value, *(value if isinstance(value, tuple) else ())):
+                for change in CHANGES:
+                    with suppress(Exception):
+                        change(inner)
+            for new in (None, 0, [], {}):
+                with suppress(Exception):
+                    setattr(view, name, new)
+
+
+@pytest.mark.parametrize("case", [pytest.param(make, id=name) for name, make in CASES.items()])
+def test_a_policy_cannot_change_the_run_through_its_view(case):
+    scenario, named = case()
+    plain = scenario.simulation(scenario.make_policy(named), 3)
+    meddled = scenario.simulation(scenario.make_policy(named), 3)
+    meddled.answers.policy = meddled.policy = Meddling(meddled.policy)
+    runs = []
+    for simulation in (plain, meddled):
+        while simulation.advance():
+            pass
+        runs.append(simulation.close())
+    one, other = runs
+    assert len(meddled.policy.tried) > 3
+    assert str(other.jobs.tolist()) == str(one.jobs.tolist())  # NaN counted as itself
+    assert other.claims.tolist() == one.claims.tolist()
+    assert str(dict(other.summary())) == str(dict(one.summary()))

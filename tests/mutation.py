@@ -169,7 +169,7 @@ def changes(path: Path) -> list[Change]:
             found.append(between(node.values[0], node.values[1], type(node.op)))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
             first = place(node.lineno, node.col_offset)  # of an operand parentheses stay
-            found.append((first, first + len("not" if isinstance(node.op, ast.Not) else "-"), ""))
+            found.append((first, first + len("not " if isinstance(node.op, ast.Not) else "-"), ""))
         else:
             new = replaced(node)
             if new is not None:

@@ -254,6 +254,7 @@ class Jobs:
         return Jobs(**columns, name=name, tags=self.tags.chosen(index))
 
 
+# columns of jobs, and their types
 COLUMNS = {
     each.name: KIND.get(each.name, "f8")
     for each in fields(Jobs)

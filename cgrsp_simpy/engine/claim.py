@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import simpy
-from simpy import Interrupt
 
 from cgrsp_simpy.model.timeline import CLAIM, PHASES
 
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
 __all__ = ["Claim", "Held", "Interrupt", "Part", "claims_table"]
+
+Interrupt = simpy.Interrupt
+"""SimPy's: raised in the life of a job whose places are taken away."""
 
 Part = tuple[int, float]
 """A place, by its number among those of the run, and the amount of it that a job holds.

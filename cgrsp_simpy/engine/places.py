@@ -163,4 +163,4 @@ class Pool(simpy.Container):
         self._level += amount
 
 
-Resource = Slot | Pool
+Resource = Slot | Pool  # a place in a run

@@ -36,6 +36,7 @@ ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")
 OF_LEVEL = ("tasks", "cluster", "load", "slack")
 
+# what the figures of a run are
 METRICS = {
     "weighted_tardiness": Metric("weighted tardiness", "s"),  # hgsp.txt Eq. 1
     "act_s": Metric("mean time from arrival to completion", "s"),  # Eq. 8

@@ -35,8 +35,10 @@ __all__ = ["METRICS", "WAIT_PERCENTILES", "Requests"]
 
 MOST_STEPS = 10**9  # a minute of adding them up
 ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
+# of waits, by the name of their figure
 WAIT_PERCENTILES = {"wait_p50_s": 50, "wait_p90_s": 90, "wait_p99_s": 99}
 
+# what the figures of a run are
 METRICS = {
     "weighted_response": Metric("weighted time from arrival to completion", "s"),  # hgsp.txt Eq. 16
     "mean_response_s": Metric("mean time from arrival to completion", "s"),

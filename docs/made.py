@@ -381,6 +381,8 @@ def _module(module: str, names: list[Name]) -> str:
 
 def is_constant(each: Name) -> bool:
     """Whether a name is neither a class nor a function of the package: it has no docstring."""
+    if inspect.isclass(each.value) and each.value.__module__.startswith("simpy."):
+        return False  # it has SimPy's
     own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
     return not own or not (inspect.isclass(each.value) or inspect.isroutine(each.value))
 

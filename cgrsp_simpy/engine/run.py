@@ -194,8 +194,8 @@ class Run(ShownRun):
 
     @cached_property
     def claims(self) -> np.ndarray[Any, Any]:
-        """Who held what: one row a job, place and phase that takes time, by time of
-        grant; a structured array of CLAIM.
+        """Who held what: one row a job, claim, place and phase that takes time, in
+        order of these; a structured array of CLAIM.
 
         place: number of the place. amount: what the job held of it. phase:
         provisioning, executing, or the model's own. from_s, to_s: seconds.

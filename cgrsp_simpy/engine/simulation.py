@@ -504,7 +504,7 @@ class Simulation:
             (self._still + events) * (moved == self._moved),
             moved,
         )
-        if self._still > MANY and not self.holding:
+        if self._still > MANY and not (self.holding or self._alarm.is_set):
             self._check_served()
         return True
 

@@ -82,9 +82,14 @@ class View:
             return ((self._number(chosen), self._run.model.need(claim.job)),)
         try:
             parts = tuple([(self._number(place), amount) for place, amount in chosen])
-            total = sum(amount for _, amount in parts if amount > 0)
+            total, least = (
+                sum(each[1] for each in parts),
+                min(each[1] for each in parts),
+            )
         except (TypeError, ValueError):
             raise PlaceError(f"{chosen!r}, which is no place of the view") from None
+        if not least > 0:
+            raise PlaceError(f"{chosen!r}, of which an amount is not above 0")
         if total != (need := self._run.model.need(claim.job)):
             raise PlaceError(f"{total:g} in all; it needs {need:g}")
         return parts

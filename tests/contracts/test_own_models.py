@@ -251,3 +251,34 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
             assert run.places[0].count == 0
 
     assert len(cg.simulate(Looking(), "first").jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("amounts", "told"),
+    [
+        ((2, -1), "an amount is not above 0"),
+        ((2, 0), "an amount is not above 0"),
+        ((2, float("nan")), "nan in all; it needs 2"),
+        ((1, 2), "3 in all; it needs 2"),
+        ((), "no place of the view"),
+    ],
+)
+def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts, told):
+    @dataclass(frozen=True)
+    class Pooled(Waiting):
+        def places(self):
+            return cg.pools([4, 4], "node", "GPUs")
+
+        def need(self, job):
+            return 2
+
+    with pytest.raises(cg.PolicyError, match=told):
+        cg.simulate(Pooled(), lambda view: [(view.queue[0], tuple(zip(view.places, amounts)))])
+
+
+def test_a_policy_that_asks_to_be_woken_may_hold_for_long_though_a_clock_goes_on():
+    def patient(view):
+        return zip(view.queue, view.free) if view.now_s >= 150_000 else [cg.Wake(150_000.0)]
+
+    run = cg.simulate(Waiting(jobs=1), patient)
+    assert run.jobs["finish_s"].tolist() == [150_010]

@@ -54,7 +54,7 @@ def rows_of(path):
 
 @pytest.mark.slow
 def test_all_figures_are_drawn_from_existing_runs_with_an_index(runs, tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.thesis.runs.replicate", None)  # no study is made anew
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)  # no run is made anew
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before

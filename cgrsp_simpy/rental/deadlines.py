@@ -52,6 +52,9 @@ class DeadlineClass:
     weight : float or None
         Importance of each job, >= 0; of a log, times the job's own. None: the jobs bring their
         own, as with `window_s`.
+    complexity_mix : sequence of float or None
+        Shares of complexity 1, 2, ... among its jobs: of small rush jobs, or big batches. None:
+        those of the workload. The jobs of a log bring their complexity.
 
     Raises
     ------
@@ -64,6 +67,7 @@ class DeadlineClass:
     window_s: float | None
     tight: bool = False
     weight: float | None = 1.0
+    complexity_mix: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         python_numbers(self)
@@ -79,6 +83,11 @@ class DeadlineClass:
             require(self.tight == meant, f"tight of class {self.name}", self.tight, f"{meant}")
         if self.weight is not None:
             check_number(f"weight of class {self.name}", self.weight, least=0)
+        if self.complexity_mix is not None:
+            what = f"complexity_mix of class {self.name}"
+            mix = entries_of(what, self.complexity_mix, "a list of shares")
+            check_shares(what, mix)
+            object.__setattr__(self, "complexity_mix", mix)
 
 
 @dataclass(frozen=True)

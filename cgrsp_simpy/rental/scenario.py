@@ -757,7 +757,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
             own["rates"] = table_of(workload.rates)
     if isinstance(workload.deadlines, DeadlineClasses):
         return {**own, **table_of(workload.deadlines)}
-    return {**own, "class": [table_of(each) for each in workload.deadlines]}
+    return {**own, "class": [_told(each) for each in workload.deadlines]}
 
 
 def _scenario(found: dict[str, Any], path: Path) -> Scenario:

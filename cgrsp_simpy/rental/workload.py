@@ -148,7 +148,9 @@ Submissions = Callable[[int], np.ndarray]
 
 
 class _DrawnJobs:
-    """A fixed number of jobs, drawn one by one; complexity and deadline class are independent."""
+    """A fixed number of jobs, drawn one by one; the complexity depends on nothing but the
+    deadline class, where that has a mix of its own.
+    """
 
     jobs: int
     complexity_mix: tuple[float, ...]
@@ -161,11 +163,23 @@ class _DrawnJobs:
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
         check_whole("jobs", self.jobs, least=1)
         check_shares("complexity_mix", self.complexity_mix)
+        levels = len(self.complexity_mix)
+        for each in self.classes:
+            what, own = f"complexity_mix of class {each.name}", each.complexity_mix
+            allowed = f"{levels} shares, as of the workload"
+            require(own is None or len(own) == levels, what, own, allowed)
 
     @property
     def mix(self) -> tuple[float, ...]:
         """Share of jobs by complexity."""
-        return self.complexity_mix
+        if all(each.complexity_mix is None for each in self.classes):
+            return self.complexity_mix
+        shares = [each.share for each in self.classes]
+        return tuple(np.dot(shares, self._mixes()).tolist())
+
+    def _mixes(self) -> np.ndarray:
+        """Of shape (classes, levels)."""
+        return np.array([each.complexity_mix or self.complexity_mix for each in self.classes])
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:
@@ -197,14 +211,14 @@ class _DrawnJobs:
         """
         submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
-        thresholds = np.cumsum(self.complexity_mix)[:-1]
+        thresholds = np.cumsum(self._mixes(), axis=1)[:, :-1]
         luck = _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
             number = min(CHUNK, self.jobs - first)
             submit = submissions(number)
-            variates = complexities.random(number)
-            complexity = np.searchsorted(thresholds, variates, side="right") + 1
             kind = own.drawn(deadlines.random(number))
+            variates = complexities.random(number)[:, None]
+            complexity = (thresholds[kind] <= variates).sum(axis=1) + 1
             jobs = _made(
                 Job,
                 range(first, first + number),
@@ -230,7 +244,7 @@ class PoissonWorkload(_DrawnJobs):
     rate_per_s : float
         Arrivals per second, > 0.
     complexity_mix : sequence of float
-        Shares of complexity 1, 2, ...; independent of the deadline class.
+        Shares of complexity 1, 2, ..., unless the deadline class has its own.
     deadlines : DeadlineClasses or sequence of DeadlineClass
         The thesis's two classes, or any number of one's own; their order is the index.
 
@@ -493,6 +507,9 @@ class LoggedWorkload:
         if not self.submit_s:
             raise InputError("the log holds no usable job")
         object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
+        for each in classes_of(self.deadlines):
+            what, own = f"complexity_mix of class {each.name}", each.complexity_mix
+            require(own is None, what, own, "left out: the jobs of a log bring their complexity")
         named = entries_of("deadline_class", self.deadline_class, "a list of indices")
         object.__setattr__(self, "deadline_class", named or (-1,) * self.jobs)
         last = len(classes_of(self.deadlines)) - 1

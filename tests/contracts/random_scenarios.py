@@ -75,7 +75,9 @@ def shares(number):
 
 @st.composite
 def deadline_classes(draw):
-    """One to five classes of any names and windows; "tight" and "loose" are what they say."""
+    """One to five classes of any names and windows; "tight" and "loose" are what they say. Some
+    have shares of complexity of their own.
+    """
     pool = ["rush", "bulk", "vip", "night-run", "a_1", "Überstunde", "tight", "loose"]
     names = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=5, unique=True))
     return [
@@ -85,6 +87,7 @@ def deadline_classes(draw):
             draw(st.sampled_from([1.0, 65.0, 600.0, 3600.0, 28800.0, 1e5])),
             name == "tight" or (name != "loose" and draw(st.booleans())),
             draw(st.sampled_from([1.0, 1.0, 0.0, 0.25, 7.5])),
+            draw(st.none() | shares(3)),
         )
         for name, share in zip(names, draw(shares(len(names))))
     ]

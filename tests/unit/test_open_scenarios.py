@@ -217,6 +217,39 @@ def test_a_column_of_a_log_gives_the_classes(tmp_path):
     assert cg.Scenario.from_toml(tmp_path / "log.toml") == scenario
 
 
+SMALL = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, complexity_mix=[1, 0, 0])
+BIG = cg.DeadlineClass("batch", 0.3, 86400.0, complexity_mix=(0, 0.25, 0.75))
+SIZED = (SMALL, cg.DeadlineClass("day", 0.5, 7200.0), BIG)
+
+
+def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
+    workload = cg.PoissonWorkload(20_000, 0.01, deadlines=SIZED)
+    assert workload.mix == pytest.approx((0.2 + 0.5 * 0.4, 0.275, 0.325))
+    jobs = [job for job, _ in workload.generate(0, cg.Service())]
+    count = np.zeros((3, 4))
+    for job in jobs:
+        count[job.deadline_class, job.complexity] += 1
+    expected = 20_000 * np.array([[0, 0.2, 0, 0], [0, 0.2, 0.2, 0.1], [0, 0, 0.075, 0.225]])
+    assert count == pytest.approx(expected, abs=4 * np.sqrt(20_000 * 0.25))
+    assert count[expected == 0].sum() == 0
+    scenario = cg.Scenario("sized", workload)
+    scenario.to_toml(tmp_path / "sized.toml")
+    again = cg.Scenario.from_toml(tmp_path / "sized.toml")
+    assert again == scenario
+    assert (again.run("fifo").jobs == scenario.run("fifo").jobs).all()
+
+
+def test_sizes_of_classes_leave_all_other_draws_as_they_are():
+    plain = cg.PoissonWorkload(300, 0.01, deadlines=THREE)
+    sized = replace(plain, deadlines=(*THREE[:2], replace(THREE[2], complexity_mix=(0, 0, 1))))
+    for (one, luck), (other, its) in zip(
+        plain.generate(1, cg.Service()), sized.generate(1, cg.Service())
+    ):
+        assert luck[:2] == its[:2]
+        assert tuple(one) == tuple(other._replace(complexity=one.complexity))
+        assert other.complexity == (3 if other.deadline_class == 2 else one.complexity)
+
+
 def test_a_log_with_timestamps_knows_its_day_of_the_week(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("timestamp,service_s\n2024-11-20 08:30:00,5\n2024-11-28 09:00:00,5\n")
@@ -361,6 +394,19 @@ def test_names_of_classes_may_be_a_list():
         (
             lambda: cg.PoissonWorkload(5, 1, deadlines=[cg.DeadlineClass("a", 1, None)]),
             ["window_s of class a(=None)", "number"],
+        ),
+        (
+            lambda: replace(SMALL, complexity_mix=(0.5, 0.6)),
+            ["complexity_mix of class rush", "sum to 1 (here 1.1)"],
+        ),
+        (lambda: replace(SMALL, complexity_mix=1), ["complexity_mix of class rush(=1)", "a list"]),
+        (
+            lambda: cg.PoissonWorkload(5, 1, (0.5, 0.5), SIZED),
+            ["complexity_mix of class rush(=(1, 0, 0))", "2 shares, as of the workload"],
+        ),
+        (
+            lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], SIZED),
+            ["complexity_mix of class rush", "the jobs of a log bring their complexity"],
         ),
         (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "an ArrivalRates"]),
         (lambda: cg.ArrivalRates([0] * 24), ["per_h", "above 0"]),

@@ -20,7 +20,11 @@ AT_LAST = EventPriority(3)
 
 
 class Bell(simpy.Event):
-    """Wakes the dispatcher once, after everything else of the instant."""
+    """Wakes the dispatcher, after everything else of the instant, as often as rung."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
 
     def ring(self) -> None:
         """Trigger the bell."""

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import simpy
 
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 
 __all__ = ["Place", "Places", "Pool", "Resource", "Slot", "pools", "slots"]
+
+
+Kind = TypeVar("Kind", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +82,31 @@ def pools(
     )
 
 
-class Places(Sequence[Place]):
+def lowest(mask: int) -> int:
+    """The number of the lowest bit that is set."""
+    return (mask & -mask).bit_length() - 1
+
+
+def nth(mask: int, place: int) -> int:
+    """The number of the bit that is set after `place` others, found by halving."""
+    below, width = 0, mask.bit_length() * (place > 0)
+    while width > 1:
+        half = width // 2
+        low = mask & (1 << half) - 1
+        count = low.bit_count()
+        if place < count:
+            mask, width = low, half
+        else:
+            mask, width, below, place = (
+                mask >> half,
+                width - half,
+                below + half,
+                place - count,
+            )
+    return below + lowest(mask)
+
+
+class Places(Sequence[Kind]):
     """Some of the places of a run, in order; read only, and of its moment.
 
     declared: all of them. mask: bit n is set if the nth is one of these.
@@ -87,27 +114,26 @@ class Places(Sequence[Place]):
 
     __slots__ = ("_declared", "_mask")
 
-    def __init__(self, declared: Sequence[Place], mask: int) -> None:
+    def __init__(self, declared: Sequence[Kind], mask: int) -> None:
         self._declared, self._mask = declared, mask
 
     def __len__(self) -> int:
         return self._mask.bit_count()
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[Kind]:
         mask, declared = self._mask, self._declared
         while mask:
-            lowest = mask & -mask
-            yield declared[lowest.bit_length() - 1]
-            mask ^= lowest
+            yield declared[lowest(mask)]
+            mask &= mask - 1
 
     @overload
-    def __getitem__(self, key: int) -> Place: ...
+    def __getitem__(self, key: int) -> Kind: ...
     @overload
-    def __getitem__(self, key: slice) -> tuple[Place, ...]: ...
-    def __getitem__(self, key: int | slice) -> Place | tuple[Place, ...]:
-        if key == 0 and self._mask:
-            return self._declared[(self._mask & -self._mask).bit_length() - 1]
-        return tuple(self)[key]
+    def __getitem__(self, key: slice) -> tuple[Kind, ...]: ...
+    def __getitem__(self, key: int | slice) -> Kind | tuple[Kind, ...]:
+        if isinstance(key, slice):
+            return tuple(self)[key]
+        return self._declared[nth(self._mask, range(len(self))[key])]
 
     def __repr__(self) -> str:
         return repr(tuple(self))

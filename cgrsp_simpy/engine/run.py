@@ -81,9 +81,9 @@ class Records:
         """Of rows."""
         return self._closed + len(self._rows)
 
-    def add(self, *row: Any) -> None:
-        """Take the row of a job: the job, `TIMES`, and the model's own columns, in
-        their order, or nothing.
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Take the row of a job: the job, each of `TIMES`, and the model's own columns,
+        a sequence in their order, or an empty one.
         """
         self._rows.append(row)
         if len(self._rows) >= BLOCK:

@@ -320,8 +320,16 @@ class Simulation:
             self.luck.pop(life.job, None)
             if life.finish_s is None:
                 life.finish_s = self.env._now
-            times_s = life.submit_s, life.dispatch_s, life.start_s, life.finish_s
-            self.records.add(life.job, *times_s, life.notes)
+            self.records.add(
+                (
+                    life.job,
+                    life.submit_s,
+                    life.dispatch_s,
+                    life.start_s,
+                    life.finish_s,
+                    life.notes,
+                )
+            )
             self._gone()
 
     def _gone(self, _: Any = None) -> None:
@@ -360,8 +368,16 @@ class Simulation:
                 self.view.opened(number)
         self.view.freed(claim)
         if self.log is not None:
-            times_s = claim.granted_s, claim.started_s, now_s
-            self.log.append((job_id(claim.job), parts, *times_s, claim.phases))
+            self.log.append(
+                (
+                    job_id(claim.job),
+                    parts,
+                    claim.granted_s,
+                    claim.started_s,
+                    now_s,
+                    claim.phases,
+                )
+            )
         # it names itself: without that circle it is forgotten at once
         claim._value = None
         self.ring()
@@ -403,15 +419,16 @@ class Simulation:
     def ring(self) -> None:
         """Have a decision made at the end of this instant, if it can grant anything."""
         if not self._rung and self.waiting and (self.mask or self.hears_all):
-            self._rung, bell, env = True, self._bell, self.env
-            bell._ok, bell._value = True, None
-            heappush(env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), bell))
+            self._rung, env = True, self.env
+            ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._bell
+            heappush(env._queue, ringing)
 
     def _dispatcher(self) -> Process:
         """The one process that asks the policy, woken by arrivals and completions."""
+        bell = self._bell
         while True:
-            yield self._bell
-            self._bell, self._rung = Bell(self.env), False  # first: a grant may ring it
+            yield bell
+            bell.callbacks, self._rung = [], False  # first: a grant may ring it again
             if self.waiting:  # else all have been withdrawn
                 self._decide(self.env._now)
             for claim in self._impatient:

@@ -53,7 +53,7 @@ class View:
         return self._run.declared
 
     @property
-    def free(self) -> Places:
+    def free(self) -> Places[Place]:
         """The places that have something free, in their order."""
         return Places(self._run.declared, self._run.mask)
 

@@ -18,6 +18,7 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.places import Place, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import (
     InputError,
@@ -472,7 +473,7 @@ class Scenario(Model):
         seconds by index of the busy slots; the others are idle. seed: of the policy's own random
         numbers, and of the statuses shown. Raises InputError for a job that is not allowed.
         """
-        view = View(self.known(), Stock(self.market, seed), seed, None)
+        view: View = self.simulation(first_come, seed).view  # of a run that is not let go
         names = [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
             view.hold(index, end_s)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.places import Places, lowest
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.sealed import SealedDict, SealedList
 from cgrsp_simpy.model.streams import stream, uniforms
@@ -37,6 +37,9 @@ __all__ = [
     "SlotView",
     "View",
 ]
+
+
+_ID = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,14 +87,8 @@ class Running(NamedTuple):
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
 
-class _OfClass(NamedTuple):
-    complexity: int
-    tight: bool
-    jobs: list[Job]
-    deadlines_s: list[float]
-
-
-class JobClass(_OfClass):
+@dataclass(frozen=True, slots=True, eq=False)
+class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 
     Attributes
@@ -105,26 +102,29 @@ class JobClass(_OfClass):
         Theirs, seconds. Live, and read only.
     """
 
-    __slots__ = ()
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
-    __hash__ = object.__hash__
+    complexity: int
+    tight: bool
+    jobs: list[Job]
+    deadlines_s: list[float]
 
     def _add(self, job: Job) -> None:
-        """Put a job at its place."""
-        place = bisect_right(self.deadlines_s, job.deadline_s)
-        while place and self.jobs[place - 1].id > job.id:  # it has waited before
-            if self.deadlines_s[place - 1] < job.deadline_s:
-                break
-            place -= 1
-        list.insert(self.deadlines_s, place, job.deadline_s)
-        list.insert(self.jobs, place, job)
+        """Put a job at its place; most are younger, and due later, than all others."""
+        jobs, deadlines_s, due_s = self.jobs, self.deadlines_s, job.deadline_s
+        place = len(jobs)
+        if place and deadlines_s[-1] > due_s:
+            place = bisect_right(deadlines_s, due_s)
+        while place and deadlines_s[place - 1] == due_s and jobs[place - 1].id > job.id:
+            place -= 1  # it has waited before
+        list.insert(deadlines_s, place, due_s)
+        list.insert(jobs, place, job)
 
     def _remove(self, job: Job) -> None:
-        """Take a job out."""
-        place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
+        """Take a job out; most are the first."""
+        jobs, place = self.jobs, 0
+        if jobs[0] is not job:
+            place = jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
         list.__delitem__(self.deadlines_s, place)
-        list.__delitem__(self.jobs, place)
+        list.__delitem__(jobs, place)
 
 
 class JobClasses(dict[tuple[int, bool], JobClass]):
@@ -133,10 +133,6 @@ class JobClasses(dict[tuple[int, bool], JobClass]):
     def __missing__(self, key: tuple[int, bool]) -> JobClass:
         made = self[key] = JobClass(*key, SealedList(), SealedList())
         return made
-
-    def of(self, job: Job) -> JobClass:
-        """The class of a job."""
-        return self[job.complexity, job.tight]
 
 
 def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
@@ -219,14 +215,12 @@ class View:
     """
 
     __slots__ = (
-        "_alike",
         "_busy",
         "_choices",
         "_classes",
         "_done",
         "_ends_s",
-        "_idle",
-        "_idle_by_type",
+        "_kinds",
         "_known",
         "_now_s",
         "_queue",
@@ -238,21 +232,20 @@ class View:
         "_stock",
         "_waiting",
         "_warm",
+        "_wholes",
     )
 
-    def __init__(self, known: Known, stock: Stock, seed: int, run: Simulation | None) -> None:
+    def __init__(self, known: Known, stock: Stock, seed: int, run: Simulation) -> None:
         self._known, self._stock, self._run, self._now_s = known, stock, run, 0.0
         # scalar draws: Python's generator is the faster one
         self._rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
+        self._wholes = [(index, 1) for index in range(len(self._slots))]  # parts of claims
         self._choices = known.gpus if known.free_types else ()
-        self._idle = list(range(len(self._slots)))  # indices, ascending
-        by_type: dict[GpuType, list[int]] = {}  # the same, a list a type of the fleet
-        self._alike = [by_type.setdefault(gpu, []) for gpu in known.fleet]
-        for index, alike in enumerate(self._alike):
-            alike.append(index)
-        self._idle_by_type = list(by_type.values())
+        self._kinds: dict[GpuType, int] = {}  # bit n is set if the nth slot is of the type
+        for index, gpu in enumerate(known.fleet):
+            self._kinds[gpu] = self._kinds.get(gpu, 0) | 1 << index
         self._busy: dict[int, tuple[GpuType, float]] = {}  # type and expected end by index
         self._ends_s: list[float] | None = None  # expected ends, once they are asked for
         self._waiting: list[Job] = []  # in order of submission, with rising ids
@@ -315,7 +308,7 @@ class View:
         if self._classes is None:
             self._classes = JobClasses()
             for job in self._waiting:
-                self._classes.of(job)._add(job)
+                self._classes[job.complexity, job.tight]._add(job)
         return self._classes.values()
 
     def share_left(self, job: Job) -> float:
@@ -334,7 +327,7 @@ class View:
                 claim.granted_s,
                 self._left_of(claim),
             )
-            for claim in (self._run.holding if self._run else ())
+            for claim in self._run.holding
         )
 
     def _left_of(self, claim: Claim) -> float:
@@ -358,18 +351,14 @@ class View:
         return tuple(slots)
 
     @property
-    def idle(self) -> tuple[SlotView, ...]:
+    def idle(self) -> Places[SlotView]:
         """The idle slots, in order of registration."""
-        return tuple([self._slots[index] for index in self._idle])
+        return Places(self._slots, self._run.mask)
 
     @property
     def idle_count(self) -> int:
         """Number of idle slots."""
-        return len(self._idle)
-
-    def idle_slot(self, place: int) -> SlotView:
-        """The idle slot at a place in order of registration: 0, 1, 2, ..."""
-        return self._slots[self._idle[place]]
+        return self._run.mask.bit_count()
 
     @property
     def next_end_s(self) -> float | None:
@@ -382,38 +371,41 @@ class View:
         """What can be provisioned now: the first idle slot of each type; with free choice of type
         the first idle slot, as each type. Slots with a warm instance come first.
         """
-        if self._warm:
-            rows = [self._idle] if self._choices else self._idle_by_type
-            return self._offered([self._warm_first(own)[0] for own in rows if own])
+        mask, slots = self._run.mask, self._slots
         if self._choices:
-            return self._offered(self._idle[:1])
-        if len(self._idle) == 1:
-            return [self._slots[self._idle[0]]]
-        return self._offered([own[0] for own in self._idle_by_type if own])
+            return self._as_each_type(self._first(mask)) if mask else []
+        if not mask & (mask - 1):  # at most one is idle
+            return [slots[mask.bit_length() - 1]] if mask else []
+        alike = [own for kind in self._kinds.values() if (own := mask & kind)]
+        return [slots[index] for index in sorted(map(self._first, alike))]
 
     def offers_after(self, offers: Sequence[SlotView], taken: SlotView) -> list[SlotView]:
         """Offers once one of them is taken: the next idle slot takes its place."""
-        if len(self._idle) == 1:
-            return []
-        index = taken.index
-        alike = self._idle if self._choices else self._alike[index]
-        if self._warm:
-            alike = self._warm_first(alike)
-            place = alike.index(index) + 1 if index in alike else 0
-        else:
-            place = bisect_right(alike, index)
-        next_one = alike[place : place + 1]
+        index, mask = taken.index, self._run.mask
+        alike = mask if self._choices else mask & self._kinds[self._slots[index].gpu]
+        later = alike & self._after(index)
+        left = [] if self._choices else [each.index for each in offers if each.index != index]
+        if later:
+            left.append(self._first(later))
         if self._choices:
-            return self._offered(next_one)
-        return self._offered([o.index for o in offers if o.index != index] + next_one)
+            return self._as_each_type(left[0]) if left else []
+        return [self._slots[index] for index in sorted(left)]
 
-    def _warm_first(self, indices: list[int]) -> list[int]:
-        return sorted(indices, key=lambda index: index not in self._warm)
+    def _first(self, mask: int) -> int:
+        """The first of some idle slots; those with a warm instance come first."""
+        warm = sum(1 << index for index in self._warm) & mask if self._warm else 0
+        return lowest(warm or mask)
 
-    def _offered(self, indices: list[int]) -> list[SlotView]:
-        if self._choices:
-            return [SlotView(index, gpu) for index in indices for gpu in self._choices]
-        return [self._slots[index] for index in sorted(indices)]
+    def _after(self, index: int) -> int:
+        """The slots that come after one, of those that are warm and of the others."""
+        later = -1 << index + 1
+        if not self._warm:
+            return later
+        warm = sum(1 << index for index in self._warm)
+        return later & warm | ~warm if index in self._warm else later & ~warm
+
+    def _as_each_type(self, index: int) -> list[SlotView]:
+        return [SlotView(index, gpu) for gpu in self._choices]
 
     def status(self, slot: SlotView) -> Status:
         """The stock status shown for a slot's type, the same for all its slots at one decision
@@ -459,13 +451,14 @@ class View:
         """Least mean time of all that is offered now, seconds, by complexity - 1."""
         if self._choices:
             return self._known.fastest_s
-        return _least_by_level([offer.gpu for offer in self.offers()])
+        gpus = [offer.gpu for offer in self.offers()]
+        return gpus[0].mean_execution_s if len(gpus) == 1 else _least_by_level(gpus)
 
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
         """What a listing says of a decision."""
-        return f"{len(self._waiting)} waiting, {len(self._idle)} idle"
+        return f"{len(self._waiting)} waiting, {self.idle_count} idle"
 
     def decides(self, now_s: float) -> None:
         """A decision begins."""
@@ -477,19 +470,19 @@ class View:
         """A job waits: it is younger than all others, or has waited before."""
         waiting, self._queue = self._waiting, None
         if waiting and waiting[-1].id > job.id:  # it has waited before
-            insort(waiting, job, key=attrgetter("id"))
+            insort(waiting, job, key=_ID)
         else:
             waiting.append(job)
         if self._classes is not None:
-            self._classes.of(job)._add(job)
+            self._classes[job.complexity, job.tight]._add(job)
 
     def left(self, job: Job) -> None:
         """A job waits no longer."""
         waiting, self._queue = self._waiting, None
         first = waiting[0] is job
-        del waiting[0 if first else bisect_left(waiting, job.id, key=attrgetter("id"))]
+        del waiting[0 if first else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
-            self._classes.of(job)._remove(job)
+            self._classes[job.complexity, job.tight]._remove(job)
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[tuple[int, float]]:
         """Slots are a job's from its dispatch on, each as a whole: index and amount (1) of each.
@@ -498,53 +491,48 @@ class View:
         chosen: a SlotView of the offers, or a list or tuple of one a GPU of the job; PlaceError if
         it is none.
         """
-        job, kind = claim.job, type(chosen)
-        views = chosen if kind is tuple or kind is list else (chosen,)
+        job, several = claim.job, isinstance(chosen, (tuple, list, Places))
+        views = chosen if several else (chosen,)
         if len(views) != job.gpus:
             raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
         parts, gpus, level, mean_s = [], [], job.complexity - 1, 0.0
         for view in views:
-            index = self._checked(view)
-            self._busy[index] = view.gpu, inf  # a job may be slower on the next of its slots
-            parts.append((index, 1))
-            gpus.append(view.gpu)
-            own_s = view.gpu.mean_execution_s[level]
+            gpu = self._checked(view)
+            parts.append(self._wholes[view.index])
+            gpus.append(gpu)
+            own_s = gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
         end_s = claim.granted_s + (mean_s * self.share_left(job) if self._done else mean_s)
-        for index, _ in parts:
-            self._busy[index] = self._busy[index][0], end_s
+        for view in views:
+            self._busy[view.index] = view.gpu, end_s
             if self._ends_s is not None:
                 insort(self._ends_s, end_s)
         claim.terms = gpus, mean_s
         return parts
 
-    def _checked(self, view: Any) -> int:
-        """The index of a slot that is idle, and of a type that it may have."""
+    def _checked(self, view: Any) -> GpuType:
+        """The type of a slot that is idle, and may have it."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise PlaceError(f"{view!r}, which is no slot of the fleet")
-        if index in self._busy:
+        if not self._run.mask >> index & 1:
             raise PlaceError(f"slot {index}, which is busy or given away already")
         if view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
             raise PlaceError(f"slot {index} as {name}, which the view did not offer")
-        return index
+        gpu: GpuType = view.gpu
+        return gpu
 
     def hold(self, index: int, end_s: float) -> None:
-        """A slot is busy, up to an expected second, without a run."""
+        """A slot is busy, up to an expected second, with nobody's job."""
         self._busy[index] = self._slots[index].gpu, end_s
-        self.closed(index)
+        self._run.mask &= ~(1 << index)
 
     def closed(self, number: int) -> None:
-        """A slot is idle no longer."""
-        idle, alike = self._idle, self._alike[number]
-        del idle[bisect_left(idle, number)], alike[bisect_left(alike, number)]
+        """The run's mask says which slots are idle."""
 
-    def opened(self, number: int) -> None:
-        """A slot is idle."""
-        insort(self._idle, number)
-        insort(self._alike[number], number)
+    opened = closed
 
     def freed(self, claim: Claim) -> None:
         """A job has left its slots."""

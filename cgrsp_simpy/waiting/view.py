@@ -52,7 +52,7 @@ class View(view.View):
         raise NotImplementedError
 
     @property
-    def free(self) -> Places:
+    def free(self) -> Places[Place]:
         mask = sum(1 << number for number, left in enumerate(self._run.free) if left > 0)
         return Places(self._run.declared, mask)
 

@@ -117,7 +117,7 @@ def test_offers_are_the_first_idle_slot_of_each_type_and_then_the_next_like_it()
     assert [slot.index for slot in after] == [5]
     assert view.offers_after(after, after[0]) == []
     assert [slot.index for slot in view.idle] == [1, 2, 4, 5]
-    assert [view.idle_slot(place) for place in range(view.idle_count)] == list(view.idle)
+    assert [view.idle[place] for place in range(view.idle_count)] == list(view.idle)
     assert view.next_end_s == 20.0
     assert scenario.moment([]).next_end_s is None
 

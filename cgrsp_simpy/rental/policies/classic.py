@@ -158,5 +158,5 @@ def anywhere(view: View, taken: list[int]) -> SlotView:
     for other in taken:
         place += other <= place
     insort(taken, place)
-    slot = view.idle_slot(place)
+    slot = view.idle[place]
     return SlotView(slot.index, known.gpus[gpu]) if known.free_types else slot

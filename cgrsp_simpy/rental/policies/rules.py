@@ -163,15 +163,17 @@ class Tiers:
             jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
             if not jobs:
                 continue
+            last_s = deadlines_s[-1]
             tiers = tiers_of_class(own.tight, estimates[own.complexity - 1])
             for before_s, rank, seconds in tiers:
-                if deadlines_s[first] >= before_s:
+                due_s = deadlines_s[first]
+                if due_s >= before_s:
                     continue
-                last = deadlines_s[-1] < before_s
+                last = last_s < before_s
                 stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
                 if most == 1:
                     job = jobs[first]
-                    fronts.append((rank, seconds, deadlines_s[first], job.id, job))
+                    fronts.append((rank, seconds, due_s, job.id, job))
                 else:
                     front = jobs[first : min(first + most, stop)]
                     fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]

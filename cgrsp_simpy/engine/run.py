@@ -74,6 +74,7 @@ class Records:
         self.tally, self.names = model.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self._own, self._closed = tuple(model.columns), 0
+        self.blank = (math.nan,) * len(self._own)  # of a job of which nothing was noted
         self._rows: list[tuple[Any, ...]] = []
 
     @property
@@ -82,9 +83,7 @@ class Records:
         return self._closed + len(self._rows)
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Take the row of a job: the job, each of `TIMES`, and the model's own columns,
-        a sequence in their order, or an empty one.
-        """
+        """Take the row of a job: the job, `TIMES` and the model's own columns."""
         self._rows.append(row)
         if len(self._rows) >= BLOCK:
             self.close()
@@ -93,7 +92,7 @@ class Records:
         """Tally what is left."""
         if not self._rows:
             return
-        jobs, *times, notes = zip(*self._rows)
+        jobs, *times = zip(*self._rows)
         self._closed += len(jobs)
         self._rows = []
         first = jobs[0]
@@ -103,9 +102,7 @@ class Records:
         own = ["job" if name == "id" else name for name in names]
         skipped = "submit_s" in own
         self.names = [*own, *TIMES[skipped:], *self._own]
-        blank = (math.nan,) * len(self._own)
-        noted = zip(*[note or blank for note in notes])
-        columns = zip(self.names, (*values, *times[skipped:], *noted))
+        columns = zip(self.names, (*values, *times[skipped:]))
         self.take({name: np.array(each, KINDS.get(name)) for name, each in columns})
 
     def take(self, jobs: Columns) -> None:

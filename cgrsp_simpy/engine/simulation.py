@@ -327,7 +327,7 @@ class Simulation:
                     life.dispatch_s,
                     life.start_s,
                     life.finish_s,
-                    life.notes,
+                    *(life.notes or self.records.blank),
                 )
             )
             self._gone()

@@ -232,7 +232,7 @@ class View:
         "_stock",
         "_waiting",
         "_warm",
-        "_wholes",
+        "_whole",
     )
 
     def __init__(self, known: Known, stock: Stock, seed: int, run: Simulation) -> None:
@@ -241,7 +241,7 @@ class View:
         self._rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
-        self._wholes = [(index, 1) for index in range(len(self._slots))]  # parts of claims
+        self._whole = [((index, 1),) for index in range(len(self._slots))]  # parts of claims
         self._choices = known.gpus if known.free_types else ()
         self._kinds: dict[GpuType, int] = {}  # bit n is set if the nth slot is of the type
         for index, gpu in enumerate(known.fleet):
@@ -495,10 +495,11 @@ class View:
         views = chosen if several else (chosen,)
         if len(views) != job.gpus:
             raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
-        parts, gpus, level, mean_s = [], [], job.complexity - 1, 0.0
+        level, mean_s, gpus = job.complexity - 1, 0.0, []
+        parts: tuple[tuple[int, float], ...] = ()
         for view in views:
             gpu = self._checked(view)
-            parts.append(self._wholes[view.index])
+            parts += self._whole[view.index]
             gpus.append(gpu)
             own_s = gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type

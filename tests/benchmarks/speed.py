@@ -2,82 +2,92 @@
 
 Prints a table; asserts nothing.
 
-    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7] [--memory]
+    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7] [--beside COMMIT] [--memory]
 
 CPU time of whole runs: set-up, draws, records and summary included. In each repeat the skeleton
 and all policies take a turn, and a ratio is that of the fastest runs, which a busy machine disturbs
-least. "study" is a run within a comparison of all policies, where the jobs of a seed are made once.
---memory runs 2 million jobs without records and prints the peak.
+least. The steady figure is the number of calls a job, as cProfile counts them. --beside measures
+the package of another commit, too, in turns with this one. --memory runs 2 million jobs without
+records and prints the peak.
 """
 
 from __future__ import annotations
 
-import argparse
+import cProfile
 import functools
-import gc
+import json
+import os
+import pstats
 import resource
+import subprocess
 import sys
-import time
+import tempfile
+from pathlib import Path
 
-from skeleton import skeleton
+from skeleton import cpu_s, parser_of, skeleton
 
 import cgrsp_simpy as cg
 
-
-def cpu_s(call):
-    gc.collect()
-    begin = time.process_time()
-    call()
-    return time.process_time() - begin
+SEEDS = range(3)
+THESIS = "fifo spt edf lcf balanced random spt-rescue adaptive rh cadr cadr-oo".split()
+POLICIES = [*THESIS, *(name for name in ("watch", "triage") if name in cg.POLICIES)]
+ROOT = Path(__file__).parents[2]
 
 
-def fastest_s(calls, repeats):
-    """The least CPU seconds of each call, by its name; the calls take turns."""
-    rounds = [[cpu_s(call) for call in calls.values()] for _ in range(repeats)]
-    return dict(zip(calls, map(min, zip(*rounds))))
-
-
-def one_day(name, repeats):
-    scenario, seeds = cg.day(name), range(3)
-    inputs = []
-    for seed in seeds:
-        jobs = cg.simulate(scenario, "fifo", seed).jobs
-        inputs.append(
-            list(
-                zip(jobs["submit_s"].tolist(), jobs["delay_s"].tolist(), jobs["service_s"].tolist())
-            )
-        )
+def one_day(name):
+    """Least of two turns: CPU seconds of a day by policy and of bare SimPy; calls a job."""
+    scenario = cg.day(name)
+    columns = ("submit_s", "delay_s", "service_s")
+    runs = [cg.simulate(scenario, "fifo", seed).jobs for seed in SEEDS]
+    inputs = [list(zip(*(jobs[column].tolist() for column in columns))) for jobs in runs]
 
     def bare():
         for jobs in inputs:
             skeleton(len(scenario.slots), jobs)
 
-    def engine(policy):
+    def engine(policy, seeds=SEEDS):
         for seed in seeds:
             cg.simulate(scenario, policy, seed).summary()
 
-    def study():
-        cg.compare(scenario, list(cg.POLICIES), seeds)
+    turns = {"bare": bare, **{each: functools.partial(engine, each) for each in POLICIES}}
+    rounds = [[cpu_s(call) for call in turns.values()] for _ in range(2)]
+    seconds = dict(zip(turns, (min(column) / len(SEEDS) for column in zip(*rounds))))
+    calls = {}
+    for policy in POLICIES:
+        with cProfile.Profile() as profile:
+            engine(policy, [0])
+        calls[policy] = pstats.Stats(profile).total_calls / len(runs[0])
+    return seconds, calls
 
-    calls = {policy: functools.partial(engine, policy) for policy in cg.POLICIES}
-    fastest = fastest_s({"bare SimPy": bare, **calls, "study": study}, repeats)
-    ratios = {policy: fastest[policy] / fastest["bare SimPy"] for policy in cg.POLICIES}
-    for policy, times in ratios.items():
+
+def measured(folder, day):
+    """As of `one_day`, with the package of a folder, in a process of its own."""
+    own = [sys.executable, __file__, "--child", day]
+    env = os.environ | {"PYTHONPATH": f"{folder}"}
+    return json.loads(subprocess.run(own, env=env, check=True, capture_output=True).stdout)
+
+
+def table(day, folders, repeats):
+    """Print ratios to bare SimPy and calls a job, by the names of folders."""
+    found = {name: [] for name in folders}
+    for _ in range(repeats):
+        for name, folder in folders.items():
+            found[name].append(measured(folder, day))
+    for name, rounds in found.items():
+        least_s = {each: min(times[each] for times, _ in rounds) for each in rounds[0][0]}
+        calls = rounds[0][1]
+        ratios = {policy: least_s[policy] / least_s["bare"] for policy in calls}
+        for policy, ratio in ratios.items():
+            print(
+                f"{day:8} {name:8} {policy:11} {1000 * least_s[policy]:6.1f} ms a day"
+                f" {ratio:6.2f} x bare SimPy {calls[policy]:6.0f} calls a job"
+            )
+        eleven = [ratios[policy] for policy in THESIS]
         print(
-            f"{name:8} {policy:11} {1000 * fastest[policy] / len(seeds):6.1f} ms a day {times:6.2f}"
-            " x bare SimPy"
+            f"{day:8} {name:8} the thesis's eleven: mean {sum(eleven) / len(eleven):.2f} x,"
+            f" greatest {max(eleven):.2f} x",
+            flush=True,
         )
-    print(
-        f"{name:8} {'mean':11} {'':15} {sum(ratios.values()) / len(ratios):6.2f} x, greatest"
-        f" {max(ratios.values()):.2f} x"
-    )
-    print(
-        (
-            f"{name:8} {'study':11} {'':15}"
-            f" {fastest['study'] / fastest['bare SimPy'] / len(ratios):6.2f} x"
-        ),
-        flush=True,
-    )
 
 
 def memory(jobs=2_000_000):
@@ -91,14 +101,23 @@ def memory(jobs=2_000_000):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--days", default="hectic,surge")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--beside", metavar="COMMIT")
+    parser.add_argument("--child", help="not for people: measure a day, and print JSON")
     parser.add_argument("--memory", action="store_true")
     given = parser.parse_args()
-    if given.memory:
-        sys.exit(memory())
-    for day in given.days.split(","):
-        one_day(day, given.repeats)
+    if given.child:
+        print(json.dumps(one_day(given.child)))
+    elif given.memory:
+        memory()
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            folders = {"now": ROOT}
+            if given.beside:
+                archive = ["git", "-C", ROOT, "archive", given.beside, "cgrsp_simpy"]
+                packed = subprocess.run(archive, check=True, capture_output=True).stdout
+                subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+                folders[given.beside[:8]] = Path(folder)
+            for day in given.days.split(","):
+                table(day, folders, given.repeats)

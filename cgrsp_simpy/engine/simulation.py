@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Process", "Simulation", "finished"]
 
-Process = Generator[simpy.Event, Any, None]  # what SimPy runs
+Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 
 class Life(simpy.Process):
@@ -248,8 +248,8 @@ class Simulation:
         return process
 
     def ended(self, job: Hashable) -> simpy.Event:
-        """Happens when a job that lives has ended. KeyError if it has ended before, or
-        has not arrived.
+        """Happens when a job that lives has ended, with what its life returns. KeyError
+        if it has ended before, or has not arrived.
         """
         return self._jobs[job]
 

@@ -76,6 +76,8 @@ class Simulation:
         memory does not grow with the number of jobs.
     listener : callable, optional
         Called with each Event.
+    plan : Any
+        What a model that plans ahead has planned, for its view, its lives and `Run.plan`.
 
     Attributes
     ----------
@@ -90,13 +92,9 @@ class Simulation:
         NumPy Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
-    plan : Any
-        What a model that plans ahead has planned, for `Run.plan`.
     name : str
         What the policy is called in the run that is left; the policy's own, unless set.
     """
-
-    plan: Any = None
 
     if TYPE_CHECKING:  # what a model or its user adds
 
@@ -111,9 +109,10 @@ class Simulation:
         drawn: Iterable[Any] | None = None,
         records: bool = True,
         listener: Listener | None = None,
+        plan: Any = None,
     ) -> None:
         env = self.env = simpy.Environment()
-        self.timeout = env.timeout
+        self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
         self.luck: dict[Any, Any] = {}
         self.draw = Draw(seed, "run ")

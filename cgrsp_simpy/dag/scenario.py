@@ -286,10 +286,11 @@ class Scenario(Model):
         elif isinstance(policy, Planner):
             found = policy(problem, self.budget, seed)
         made: Any = policy if found is None else InTurn(problem, found.plan)
-        nodes = self._arriving(problem)
-        run = Simulation(self, made, seed, drawn=nodes, records=records, listener=listener)
+        nodes, plan = self._arriving(problem), Planned(problem, found)
+        run = Simulation(
+            self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
+        )
         run.hears_all |= self.reading == "shared"  # of nodes that need no memory
-        run.plan = Planned(problem, found)
         return run
 
     def varied(self, **parameters: Any) -> Scenario:

@@ -15,7 +15,7 @@ from cgrsp_simpy.dag.graph import Node
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
-from cgrsp_simpy.engine.places import Place
+from cgrsp_simpy.engine.places import Place, Places
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError, Wake
@@ -31,18 +31,15 @@ class View(view.View):
     `Wake`.
     """
 
-    __slots__ = ("_at", "_unit_at")
+    __slots__ = ("_at", "_may", "_problem", "_unit_at")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
+        self._problem: Problem = run.plan.problem
         # the number of the GPU of each node that has been put on one, and of its unit
         self._at: dict[int, int] = {}
         self._unit_at: dict[int, int] = {}
-
-    @property
-    def _problem(self) -> Problem:
-        problem: Problem = self._run.plan.problem
-        return problem
+        self._may: dict[int, int] = {}  # by node, as of `_reached`
 
     def node(self, number: int) -> Node | None:
         """The node of a number; None if it is not ready, or on a GPU already."""
@@ -58,8 +55,14 @@ class View(view.View):
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
         is, if some of it has run.
         """
-        gpus = self.free if self.need(node) else self.places
-        return [gpu for gpu in gpus if self.fits(node, gpu) and not self._bars(node, gpu.index)]
+        run, need, may = self._run, self.need(node), self._may.get(node.id)
+        if may is None:
+            may = self._may[node.id] = self._reached(node)
+        if need:
+            may &= run.mask
+        if (at := self._unit_at.get(node.unit)) is not None:
+            may &= 1 << at
+        return [gpu for gpu in Places(run.declared, may) if need <= run.free[gpu.index]]
 
     def time_s(self, node: Node, gpu: Place) -> float:
         """Execution time of a node on a GPU, seconds."""
@@ -76,16 +79,24 @@ class View(view.View):
         """How long the data of a node are on their way to a GPU, seconds; infinite where they
         cannot get there.
         """
-        return self._data_s(node, gpu.index)
-
-    def _data_s(self, node: Node, gpu: int) -> float:
-        problem, at = self._problem, self._at
+        problem, at, to = self._problem, self._at, gpu.index
         sent = problem.graph.sent[node.id]
-        return max([problem.moved_s(gb, at[before], gpu) for before, gb in sent], default=0.0)
+        return max([problem.moved_s(gb, at[before], to) for before, gb in sent], default=0.0)
 
-    def _bars(self, node: Node, gpu: int) -> str:
+    def _reached(self, node: Node) -> int:
+        """Bit n is set if the nth GPU has memory for the unit of a node, and its data can get
+        there.
+        """
+        problem = self._problem
+        sent = problem.graph.sent[node.id]
+        sources = np.array([self._at[before] for before, data_gb in sent if data_gb], int)
+        may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
+        return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
+
+    def _bars(self, node: Node, place: Place) -> str:
         """Why a node may not go to a GPU, however free; "" if it may."""
-        problem, at = self._problem, self._unit_at.get(node.unit, gpu)
+        problem, gpu = self._problem, place.index
+        at = self._unit_at.get(node.unit, gpu)
         if at != gpu:
             return f"GPU {gpu}; its unit is on GPU {at}"
         if not problem.fits[node.unit, gpu]:
@@ -93,7 +104,7 @@ class View(view.View):
                 f"GPU {gpu}, whose memory of {problem.platform.memory_mb[gpu]} MB is too small"
                 " for it or its unit"
             )
-        if self._data_s(node, gpu) == math.inf:
+        if self.data_s(node, place) == math.inf:
             return f"GPU {gpu}, to which its data have no connection"
         return ""
 
@@ -104,7 +115,7 @@ class View(view.View):
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         node, gpu = claim.job, self._number(chosen)
-        if why := self._bars(node, gpu):
+        if why := self._bars(node, chosen):
             raise PlaceError(why)
         self._unit_at[node.unit] = self._at[node.id] = gpu
         return ((gpu, self.need(node)),)
@@ -150,7 +161,7 @@ class InTurn:
         for gpu in self._gpus(view):
             turn = self._turns[gpu.index]
             node = view.node(turn[-1]) if turn else None
-            if node is not None and view.fits(node, gpu):
+            if node is not None:
                 turn.pop()
                 yield node, gpu
 
@@ -158,7 +169,8 @@ class InTurn:
         """The GPUs that are free, or those of the nodes that are ready: whichever are fewer."""
         if len(view.free) <= len(view.queue):
             return view.free
-        return [view.places[gpu] for gpu in sorted({self._gpu[node.id] for node in view.queue})]
+        own = sorted({self._gpu[node.id] for node in view.queue})
+        return [gpu for gpu in map(view.places.__getitem__, own) if view.room(gpu)]
 
 
 def _check_connections(problem: Problem, plan: Plan) -> None:

@@ -19,7 +19,7 @@ SCHEDULERS += [
 
 if __name__ == "__main__":
     graph = cg.dag.read_graph(sys.argv[1])
-    setting = cg.dag.Setting(
+    setting = cg.dag.Scenario(
         graph, cg.dag.Servers(8, per_server=4, tflops=(1.0, 2.0, 4.0))
     )
     print(

@@ -77,7 +77,8 @@ class Simulation:
     listener : callable, optional
         Called with each Event.
     plan : Any
-        What a model that plans ahead has planned, for its view, its lives and `Run.plan`.
+        What a model that plans ahead has planned, for its view, its lives and
+        `Run.plan`.
 
     Attributes
     ----------

@@ -134,8 +134,8 @@ def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
 @pytest.mark.parametrize("scheduler", ["heft", "rtgs"])
 def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler):
     rows = nodes(Random(5))
-    setting = cg.dag.Scenario(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
-    run = cg.simulate(setting, scheduler)
+    scenario = cg.dag.Scenario(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
+    run = cg.simulate(scenario, scheduler)
     report = run.by("task_type")
     assert sum(row["jobs"] for row in report) == len(rows)
     assert max(row["last_finish_s"] for row in report) == run.jobs["finish_s"].max()

@@ -125,4 +125,7 @@ def test_a_policy_cannot_change_the_run_through_its_view(case):
     assert len(meddled.policy.tried) > 3
     assert str(other.jobs.tolist()) == str(one.jobs.tolist())  # NaN counted as itself
     assert other.claims.tolist() == one.claims.tolist()
-    assert str(dict(other.summary())) == str(dict(one.summary()))
+    figures = [
+        {name: value for name, value in run.summary().items() if name != "seconds"} for run in runs
+    ]  # but for wall time
+    assert str(figures[1]) == str(figures[0])

@@ -217,12 +217,10 @@ class Graph:
         return self._edges_of(0)
 
     @cached_property
-    def sent(self) -> list[list[tuple[int, float]]]:
-        """Predecessor and gigabytes of all data that each node receives, as lists, for loops."""
-        return [
-            list(zip(nodes.tolist(), data_gb.tolist()))
-            for nodes, data_gb in zip(self.predecessors, self.data_in_gb)
-        ]
+    def sent(self) -> list[list[tuple[Node, float]]]:
+        """Predecessor and gigabytes of all data that each node receives."""
+        nodes, data_gb = self.jobs, self.data_gb.tolist()
+        return [[(nodes[before], data_gb[edge]) for before, edge in each] for each in self.incoming]
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:

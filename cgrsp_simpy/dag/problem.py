@@ -219,9 +219,6 @@ class Schedule:
         Where the nodes go.
     start_s, finish_s : array of float
         Of each node, seconds, shape (nodes,) (AST and AFT).
-    granted_s : array of float, optional
-        Since when each node has held its GPU, where it did so while its data were on their way;
-        None if from its start.
     evaluations : int
         How many plans were evaluated to find this one; 0 where a policy decided as it went.
     seconds : float
@@ -232,7 +229,6 @@ class Schedule:
     plan: Plan
     start_s: Floats
     finish_s: Floats
-    granted_s: Floats | None = None
     evaluations: int = 0
     seconds: float = 0.0
 

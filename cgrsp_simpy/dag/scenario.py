@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import simpy
 
 from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.generate import erdos_renyi, star
@@ -17,7 +18,6 @@ from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
-from cgrsp_simpy.dag.process import life
 from cgrsp_simpy.dag.schedulers import COMPARED, POLICIES, SEARCHES, Planner
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.training import training_graph
@@ -61,22 +61,17 @@ SEARCHED = 1000
 SHORT = Budget(evaluations=SEARCHED)
 
 
-def _er(n: int = 300, degree: float = 3.0, times: str = "small", seed: int = 0) -> Graph:
-    return erdos_renyi(n, degree, times, seed)
-
-
-def _training(
-    layers: int = 8, stages: int = 4, micro_batches: int = 4, replicas: int = 1, shards: int = 1
-) -> Graph:
-    return training_graph(layers, stages, micro_batches, replicas, shards)
-
-
-def _star(n: int = 11) -> Graph:
-    return star(n)
-
-
-GRAPHS: dict[str, Callable[..., Graph]] = {"er": _er, "training": _training, "star": _star}
+GRAPHS: dict[str, Callable[..., Graph]] = {
+    "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(n, degree, times, seed),
+    "training": lambda _, layers=8, stages=4, micro_batches=4, replicas=1, shards=1: training_graph(
+        layers, stages, micro_batches, replicas, shards
+    ),
+    "star": lambda _, n=11: star(n),
+}
 """By name, what makes a graph."""
+
+
+Edge = tuple[simpy.Event, Node, float]  # the end of a predecessor, which it is, and gigabytes
 
 
 class Planned(NamedTuple):
@@ -172,14 +167,10 @@ class Scenario(Model):
     def _gpus(self) -> Platform:
         return self.platform.platform() if isinstance(self.platform, Servers) else self.platform
 
-    @cached_property
-    def _places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[Place, ...]:
         if self.reading == "exclusive":
             return slots(self._gpus.gpus, "GPU")
         return pools(self._gpus.memory_mb.tolist(), "GPU", "MB")
-
-    def places(self) -> tuple[Place, ...]:
-        return self._places
 
     def draw(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""
@@ -190,13 +181,51 @@ class Scenario(Model):
         return Problem(graph, platform, self.reading)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
-        return self._arriving(self.draw(draw.seed))
-
-    def _arriving(self, problem: Problem) -> Iterator[tuple[float, Node]]:
-        return zip(repeat(0.0), problem.graph.jobs)
+        return zip(repeat(0.0), self.draw(draw.seed).graph.jobs)
 
     def life(self, run: Simulation, node: Node) -> Process:
-        return life(run, node)
+        """A node; it returns the number of the GPU on which it ran.
+
+        Where there is a plan, data are sent on as soon as they are there, and the node claims its
+        GPU when it has them. Else its GPU is known, and they are sent, once a policy has granted
+        it.
+        """
+        problem, found = run.plan
+        edges = [(run.ended(each), each, gb) for each, gb in problem.graph.sent[node.id]]
+        if found is None:
+            yield run.env.all_of([ended for ended, *_ in edges])
+        else:
+            yield self._data(run, edges, node, found.plan.gpu.item(node.id))  # Equation 1
+        ready_s = run.now_s
+
+        with run.claim(node, start=False) as claim:
+            yield claim  # Equation 4
+            gpu, _ = claim.parts[0]
+            if found is None:
+                run.tell("dispatch", claim, f"node {node.name}")
+                yield self._data(run, edges, node, gpu)
+                if run.now_s > claim.granted_s:
+                    claim.phase("data", claim.granted_s)
+
+            claim.start()
+            yield run.timeout(problem.time_s.item(node.id, gpu), ("finish", node.id))  # Equation 15
+        run.note(node, gpu, ready_s)
+        return gpu
+
+    def _data(self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int) -> simpy.Event:
+        """Happens when all data of a node have arrived at a GPU."""
+        process = run.env.process
+        return run.env.all_of([process(self._transfer(run, each, node, gpu)) for each in edges])
+
+    def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
+        """The data of an edge on their way (worl-rtgs.txt Equations 2 and 3)."""
+        ended, before, data_gb = edge
+        source = yield ended
+        delay_s = run.plan.problem.moved_s(data_gb, source, gpu)
+        yield run.timeout(delay_s, ("data", node.id))
+        if delay_s and run.listener:
+            nodes = f"of node {before.name} for node {node.name}"
+            run.tell("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
 
     def view(self, run: Simulation) -> View:
         return View(run)
@@ -275,18 +304,14 @@ class Scenario(Model):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """As of `Model`; a plan is found first.
-
-        A node that is planned claims its GPU when it has its data. An online policy is asked when
-        its predecessors have ended, and the node holds its GPU while its data are on their way.
-        """
+        """As of `Model`; a plan is found first."""
         problem, found = self.draw(seed) if drawn is None else drawn, None
         if isinstance(policy, Plan):
             found = Found(policy, math.nan, 0)
         elif isinstance(policy, Planner):
             found = policy(problem, self.budget, seed)
         made: Any = policy if found is None else InTurn(problem, found.plan)
-        nodes, plan = self._arriving(problem), Planned(problem, found)
+        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, found)
         run = Simulation(
             self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
         )
@@ -307,14 +332,12 @@ class Scenario(Model):
 def schedule(run: Run) -> Schedule:
     """The schedule that was measured in a run of a `Scenario`."""
     (problem, found), jobs = run.plan, run.jobs
-    start_s, finish_s = jobs["start_s"], jobs["finish_s"]
+    times_s = jobs["start_s"], jobs["finish_s"]
     if found is not None:
-        effort = found.evaluations, found.seconds
-        return Schedule(problem, found.plan, start_s, finish_s, None, *effort)
+        return Schedule(problem, found.plan, *times_s, found.evaluations, found.seconds)
     # of those that start at once, first what takes no time
-    order = np.lexsort((np.argsort(problem.graph.order), finish_s, start_s))
-    plan = Plan(jobs["gpu"], order, run.policy)
-    return Schedule(problem, plan, start_s, finish_s, jobs["dispatch_s"])
+    order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
+    return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)
 
 
 def simulate(
@@ -335,8 +358,7 @@ def _generated(text: str, seed: int) -> Graph:
     name = text.partition(":")[0]
     check_one_of("graph", name, GRAPHS)
     make = GRAPHS[name]
-    given = parameters("graph", text, make, but=("seed",))
-    return make(**given, seed=seed) if name == "er" else make(**given)
+    return make(seed, **parameters("graph", text, make, but=("seed", "_")))
 
 
 def read_graph(text: str) -> str | Graph:

@@ -31,14 +31,12 @@ class View(view.View):
     `Wake`.
     """
 
-    __slots__ = ("_at", "_may", "_problem", "_unit_at")
+    __slots__ = ("_at", "_may", "_problem")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._problem: Problem = run.plan.problem
-        # the number of the GPU of each node that has been put on one, and of its unit
-        self._at: dict[int, int] = {}
-        self._unit_at: dict[int, int] = {}
+        self._at: dict[int, int] = {}  # the number of the GPU of each unit that is on one
         self._may: dict[int, int] = {}  # by node, as of `_reached`
 
     def node(self, number: int) -> Node | None:
@@ -46,10 +44,6 @@ class View(view.View):
         nodes = self._problem.graph.jobs
         node = nodes[number] if 0 <= number < len(nodes) else None
         return node if node in self._run.waiting else None
-
-    def fits(self, node: Node, gpu: Place) -> bool:
-        """Whether a GPU has room for a node now; by its room alone, see `rooms`."""
-        return self.need(node) <= self.room(gpu)
 
     def rooms(self, node: Node) -> list[Place]:
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
@@ -60,7 +54,7 @@ class View(view.View):
             may = self._may[node.id] = self._reached(node)
         if need:
             may &= run.mask
-        if (at := self._unit_at.get(node.unit)) is not None:
+        if (at := self._at.get(node.unit)) is not None:
             may &= 1 << at
         return [gpu for gpu in Places(run.declared, may) if need <= run.free[gpu.index]]
 
@@ -73,7 +67,7 @@ class View(view.View):
         sends.
         """
         sent = self._problem.graph.sent[node.id]
-        return tuple([(self.places[self._at[before]], data_gb) for before, data_gb in sent])
+        return tuple([(self.places[self._at[before.unit]], data_gb) for before, data_gb in sent])
 
     def data_s(self, node: Node, gpu: Place) -> float:
         """How long the data of a node are on their way to a GPU, seconds; infinite where they
@@ -81,7 +75,7 @@ class View(view.View):
         """
         problem, at, to = self._problem, self._at, gpu.index
         sent = problem.graph.sent[node.id]
-        return max([problem.moved_s(gb, at[before], to) for before, gb in sent], default=0.0)
+        return max([problem.moved_s(gb, at[before.unit], to) for before, gb in sent], default=0.0)
 
     def _reached(self, node: Node) -> int:
         """Bit n is set if the nth GPU has memory for the unit of a node, and its data can get
@@ -89,14 +83,14 @@ class View(view.View):
         """
         problem = self._problem
         sent = problem.graph.sent[node.id]
-        sources = np.array([self._at[before] for before, data_gb in sent if data_gb], int)
+        sources = np.array([self._at[before.unit] for before, data_gb in sent if data_gb], int)
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
         return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
 
     def _bars(self, node: Node, place: Place) -> str:
         """Why a node may not go to a GPU, however free; "" if it may."""
         problem, gpu = self._problem, place.index
-        at = self._unit_at.get(node.unit, gpu)
+        at = self._at.get(node.unit, gpu)
         if at != gpu:
             return f"GPU {gpu}; its unit is on GPU {at}"
         if not problem.fits[node.unit, gpu]:
@@ -117,7 +111,7 @@ class View(view.View):
         node, gpu = claim.job, self._number(chosen)
         if why := self._bars(node, chosen):
             raise PlaceError(why)
-        self._unit_at[node.unit] = self._at[node.id] = gpu
+        self._at[node.unit] = gpu
         return ((gpu, self.need(node)),)
 
 
@@ -155,7 +149,7 @@ class InTurn:
         if not self._turns:
             for node in sorted(view.queue, key=lambda node: self._rank[node.id]):
                 gpu = view.places[self._gpu[node.id]]
-                if view.fits(node, gpu):
+                if view.need(node) <= view.room(gpu):
                     yield node, gpu
             return
         for gpu in self._gpus(view):

@@ -120,7 +120,7 @@ def test_a_policy_waits_for_latency_as_well(lab):
     def by_name(view):
         for node in view.queue:
             gpu = view.places[gpus[node.name]]
-            if view.fits(node, gpu):
+            if view.room(gpu) >= view.need(node):
                 seen[node.name] = view.data_s(node, gpu)
                 yield node, gpu
 

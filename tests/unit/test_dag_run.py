@@ -164,8 +164,8 @@ def test_a_policy_s_run_breaks_no_rule(problem):
     before, after = graph.edges.T
     gpu = found.plan.gpu
     np.maximum.at(moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after]))
-    assert found.start_s.tolist() == (found.granted_s + moved_s).tolist()
-    assert (found.granted_s[after] >= found.finish_s[before]).all()
+    assert found.start_s.tolist() == (run.jobs["dispatch_s"] + moved_s).tolist()
+    assert (run.jobs["dispatch_s"][after] >= found.finish_s[before]).all()
     assert (
         found.finish_s.tolist()
         == (found.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
@@ -204,7 +204,9 @@ def all_to(gpu):
 
 def by_name(**gpus):
     return lambda view: [
-        (node, gpu) for node in view.queue if view.fits(node, gpu := view.places[gpus[node.name]])
+        (node, gpu)
+        for node in view.queue
+        if view.room(gpu := view.places[gpus[node.name]]) >= view.need(node)
     ]
 
 

@@ -350,8 +350,7 @@ def simulate(
     or that needs a missing connection; PolicyError for an answer that cannot be carried out.
     """
     made = Scenario(problem.graph, problem.platform, reading=problem.reading)
-    run: Run = made.run(scheduler, drawn=problem, listener=listener)
-    return run
+    return made.run(scheduler, drawn=problem, listener=listener)
 
 
 def _generated(text: str, seed: int) -> Graph:

@@ -87,31 +87,21 @@ class View(view.View):
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
         return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
 
-    def _bars(self, node: Node, place: Place) -> str:
-        """Why a node may not go to a GPU, however free; "" if it may."""
-        problem, gpu = self._problem, place.index
-        at = self._at.get(node.unit, gpu)
-        if at != gpu:
-            return f"GPU {gpu}; its unit is on GPU {at}"
-        if not problem.fits[node.unit, gpu]:
-            return (
-                f"GPU {gpu}, whose memory of {problem.platform.memory_mb[gpu]} MB is too small"
-                " for it or its unit"
-            )
-        if self.data_s(node, place) == math.inf:
-            return f"GPU {gpu}, to which its data have no connection"
-        return ""
-
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
         return f"{len(self._run.waiting)} ready"
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        node, gpu = claim.job, self._number(chosen)
-        if why := self._bars(node, chosen):
-            raise PlaceError(why)
-        self._at[node.unit] = gpu
+        problem, node, gpu = self._problem, claim.job, self._number(chosen)
+        at = self._at.setdefault(node.unit, gpu)
+        if at != gpu:
+            raise PlaceError(f"GPU {gpu}; its unit is on GPU {at}")
+        if not problem.fits[node.unit, gpu]:
+            has = f"whose memory of {problem.platform.memory_mb[gpu]} MB"
+            raise PlaceError(f"GPU {gpu}, {has} is too small for it or its unit")
+        if self.data_s(node, chosen) == math.inf:
+            raise PlaceError(f"GPU {gpu}, to which its data have no connection")
         return ((gpu, self.need(node)),)
 
 

@@ -315,7 +315,8 @@ class Scenario(Model):
         run = Simulation(
             self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
         )
-        run.hears_all |= self.reading == "shared"  # of nodes that need no memory
+        # on a full GPU there is room for a node that needs no memory
+        run.hears_all |= self.reading == "shared"
         return run
 
     def varied(self, **parameters: Any) -> Scenario:

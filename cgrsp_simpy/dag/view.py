@@ -31,19 +31,20 @@ class View(view.View):
     `Wake`.
     """
 
-    __slots__ = ("_at", "_may", "_problem")
+    __slots__ = ("_at", "_may", "_nodes", "_problem", "_waiting")
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._problem: Problem = run.plan.problem
+        self._nodes, self._waiting = self._problem.graph.jobs, run.waiting
         self._at: dict[int, int] = {}  # the number of the GPU of each unit that is on one
         self._may: dict[int, int] = {}  # by node, as of `_reached`
 
     def node(self, number: int) -> Node | None:
         """The node of a number; None if it is not ready, or on a GPU already."""
-        nodes = self._problem.graph.jobs
+        nodes = self._nodes
         node = nodes[number] if 0 <= number < len(nodes) else None
-        return node if node in self._run.waiting else None
+        return node if node in self._waiting else None
 
     def rooms(self, node: Node) -> list[Place]:
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
@@ -90,7 +91,7 @@ class View(view.View):
     # ---- what the engine asks and tells ----
 
     def summary(self) -> str:
-        return f"{len(self._run.waiting)} ready"
+        return f"{len(self._waiting)} ready"
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         problem, node, gpu = self._problem, claim.job, self._number(chosen)
@@ -118,8 +119,6 @@ class InTurn:
     connection.
     """
 
-    asks_on_arrival = True  # for a node that needs no memory there is room on a full GPU
-
     def __init__(self, problem: Problem, plan: Plan) -> None:
         plan.check(problem)
         _check_connections(problem, plan)
@@ -144,8 +143,7 @@ class InTurn:
             return
         for gpu in self._gpus(view):
             turn = self._turns[gpu.index]
-            node = view.node(turn[-1]) if turn else None
-            if node is not None:
+            if turn and (node := view.node(turn[-1])) is not None:
                 turn.pop()
                 yield node, gpu
 

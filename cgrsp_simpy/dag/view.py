@@ -109,6 +109,7 @@ class View(view.View):
 Answer = Iterable["tuple[Node, Place] | Wake"]
 """Pairs of a node and the GPU that it gets, and Wakes."""
 OwnPolicy = Callable[[View], Answer | None]
+"""A function of a view that answers where nodes go."""
 
 
 class InTurn:

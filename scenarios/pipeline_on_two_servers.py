@@ -78,7 +78,7 @@ if __name__ == "__main__":
         )
         print(f"{'':32}{'ends after, s':>14}{'GPUs used':>11}{'GB between':>12}")
         for name, plan in plans.items():
-            end_s = cg.dag.simulate(problem, plan).makespan_s
+            end_s = cg.dag.simulate(problem, plan).summary()["makespan_s"]
             print(
                 f"{name:32}{end_s:14.2f}{len(set(plan.gpu.tolist())):11}"
                 f"{sent_between(plan):12.1f}"

@@ -19,14 +19,14 @@ SCHEDULERS += [
 
 if __name__ == "__main__":
     graph = cg.dag.read_graph(sys.argv[1])
-    setting = cg.dag.Setting(
+    scenario = cg.dag.Scenario(
         graph, cg.dag.Servers(8, per_server=4, tflops=(1.0, 2.0, 4.0))
     )
     print(
         f"{graph.nodes} tasks, {len(graph.edges)} edges, {graph.work_tflop.sum():.0f} s"
         " of work on a GPU of 1 TFLOPS"
     )
-    study = cg.compare(setting, SCHEDULERS, seeds=range(5))
+    study = cg.compare(scenario, SCHEDULERS, seeds=range(5))
     print(
         "\n"
         f"{'1000 plans a search, 5 seeds':30}{'ends after, s':>16}{'±':>7}"

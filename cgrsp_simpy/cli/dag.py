@@ -24,9 +24,9 @@ from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.platform_files import read_platform
 from cgrsp_simpy.dag.problem import READINGS
 from cgrsp_simpy.dag.ranking import ranks_told
+from cgrsp_simpy.dag.scenario import STATES, Scenario
 from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS, SEARCHES
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.setting import STATES, Setting
 from cgrsp_simpy.model.checks import InputError, check_whole, require
 from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.table import aligned, csv_text, json_text
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         },
     )
     _add_scenario(one)
-    _add_setting(pairs)
+    _add_placed(pairs)
     names = (
         f"{', '.join(SCHEDULERS)}, with parameters as in worl-rtgs:b=1.5,order=rank;"
         " or own.py:function"
@@ -97,7 +97,7 @@ _SERVERS = {
 }
 
 
-def _add_setting(parser: argparse.ArgumentParser) -> None:
+def _add_placed(parser: argparse.ArgumentParser) -> None:
     own = Servers()
     group = parser.add_argument_group("what is placed, and on what")
     speeds = ",".join(f"{speed:g}" for speed in own.tflops)
@@ -127,7 +127,7 @@ def _add_setting(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
-    _add_setting(parser)
+    _add_placed(parser)
     add_options(
         parser,
         ("--budget S", float, "seconds of each search"),
@@ -141,8 +141,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     return own(given) if own else pattern.carry_out(given, MODULE)
 
 
-def _setting(given: argparse.Namespace, **more: Any) -> Setting:
-    return Setting(given.graph, _platform(given), given.state, given.reading, **more)
+def _placed(given: argparse.Namespace, **more: Any) -> Scenario:
+    return Scenario(given.graph, _platform(given), given.state, given.reading, **more)
 
 
 def _platform(given: argparse.Namespace) -> Servers | Platform:
@@ -162,10 +162,10 @@ def _platform(given: argparse.Namespace) -> Servers | Platform:
     return Servers(**own)
 
 
-def _scenario(given: argparse.Namespace) -> Setting:
+def _scenario(given: argparse.Namespace) -> Scenario:
     limits = {"evaluations": given.evaluations, "seconds": given.budget}
     if limits == {"evaluations": None, "seconds": None}:
-        return _setting(given)
+        return _placed(given)
     budget = Budget(**limits)
     texts = [given.policy] if given.action == "run" else COMPARED
     if given.action != "run" and given.policies is not None:
@@ -173,11 +173,11 @@ def _scenario(given: argparse.Namespace) -> Setting:
     if not any(text.partition(":")[0] in SEARCHES for text in texts):
         option = "--budget" if given.evaluations is None else "--evaluations"
         raise InputError(f"{option} goes with a search: {', '.join(SEARCHES)}")
-    return _setting(given, budget=budget)
+    return _placed(given, budget=budget)
 
 
 MODULE = Module(
-    Setting,
+    Scenario,
     _add_scenario,
     _scenario,
     figures="cgrsp_simpy.dag.figures",
@@ -192,32 +192,32 @@ def _solve(given: argparse.Namespace) -> Answer:
     if given.format == "csv":
         allowed = "one, with --format csv: a row a node"
         require(len(names) == 1, "--scheduler", given.policies, allowed)
-    setting = _scenario(given)
-    made = {name: setting.make_policy(name) for name in names}
-    problem = setting.draw(given.seed)
-    check_work(given, setting.work * len(names), per_s=setting.pace_per_s, done="placed")
+    scenario = _scenario(given)
+    made = {name: scenario.make_policy(name) for name in names}
+    problem = scenario.draw(given.seed)
+    check_work(given, scenario.work * len(names), per_s=scenario.pace_per_s, done="placed")
     runs = {
-        name: setting.run(policy, given.seed, drawn=problem)
+        name: scenario.run(policy, given.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")
     }
     if given.format == "csv":
         return Answer(csv_text(runs[names[0]].rows()).rstrip("\n"))
     rows = [{"scheduler": name, **run.summary()} for name, run in runs.items()]
     if given.format == "json":
-        return Answer(json_text({"setting": str(setting), "seed": given.seed, "schedulers": rows}))
+        return Answer(json_text({"setting": str(scenario), "seed": given.seed, "schedulers": rows}))
     graph = problem.graph
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
-    title = f"{setting}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
+    title = f"{scenario}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
     cells = [
-        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in setting.shown)] for row in rows
+        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in scenario.shown)] for row in rows
     ]
-    return Answer("\n".join([title, *aligned([["scheduler", *setting.shown], *cells])]))
+    return Answer("\n".join([title, *aligned([["scheduler", *scenario.shown], *cells])]))
 
 
 def _correlate(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
-    setting = _setting(given)
-    found = correlate(setting.draw(given.seed), given.pairs, given.seed, given.concentration)
+    scenario = _placed(given)
+    found = correlate(scenario.draw(given.seed), given.pairs, given.seed, given.concentration)
     if given.format == "csv":
         pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
         return Answer(csv_text([{"spd_s": spd, "ftg_s": ftg} for spd, ftg in pairs]).rstrip("\n"))
@@ -227,10 +227,10 @@ def _correlate(given: argparse.Namespace) -> Answer:
     }
     if given.format == "json":
         return Answer(
-            json_text({"setting": str(setting), "seed": given.seed, "pairs": given.pairs, **told})
+            json_text({"setting": str(scenario), "seed": given.seed, "pairs": given.pairs, **told})
         )
     lines = [
-        f"{setting}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
+        f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and FTG,"
         " 95 % interval; published"
     ]
     printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}

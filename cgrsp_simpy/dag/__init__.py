@@ -1,30 +1,32 @@
 """DAGs on GPUs: graphs whose nodes start when their predecessors' data have arrived, and schedulers
 that place the nodes.
 
-A `Setting` is simulated, compared and swept as the scenario of any module:
-`cg.compare(cg.dag.Setting("er:n=300"), ["heft", "worl-rtgs"], range(10))`. Below it stand a
+A `Scenario` is simulated, compared and swept as that of any module:
+`cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))`. Below it stand a
 `Problem` (graph and GPUs), what schedulers `find`, and `simulate`. Source: "Efficient Scheduling
 for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Metaheuristic
 Optimization", cited as worl-rtgs.txt.
 """
 
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.generate import erdos_renyi, star
-from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.heft import ORDERS, run_order
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.platform_files import read_platform
-from cgrsp_simpy.dag.problem import METRICS, Plan, Problem, Schedule
+from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.ranking import ranks
 from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.dag.scenario import METRICS, Scenario, read_graph, schedule, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, find
 from cgrsp_simpy.dag.search import Budget, Found
-from cgrsp_simpy.dag.setting import Setting, read_graph
-from cgrsp_simpy.dag.simulation import Simulation, simulate
 from cgrsp_simpy.dag.training import training_graph
-from cgrsp_simpy.dag.view import Node, Ready
+from cgrsp_simpy.dag.view import View
 
 __all__ = [
     "METRICS",
@@ -37,11 +39,10 @@ __all__ = [
     "Plan",
     "Platform",
     "Problem",
-    "Ready",
+    "Scenario",
     "Schedule",
     "Servers",
-    "Setting",
-    "Simulation",
+    "View",
     "correlate",
     "erdos_renyi",
     "find",
@@ -53,7 +54,19 @@ __all__ = [
     "read_platform",
     "read_wfformat",
     "run_order",
+    "schedule",
     "simulate",
     "star",
     "training_graph",
 ]
+
+OLD = {"Setting": "Scenario", "Ready": "View"}  # for one release
+
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in OLD:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        told = f"cgrsp_simpy.dag.{name} is called {OLD[name]} now"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return globals()[OLD[name]]

@@ -17,14 +17,14 @@ from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.problem import Problem, Schedule
+from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.ranking import ranks as rank_study
 from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.dag.training import training_graph
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.executors import as_they_come
@@ -66,7 +66,7 @@ class Runs:
 
     graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
 
-    setting, budget: of the comparisons; small: of the many searches of the sensitivity, a third of
+    scenario, budget: of the comparisons; small: of the many searches of the sensitivity, a third of
     the nodes and half of the evaluations.
     """
 
@@ -82,15 +82,15 @@ class Runs:
         self.graphs, self.nodes, self.evaluations = graphs, nodes, evaluations
         self.executor = executor
         self.budget = Budget(evaluations=evaluations)
-        self.setting = Setting(f"er:n={nodes}", budget=self.budget)
-        self.small = Setting(
+        self.scenario = Scenario(f"er:n={nodes}", budget=self.budget)
+        self.small = Scenario(
             f"er:n={nodes // 3}", budget=Budget(evaluations=(evaluations + 1) // 2)
         )
 
     @cached_property
     def compared(self) -> Comparison:
         """All schedulers at equal budgets."""
-        return compare(self.setting, list(SCHEDULERS), range(self.graphs), self.executor)
+        return compare(self.scenario, list(SCHEDULERS), range(self.graphs), self.executor)
 
 
 Rows = Callable[[Runs], list[Row]]
@@ -113,14 +113,15 @@ def gantt(runs: Runs) -> list[Row]:
     return [
         row
         for name in DRAWN
-        for row in schedule_rows(simulate(_step(), find(_step(), name, runs.budget).plan), name)
+        for row in run_rows(simulate(_step(), find(_step(), name, runs.budget).plan), name)
     ]
 
 
-def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
-    """A schedule as rows: nodes, then transfers that take time or change the GPU."""
-    graph, gpu = schedule.problem.graph, schedule.plan.gpu.tolist()
-    times = zip(schedule.start_s.tolist(), schedule.finish_s.tolist())
+def run_rows(run: Run, name: str) -> list[Row]:
+    """A run as rows: nodes, then transfers that take time or change the GPU."""
+    found = schedule(run)
+    graph, gpu = found.problem.graph, found.plan.gpu.tolist()
+    times = zip(found.start_s.tolist(), found.finish_s.tolist())
     rows: list[Row] = [
         {
             "scheduler": name,
@@ -133,11 +134,11 @@ def schedule_rows(schedule: Schedule, name: str) -> list[Row]:
         }
         for node, (begin, end) in enumerate(times)
     ]
-    for (before, after), arrival_s in zip(graph.edges.tolist(), schedule.arrivals_s().tolist()):
+    for (before, after), arrival_s in zip(graph.edges.tolist(), found.arrivals_s().tolist()):
         if gpu[before] != gpu[after]:
             ends = f"{graph.names[before]} to {graph.names[after]}"
             places = {"gpu": gpu[before], "to_gpu": gpu[after]}
-            times_s = {"start_s": float(schedule.finish_s[before]), "end_s": arrival_s}
+            times_s = {"start_s": float(found.finish_s[before]), "end_s": arrival_s}
             rows.append({"scheduler": name, "what": "transfer", "name": ends, **places, **times_s})
     return rows
 
@@ -146,7 +147,7 @@ def placement(runs: Runs) -> list[Row]:
     """A small graph: where each node is drawn (its level, and its place on it), where HEFT puts
     it, and its edges.
     """
-    problem = Setting("er:n=18,degree=1.5", Servers(4, 2)).draw()
+    problem = Scenario("er:n=18,degree=1.5", Servers(4, 2)).draw()
     graph, gpu = problem.graph, find(problem, "heft", runs.budget).plan.gpu.tolist()
     level, across = _levels(graph)
     rows: list[Row] = [
@@ -184,18 +185,18 @@ def _levels(graph: Graph) -> tuple[Ints, Floats]:
 # ---- searches ----
 
 
-def _history(graph: tuple[Setting, str, int]) -> tuple[tuple[int, float, float], ...]:
-    setting, scheduler, seed = graph
-    return find(setting.draw(seed), scheduler, setting.budget, seed).history
+def _history(graph: tuple[Scenario, str, int]) -> tuple[tuple[int, float, float], ...]:
+    scenario, scheduler, seed = graph
+    return find(scenario.draw(seed), scheduler, scenario.budget, seed).history
 
 
 def convergence(runs: Runs) -> list[Row]:
     """Best makespan over HEFT's, by evaluations: median and quartiles over the first graphs."""
     graphs = min(runs.graphs, COURSES)
     heft_s = np.array(
-        [find(runs.setting.draw(seed), "heft", runs.budget).makespan_s for seed in range(graphs)]
+        [find(runs.scenario.draw(seed), "heft", runs.budget).makespan_s for seed in range(graphs)]
     )
-    tasks = [(runs.setting, name, seed) for name in SEARCHES for seed in range(graphs)]
+    tasks = [(runs.scenario, name, seed) for name in SEARCHES for seed in range(graphs)]
     done = dict(as_they_come(_history, dict(enumerate(tasks)), runs.executor))
     histories = {(name, seed): done[number] for number, (*_, name, seed) in enumerate(tasks)}
     assert runs.budget.evaluations is not None
@@ -266,7 +267,7 @@ def order(runs: Runs) -> list[Row]:
     texts = {
         (name, order): f"{text}order={order}" for name, text in ORDERED.items() for order in ORDERS
     }
-    study = compare(runs.setting, ["heft", *texts.values()], range(runs.graphs), runs.executor)
+    study = compare(runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor)
     heft_s = study.values("heft", "makespan_s")
     found = {("heft", order): _heft_placed_s(runs, order) for order in ORDERS}
     found |= {key: study.values(text, "makespan_s") for key, text in texts.items()}
@@ -279,7 +280,7 @@ def order(runs: Runs) -> list[Row]:
 
 def _heft_placed_s(runs: Runs, order: str) -> list[float]:
     """Makespans of HEFT's placement, of each graph, when its nodes run in another order."""
-    problems = [runs.setting.draw(seed) for seed in range(runs.graphs)]
+    problems = [runs.scenario.draw(seed) for seed in range(runs.graphs)]
     return [
         float(makespans(each, heft(each).gpu[None], run_order(each, order))[0]) for each in problems
     ]
@@ -314,7 +315,7 @@ def scatter(runs: Runs) -> list[Row]:
     """SPD and FTG of pairs of random plans, even and uneven, of the graph of seed 0."""
     rows: list[Row] = []
     for kind, concentration in CONCENTRATIONS.items():
-        found = correlate(runs.setting.draw(), 500, 0, concentration)
+        found = correlate(runs.scenario.draw(), 500, 0, concentration)
         own = {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         rows += [
             own | {"spd_s": spd, "ftg_s": ftg}
@@ -323,9 +324,9 @@ def scatter(runs: Runs) -> list[Row]:
     return rows
 
 
-def _coefficients(concentration: float | None, task: tuple[Setting, int]) -> tuple[float, float]:
-    setting, seed = task
-    found = correlate(setting.draw(seed), 1000, seed, concentration)
+def _coefficients(concentration: float | None, task: tuple[Scenario, int]) -> tuple[float, float]:
+    scenario, seed = task
+    found = correlate(scenario.draw(seed), 1000, seed, concentration)
     return found.pearson, found.spearman
 
 
@@ -333,9 +334,9 @@ def coefficients(runs: Runs) -> list[Row]:
     """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans (as
     Tables 1 to 3).
     """
-    settings = [
+    scenarios = [
         (
-            Setting(f"er:n={nodes},degree={degree},times={law}", Servers(gpus), state),
+            Scenario(f"er:n={nodes},degree={degree},times={law}", Servers(gpus), state),
             size,
             degree,
             gpus,
@@ -347,15 +348,15 @@ def coefficients(runs: Runs) -> list[Row]:
     ]
     rows: list[Row] = []
     for kind, concentration in CONCENTRATIONS.items():
-        tasks = {place: (setting, 0) for place, (setting, *_) in enumerate(settings)}
+        tasks = {place: (scenario, 0) for place, (scenario, *_) in enumerate(scenarios)}
         found = dict(as_they_come(partial(_coefficients, concentration), tasks, runs.executor))
-        for place, (setting, size, degree, gpus) in enumerate(settings):
+        for place, (scenario, size, degree, gpus) in enumerate(scenarios):
             own = {
                 "plans": kind,
                 "size": size,
                 "degree": degree,
                 "gpus": gpus,
-                "state": setting.state,
+                "state": scenario.state,
             }
             rows.append(own | dict(zip(("pearson", "spearman"), found[place])))
     return rows

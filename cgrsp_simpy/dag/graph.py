@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,38 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, require
 
-__all__ = ["Floats", "Graph", "Ints"]
+__all__ = ["Floats", "Graph", "Ints", "Node"]
 
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
+
+
+class Node(NamedTuple):
+    """A node of a graph, as policies see it.
+
+    Attributes
+    ----------
+    id : int
+        Its number.
+    name : str
+        For people.
+    work_tflop : float
+        10^12 floating-point operations.
+    memory_mb : int
+        What it needs, megabytes.
+    unit : int
+        Nodes of a unit share a GPU.
+    """
+
+    id: int
+    name: str
+    work_tflop: float
+    memory_mb: int
+    unit: int
+
+
+# two are equal only if they are the same object, which is found at once
+Node.__eq__, Node.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +179,13 @@ class Graph:
         """Number of nodes."""
         return len(self.work_tflop)
 
+    @cached_property
+    def jobs(self) -> tuple[Node, ...]:
+        """The nodes one by one."""
+        columns = (self.work_tflop, self.memory_mb, self.unit)
+        rows = zip(self.names, *(column.tolist() for column in columns))
+        return tuple([Node(number, *row) for number, row in enumerate(rows)])
+
     @property
     def units(self) -> int:
         """Number of computational units."""
@@ -180,6 +215,12 @@ class Graph:
     def edges_out(self) -> tuple[Ints, ...]:
         """The edges that lead away from each node, in the order of its `successors`."""
         return self._edges_of(0)
+
+    @cached_property
+    def sent(self) -> list[list[tuple[Node, float]]]:
+        """Predecessor and gigabytes of all data that each node receives."""
+        nodes, data_gb = self.jobs, self.data_gb.tolist()
+        return [[(nodes[before], data_gb[edge]) for before, edge in each] for each in self.incoming]
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:

@@ -6,30 +6,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
-from cgrsp_simpy.model.model import Metric
-from cgrsp_simpy.model.shown import ShownRun
-from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 
-__all__ = ["METRICS", "READINGS", "Plan", "Problem", "Schedule"]
+__all__ = ["READINGS", "Plan", "Problem", "Schedule"]
 
 READINGS = ("exclusive", "shared")  # how a GPU runs nodes; see `Problem`
-METRICS = {
-    "makespan_s": Metric("makespan", "s"),
-    "bound_s": Metric("what no plan ends before", "s", ""),
-    "over_bound": Metric("makespan over what no plan ends before"),
-    "evaluations": Metric("plans evaluated to find this one", better=""),
-    "seconds": Metric("wall time of finding it", "s", ""),
-}
-"""What the figures of a run are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +131,12 @@ class Problem:
         with np.errstate(invalid="ignore"):  # no data, no connection: 0 x infinity
             return np.where(data_gb > 0, self.latency_s[source, target] + data_gb * delay_s, 0.0)
 
+    def moved_s(self, data_gb: float, source: int, target: int) -> float:
+        """As `transfer_s`, for one edge."""
+        if not data_gb:
+            return 0.0
+        return self.latency_s.item(source, target) + data_gb * self.s_per_gb.item(source, target)
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -214,21 +207,18 @@ class Plan:
                 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Schedule(ShownRun):
-    """A plan carried out: a run of a graph.
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A plan, and when its nodes run.
 
-    Parameters
+    Attributes
     ----------
     problem : Problem
         The graph and its GPUs.
     plan : Plan
-        Where the nodes went.
+        Where the nodes go.
     start_s, finish_s : array of float
         Of each node, seconds, shape (nodes,) (AST and AFT).
-    granted_s : array of float, optional
-        Since when each node has held its GPU, where it did so while its data were on their way;
-        None if from its start.
     evaluations : int
         How many plans were evaluated to find this one; 0 where a policy decided as it went.
     seconds : float
@@ -239,75 +229,13 @@ class Schedule(ShownRun):
     plan: Plan
     start_s: Floats
     finish_s: Floats
-    granted_s: Floats | None = None
     evaluations: int = 0
     seconds: float = 0.0
-
-    @property
-    def title(self) -> str:
-        """The graph, the GPUs, how they run nodes, and the scheduler."""
-        problem = self.problem
-        where = f"{problem.graph.name} on {problem.platform.name}, {problem.reading}"
-        return f"{where}: {self.plan.scheduler}"
 
     @property
     def makespan_s(self) -> float:
         """When the last node ends, seconds (FFT, Equation 17)."""
         return float(self.finish_s.max())
-
-    def summary(self) -> dict[str, float]:
-        """The figures of METRICS, by name."""
-        makespan_s, bound_s = self.makespan_s, lower_bound_s(self.problem)
-        # a graph without work ends when its data have arrived
-        over = makespan_s / bound_s if bound_s else 1.0
-        figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
-        return {**figures, "evaluations": float(self.evaluations), "seconds": self.seconds}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict a node: its name, unit and GPU, when it ran, seconds, and a
-        log's own columns.
-        """
-        graph = self.problem.graph
-        columns = (graph.unit, self.plan.gpu, self.start_s, self.finish_s)
-        names = ("node", "unit", "gpu", "start_s", "finish_s")
-        rows = [
-            dict(zip(names, row))
-            for row in zip(graph.names, *(column.tolist() for column in columns))
-        ]
-        return [{**row, **graph.tags.of(node, row)} for node, row in enumerate(rows)]
-
-    def by(self, tag: str) -> list[dict[str, Any]]:
-        """What became of the nodes of each value of a log's column: a row for each, in the order
-        of the alphabet.
-
-        Parameters
-        ----------
-        tag : str
-            Name of the column.
-
-        Returns
-        -------
-        list of dict
-            by, value: the column and its value. jobs: number of nodes. gpu_hours: that they ran.
-            wait_s: mean wait for a GPU, as in `timeline`, seconds. first_start_s, last_finish_s:
-            seconds.
-
-        Raises
-        ------
-        InputError
-            For a column that the log does not have.
-        """
-        visits, ran_h = self.timeline.visits, (self.finish_s - self.start_s) / 3600
-        wait_s = visits["granted_s"] - visits["ready_s"]
-        return self.problem.graph.tags.report(
-            tag,
-            lambda chosen: {
-                "gpu_hours": float(ran_h[chosen].sum()),
-                "wait_s": float(wait_s[chosen].mean()),
-                "first_start_s": float(self.start_s[chosen].min()),
-                "last_finish_s": float(self.finish_s[chosen].max()),
-            },
-        )
 
     def arrivals_s(self) -> Floats:
         """When the data of each edge arrive, seconds, shape (edges,) (Equation 2)."""
@@ -315,58 +243,3 @@ class Schedule(ShownRun):
         gpu = self.plan.gpu
         moved_s = self.problem.transfer_s(self.problem.graph.data_gb, gpu[start], gpu[end])
         return np.asarray(self.finish_s[start] + moved_s)
-
-    @property
-    def claims(self) -> npt.NDArray[Any]:
-        """Who held how much of which GPU: one row a node and phase that takes time, by its begin,
-        an array of CLAIM.
-
-        amount: 1 in the reading "exclusive", megabytes in "shared". phase: data, on their
-        way, or executing.
-        """
-        graph, exclusive = self.problem.graph, self.problem.reading == "exclusive"
-        edges_s = [
-            self.start_s if self.granted_s is None else self.granted_s,
-            self.start_s,
-            self.finish_s,
-        ]
-        claims = np.empty((2, graph.nodes), CLAIM)
-        claims["job"], claims["place"] = np.arange(graph.nodes), self.plan.gpu
-        claims["amount"] = 1.0 if exclusive else graph.memory_mb
-        claims["phase"][0], claims["phase"][1] = "data", PHASES[-1]
-        claims["from_s"], claims["to_s"] = edges_s[:-1], edges_s[1:]
-        taking = claims[claims["to_s"] > claims["from_s"]]
-        return np.asarray(taking[np.argsort(taking["from_s"], kind="stable")])
-
-    @property
-    def timeline(self) -> Timeline:
-        """The run as GPUs and nodes.
-
-        A node waits from when its data are there, or, where it holds a GPU by then, can be sent.
-        """
-        graph, platform = self.problem.graph, self.problem.platform
-        visits = np.empty(graph.nodes, VISIT)
-        visits["job"], visits["end_s"], visits["due_s"] = (
-            np.arange(graph.nodes),
-            self.finish_s,
-            np.nan,
-        )
-        visits["granted_s"] = self.start_s if self.granted_s is None else self.granted_s
-        visits["ready_s"] = 0.0
-        before, after = graph.edges.T
-        np.maximum.at(
-            visits["ready_s"],
-            after,
-            self.arrivals_s() if self.granted_s is None else self.finish_s[before],
-        )
-        called = platform.names or [f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()]
-        places = tuple(f"{gpu}  {name}" for gpu, name in enumerate(called))
-        sizes = (
-            (1.0,) * platform.gpus
-            if self.problem.reading == "exclusive"
-            else tuple(map(float, platform.memory_mb.tolist()))
-        )
-        labels = dict(enumerate(graph.names))
-        return Timeline(
-            "GPU", places, sizes, self.claims, visits, labels, policy=self.plan.scheduler
-        )

@@ -22,7 +22,7 @@ def ranks(study: Comparison) -> Ranks:
     Parameters
     ----------
     study : Comparison
-        Of a `Setting`.
+        Of a `Scenario`.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from cgrsp_simpy.dag.annealing import anneal
@@ -16,17 +17,16 @@ from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import carried_out
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.whales import rtgs, woa, worl_rtgs
-from cgrsp_simpy.model.checks import check_one_of
-from cgrsp_simpy.model.parameters import parameters
+from cgrsp_simpy.model.parameters import made
 
 __all__ = [
     "COMPARED",
     "CONSTRUCTIVE",
+    "POLICIES",
     "SCHEDULERS",
     "SEARCHES",
     "Planner",
     "find",
-    "make_scheduler",
 ]
 
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
@@ -81,41 +81,26 @@ class Planner:
         return Found(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
 
 
-def make_scheduler(text: str) -> Planner:
-    """The scheduler that a text names, such as "heft" or "worl-rtgs:b=1.5,order=rank".
+def _factory(name: str) -> Callable[..., Planner]:
+    def planner(**given: Any) -> Planner:
+        return Planner(name, given)
 
-    Raises
-    ------
-    InputError
-        For an unknown name or parameter, or a value that a parameter cannot have.
-    """
-    name = text.partition(":")[0]
-    check_one_of("scheduler", name, SCHEDULERS)
-    return Planner(name, parameters("scheduler", text, SCHEDULERS[name], GIVEN))
+    own = signature(SCHEDULERS[name])
+    taken = [each for each in own.parameters.values() if each.name not in GIVEN]
+    planner.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    return planner
+
+
+POLICIES = {name: _factory(name) for name in SCHEDULERS}
+"""Name -> its planner, with the parameters of the scheduler."""
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Found:
-    """What a scheduler finds, with its plan.
+    """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that constructs a
+    plan takes a single evaluation, whatever the budget.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    scheduler : str
-        As of `make_scheduler`.
-    budget : Budget
-        Of a search; one that constructs a plan takes a single evaluation, whatever it is.
-    seed : int
-        Of its random numbers.
-
-    Returns
-    -------
-    Found
-        Its plan, and what finding it took.
-
-    Raises
-    ------
-    InputError
-        For an unknown scheduler or parameter.
+    seed: of its random numbers. Raises InputError for an unknown scheduler or parameter, or a value
+    that a parameter cannot have.
     """
-    return make_scheduler(scheduler)(problem, budget, seed)
+    planner: Planner = made("scheduler", scheduler, POLICIES)
+    return planner(problem, budget, seed)

@@ -1,292 +1,169 @@
-"""What a policy sees when nodes are to be put on GPUs, and a plan as such a policy."""
+"""What a policy sees when nodes are to be put on GPUs, and a plan as such a policy.
+
+Nothing of nodes that are not ready yet.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from cgrsp_simpy.dag.graph import Node
 from cgrsp_simpy.dag.problem import Plan, Problem
-from cgrsp_simpy.engine.claims import Claim, Part
+from cgrsp_simpy.engine import view
+from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
-__all__ = ["Answer", "InTurn", "Node", "Nodes", "OwnPolicy", "Ready"]
+__all__ = ["Answer", "InTurn", "OwnPolicy", "View"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """A node that is ready: all its predecessors have ended.
+class View(view.View):
+    """What a policy sees at a decision, read only; its `queue` are the nodes that are ready.
 
-    Attributes
-    ----------
-    id : int
-        Its number.
-    name : str
-        For people.
-    memory_mb : int
-        What it needs, megabytes.
-    unit : int
-        Nodes of a unit share a GPU.
-    time_s : tuple of float
-        Execution time on each GPU, seconds.
-    data : tuple of tuple of (int, float)
-        Of each predecessor, the GPU on which it ran and the gigabytes that it sends.
+    There is room on a GPU for one node at a time in the reading "exclusive", for as many as its
+    memory holds in "shared". A policy answers with pairs (node, place), and if it likes with a
+    `Wake`.
     """
 
-    id: int
-    name: str
-    memory_mb: int
-    unit: int
-    time_s: tuple[float, ...]
-    data: tuple[tuple[int, float], ...]
+    __slots__ = ("_at", "_may", "_nodes", "_problem", "_waiting")
 
-
-class Ready:
-    """What a policy sees at a decision; read only. Nothing of nodes that are not ready yet.
-
-    GPUs go by their index, from 0. On a GPU there is room for one node at a time in the reading
-    "exclusive", for as many as its memory holds in "shared".
-
-    Parameters
-    ----------
-    state : Nodes
-        What it shows.
-    """
-
-    __slots__ = ("_state", "now_s")
-
-    def __init__(self, state: Nodes) -> None:
-        self._state = state
-        self.now_s = 0.0
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The nodes that are ready and on no GPU yet, in the order in which they became so."""
-        return tuple(self._state.waiting)
-
-    @property
-    def free(self) -> tuple[float, ...]:
-        """Room on each GPU: 1 or 0, or megabytes of memory."""
-        return tuple(self._state.free)
+    def __init__(self, run: Simulation) -> None:
+        super().__init__(run)
+        self._problem: Problem = run.plan.problem
+        self._nodes, self._waiting = self._problem.graph.jobs, run.waiting
+        self._at: dict[int, int] = {}  # the number of the GPU of each unit that is on one
+        self._may: dict[int, int] = {}  # by node, as of `_reached`
 
     def node(self, number: int) -> Node | None:
-        """The node of a number.
+        """The node of a number; None if it is not ready, or on a GPU already."""
+        nodes = self._nodes
+        node = nodes[number] if 0 <= number < len(nodes) else None
+        return node if node in self._waiting else None
 
-        Parameters
-        ----------
-        number : int
-            Of the node.
-
-        Returns
-        -------
-        Node or None
-            None if it is not ready, or on a GPU already.
-        """
-        return self._state.ready.get(number)
-
-    def needs(self, node: Node) -> float:
-        """How much room a node takes.
-
-        Parameters
-        ----------
-        node : Node
-            That is ready.
-
-        Returns
-        -------
-        float
-            In the unit of `free`.
-        """
-        return self._state.needs(node)
-
-    def fits(self, node: Node, gpu: int) -> bool:
-        """Whether a GPU has room for a node now.
-
-        Parameters
-        ----------
-        node : Node
-            That is ready.
-        gpu : int
-            Its index.
-
-        Returns
-        -------
-        bool
-            By its room alone; see `rooms`.
-        """
-        return self._state.needs(node) <= self._state.free[gpu]
-
-    def rooms(self, node: Node) -> list[int]:
+    def rooms(self, node: Node) -> list[Place]:
         """The GPUs to which a node may go now: with room, with memory for its unit, and where that
         is, if some of it has run.
-
-        Parameters
-        ----------
-        node : Node
-            That is ready.
-
-        Returns
-        -------
-        list of int
-            Indices, ascending.
         """
-        return [
-            gpu
-            for gpu in range(len(self._state.free))
-            if self.fits(node, gpu) and not self._state.bars(node, gpu)
-        ]
+        run, need, may = self._run, self.need(node), self._may.get(node.id)
+        if may is None:
+            may = self._may[node.id] = self._reached(node)
+        if need:
+            may &= run.mask
+        if (at := self._at.get(node.unit)) is not None:
+            may &= 1 << at
+        return [gpu for gpu in Places(run.declared, may) if need <= run.free[gpu.index]]
 
-    def data_s(self, node: Node, gpu: int) -> float:
-        """How long the data of a node are on their way to a GPU.
+    def time_s(self, node: Node, gpu: Place) -> float:
+        """Execution time of a node on a GPU, seconds."""
+        return self._problem.time_s.item(node.id, gpu.index)
 
-        Parameters
-        ----------
-        node : Node
-            That is ready.
-        gpu : int
-            Its index.
-
-        Returns
-        -------
-        float
-            Seconds; infinite where they cannot get there.
+    def data(self, node: Node) -> tuple[tuple[Place, float], ...]:
+        """Of each predecessor of a node, the GPU on which it ran and the gigabytes that it
+        sends.
         """
-        return self._state.data_s(node, gpu)
+        sent = self._problem.graph.sent[node.id]
+        return tuple([(self.places[self._at[before.unit]], data_gb) for before, data_gb in sent])
+
+    def data_s(self, node: Node, gpu: Place) -> float:
+        """How long the data of a node are on their way to a GPU, seconds; infinite where they
+        cannot get there.
+        """
+        problem, at, to = self._problem, self._at, gpu.index
+        sent = problem.graph.sent[node.id]
+        return max([problem.moved_s(gb, at[before.unit], to) for before, gb in sent], default=0.0)
+
+    def _reached(self, node: Node) -> int:
+        """Bit n is set if the nth GPU has memory for the unit of a node, and its data can get
+        there.
+        """
+        problem = self._problem
+        sent = problem.graph.sent[node.id]
+        sources = np.array([self._at[before.unit] for before, data_gb in sent if data_gb], int)
+        may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(axis=0)
+        return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
+
+    # ---- what the engine asks and tells ----
+
+    def summary(self) -> str:
+        return f"{len(self._waiting)} ready"
+
+    def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        problem, node, gpu = self._problem, claim.job, self._number(chosen)
+        at = self._at.setdefault(node.unit, gpu)
+        if at != gpu:
+            raise PlaceError(f"GPU {gpu}; its unit is on GPU {at}")
+        if not problem.fits[node.unit, gpu]:
+            has = f"whose memory of {problem.platform.memory_mb[gpu]} MB"
+            raise PlaceError(f"GPU {gpu}, {has} is too small for it or its unit")
+        if self.data_s(node, chosen) == math.inf:
+            raise PlaceError(f"GPU {gpu}, to which its data have no connection")
+        return ((gpu, self.need(node)),)
 
 
-Answer = Iterable["tuple[Node, int] | Wake"]  # pairs of a node and the GPU that it gets, and Wakes
-OwnPolicy = Callable[[Ready], Answer | None]
-"""Answers with pairs of a node and the GPU that it gets."""
+Answer = Iterable["tuple[Node, Place] | Wake"]
+"""Pairs of a node and the GPU that it gets, and Wakes."""
+OwnPolicy = Callable[[View], Answer | None]
+"""A function of a view that answers where nodes go."""
 
 
 class InTurn:
     """A plan as a policy: on each GPU the next node once it is ready; in "shared", each that is
     ready and finds room.
+
+    Raises InputError for a plan that the problem does not allow, or that needs a missing
+    connection.
     """
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
-        order = problem.graph.order if plan.order is None else plan.order
-        self.name, self.exclusive = plan.scheduler, problem.reading == "exclusive"
-        self.turn = [order[plan.gpu[order] == gpu].tolist() for gpu in range(problem.platform.gpus)]
+        plan.check(problem)
+        _check_connections(problem, plan)
+        graph, gpus = problem.graph, problem.platform.gpus
+        order = graph.order if plan.order is None else plan.order
+        place = np.lexsort((np.argsort(order), plan.gpu))  # by GPU, and there in turn
+        self.name, self._gpu = plan.scheduler, plan.gpu.tolist()
+        self._rank = np.argsort(place).tolist()
+        turns = np.split(place, np.searchsorted(plan.gpu[place], np.arange(1, gpus)))
+        # the last first
+        self._turns = (
+            [turn[::-1].tolist() for turn in turns] if problem.reading == "exclusive" else []
+        )
 
-    def __call__(self, view: Ready) -> Iterator[tuple[Node, int]]:
+    def __call__(self, view: View) -> Iterator[tuple[Node, Place]]:
         """Put the nodes whose turn it is."""
-        for gpu, turn in enumerate(self.turn):
-            for number in list(turn):
-                node = view.node(number)
-                if node is not None and view.fits(node, gpu):
-                    turn.remove(number)
+        if not self._turns:
+            for node in sorted(view.queue, key=lambda node: self._rank[node.id]):
+                gpu = view.places[self._gpu[node.id]]
+                if view.need(node) <= view.room(gpu):
                     yield node, gpu
-                elif self.exclusive:
-                    break
+            return
+        for gpu in self._gpus(view):
+            turn = self._turns[gpu.index]
+            if turn and (node := view.node(turn[-1])) is not None:
+                turn.pop()
+                yield node, gpu
+
+    def _gpus(self, view: View) -> Iterable[Place]:
+        """The GPUs that are free, or those of the nodes that are ready: whichever are fewer."""
+        if len(view.free) <= len(view.queue):
+            return view.free
+        own = sorted({self._gpu[node.id] for node in view.queue})
+        return [gpu for gpu in map(view.places.__getitem__, own) if view.room(gpu)]
 
 
-class Nodes:
-    """What is behind the view.
-
-    waiting, ready: the nodes that are ready, by number in `ready`. free: room by GPU.
-
-    gpu: of each node that has been put on one. A GPU is a slot, of one node at a time (the reading
-    "exclusive"), or a pool of its memory (the reading "shared").
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.exclusive = problem, problem.reading == "exclusive"
-        self.waiting: dict[Node, Claim] = {}
-        self.ready: dict[int, Node] = {}
-        self.free = [1 if self.exclusive else mb for mb in problem.platform.memory_mb.tolist()]
-        self.gpu: dict[int, int] = {}
-        self._s_per_gb: list[list[float]] = problem.s_per_gb.tolist()
-        self._latency_s: list[list[float]] = problem.latency_s.tolist()
-        self._unit: dict[int, int] = {}  # the GPU of each unit of which a node has been put on one
-        self._view = Ready(self)
-
-    def node(self, number: int) -> Node:
-        """A node whose predecessors have ended."""
-        graph = self.problem.graph
-        before, data_gb = graph.predecessors[number].tolist(), graph.data_in_gb[number].tolist()
-        data = tuple((self.gpu[one], gb) for one, gb in zip(before, data_gb))
-        memory_mb, unit = int(graph.memory_mb[number]), int(graph.unit[number])
-        return Node(
-            number,
-            graph.names[number],
-            memory_mb,
-            unit,
-            tuple(self.problem.time_s[number].tolist()),
-            data,
+def _check_connections(problem: Problem, plan: Plan) -> None:
+    """Raise InputError where a plan has data go between GPUs that are not connected."""
+    graph = problem.graph
+    ends = plan.gpu[graph.edges]
+    for edge in np.flatnonzero(np.isinf(problem.transfer_s(graph.data_gb, *ends.T)))[:1]:
+        one, other = (graph.names[node] for node in graph.edges[edge])
+        source, target = ends[edge]
+        raise InputError(
+            f"node {one} on GPU {source} sends data to {other} on GPU {target}, between which there"
+            " is no bandwidth"
         )
-
-    def needs(self, node: Node) -> float:
-        """How much of its GPU a node holds."""
-        return 1 if self.exclusive else node.memory_mb
-
-    def bars(self, node: Node, gpu: int) -> str:
-        """Why a node may not go to a GPU, however free; "" if it may."""
-        at = self._unit.get(node.unit, gpu)
-        if at != gpu:
-            return f"GPU {gpu}; its unit is on GPU {at}"
-        if not self.problem.fits[node.unit, gpu]:
-            return (
-                f"GPU {gpu}, whose memory of {self.problem.platform.memory_mb[gpu]} MB is too small"
-                " for it or its unit"
-            )
-        if self.data_s(node, gpu) == math.inf:
-            return f"GPU {gpu}, to which its data have no connection"
-        return ""
-
-    def data_s(self, node: Node, gpu: int) -> float:
-        """How long the last of its data are on their way."""
-        return max((self.transfer_s(gb, source, gpu) for source, gb in node.data), default=0.0)
-
-    def transfer_s(self, data_gb: float, source: int, target: int) -> float:
-        """How long data are on their way; infinite without connection.
-
-        As `Problem.transfer_s`, for one edge.
-        """
-        return (
-            self._latency_s[source][target] + data_gb * self._s_per_gb[source][target]
-            if data_gb
-            else 0.0
-        )
-
-    def view(self, now_s: float) -> Ready:
-        """What a policy sees now."""
-        self._view.now_s = now_s
-        return self._view
-
-    def summary(self) -> str:
-        """What a listing says of a decision."""
-        return f"{len(self.waiting)} ready"
-
-    def describe(self, node: Node) -> str:
-        """What a listing says of a node that is ready."""
-        return f"node {node.name} is ready, {node.memory_mb} MB"
-
-    def add(self, node: Node) -> None:
-        """A node is ready."""
-        self.ready[node.id] = node
-
-    def gave_up(self, node: Node) -> None:
-        """No node does."""
-
-    def granted(self, claim: Claim, gpu: Any) -> Sequence[Part]:
-        """A node has a GPU.
-
-        Raises PlaceError for one that is none, has not the memory, or where its unit is not.
-        """
-        node = claim.job
-        if type(gpu) is not int or not 0 <= gpu < len(self.free):
-            raise PlaceError(f"GPU {gpu!r}; there are 0 to {len(self.free) - 1}")
-        if why := self.bars(node, gpu):
-            raise PlaceError(why)
-        del self.ready[node.id]
-        self._unit[node.unit] = self.gpu[node.id] = claim.terms = gpu
-        needs = self.needs(node)
-        self.free[gpu] -= needs
-        return ((gpu, needs),)
-
-    def released(self, claim: Claim, now_s: float) -> None:
-        """A node has ended."""
-        for gpu, amount in claim.parts:
-            self.free[gpu] += amount

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Process", "Simulation", "finished"]
 
-Process = Generator[simpy.Event, Any, None]  # what SimPy runs
+Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 
 class Life(simpy.Process):
@@ -76,6 +76,9 @@ class Simulation:
         memory does not grow with the number of jobs.
     listener : callable, optional
         Called with each Event.
+    plan : Any
+        What a model that plans ahead has planned, for its view, its lives and
+        `Run.plan`.
 
     Attributes
     ----------
@@ -90,13 +93,9 @@ class Simulation:
         NumPy Generator; another one than `arrivals` has under the name.
     timeout : callable
         As of the environment.
-    plan : Any
-        What a model that plans ahead has planned, for `Run.plan`.
     name : str
         What the policy is called in the run that is left; the policy's own, unless set.
     """
-
-    plan: Any = None
 
     if TYPE_CHECKING:  # what a model or its user adds
 
@@ -111,9 +110,10 @@ class Simulation:
         drawn: Iterable[Any] | None = None,
         records: bool = True,
         listener: Listener | None = None,
+        plan: Any = None,
     ) -> None:
         env = self.env = simpy.Environment()
-        self.timeout = env.timeout
+        self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
         self.luck: dict[Any, Any] = {}
         self.draw = Draw(seed, "run ")
@@ -248,8 +248,8 @@ class Simulation:
         return process
 
     def ended(self, job: Hashable) -> simpy.Event:
-        """Happens when a job that lives has ended. KeyError if it has ended before, or
-        has not arrived.
+        """Happens when a job that lives has ended, with what its life returns. KeyError
+        if it has ended before, or has not arrived.
         """
         return self._jobs[job]
 

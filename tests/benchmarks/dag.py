@@ -22,10 +22,9 @@ from cgrsp_simpy.dag.distance import correlate
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Plan
 from cgrsp_simpy.dag.recursion import makespans
+from cgrsp_simpy.dag.scenario import Scenario, simulate
 from cgrsp_simpy.dag.schedulers import CONSTRUCTIVE, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget, random_units
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import simulate
 
 
 def cpu_s(call, repeats):
@@ -59,7 +58,7 @@ def tell(what, number, unit, seconds):
 
 def evaluations(repeats):
     for reading in ("exclusive", "shared"):
-        problem = Setting("er:n=1000,degree=3", Servers(50), reading=reading).draw()
+        problem = Scenario("er:n=1000,degree=3", Servers(50), reading=reading).draw()
         units = random_units(problem, 1000, np.random.default_rng(0))
         for plans in (1, 10, 1000):
             seconds = cpu_s(
@@ -71,7 +70,7 @@ def evaluations(repeats):
             lambda problem=problem, units=units: simulate(problem, Plan(units[0])), repeats
         )
         tell(f"{reading}, simulation in SimPy", 1, "plans/s", seconds)
-    problem = Setting("er:n=1000,degree=3", Servers(50)).draw()
+    problem = Scenario("er:n=1000,degree=3", Servers(50)).draw()
     graph = problem.graph
     before = [
         list(zip(nodes.tolist(), data.tolist()))
@@ -85,7 +84,7 @@ def evaluations(repeats):
 
 
 def schedulers(repeats):
-    problem = Setting("er:n=300,degree=3").draw()
+    problem = Scenario("er:n=300,degree=3").draw()
     for name in CONSTRUCTIVE:
         tell(
             f"{name}, 300 nodes on 10 GPUs",

@@ -134,12 +134,12 @@ def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
 @pytest.mark.parametrize("scheduler", ["heft", "rtgs"])
 def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler):
     rows = nodes(Random(5))
-    setting = cg.dag.Setting(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
-    run = cg.simulate(setting, scheduler)
+    scenario = cg.dag.Scenario(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
+    run = cg.simulate(scenario, scheduler)
     report = run.by("task_type")
     assert sum(row["jobs"] for row in report) == len(rows)
-    assert max(row["last_finish_s"] for row in report) == run.makespan_s
-    assert min(row["first_start_s"] for row in report) == run.start_s.min()
+    assert max(row["last_finish_s"] for row in report) == run.jobs["finish_s"].max()
+    assert min(row["first_start_s"] for row in report) == run.jobs["start_s"].min()
     told = run.rows()
     for row in report:
         own = [each for each in told if each["task_type"] == row["task_type"]]
@@ -224,7 +224,7 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
         lambda: cg.hgsp.Scenario("tasks1"),
         lambda: cg.hgsp.Requests(),
         lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
-        lambda: cg.dag.Setting("er:n=9"),
+        lambda: cg.dag.Scenario("er:n=9"),
         lambda: cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8),
     ],
     ids=["rental", "hgsp", "requests", "cluster", "dag", "waiting"],

@@ -106,14 +106,14 @@ CASES = {
         "eassy",
     ),
     "dag": lambda: Case(
-        cg.dag.Setting("er:n=20", cg.dag.Servers(3), budget=cg.dag.Budget(50)),
+        cg.dag.Scenario("er:n=20", cg.dag.Servers(3), budget=cg.dag.Budget(50)),
         ("dag",),
         "--graph er:n=20 --gpus 3",
         ("heft", "rtgs"),
         "rtgs:b=0.5",
         (
             "def oldest(view):\n"
-            "    for node in view.nodes:\n"
+            "    for node in view.queue:\n"
             "        for gpu in view.rooms(node)[:1]:\n"
             "            yield node, gpu\n"
         ),

@@ -21,12 +21,11 @@ from cgrsp_simpy.cluster.mix import Mix
 from cgrsp_simpy.cluster.mix import generate as generate_cluster
 from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.cluster.single import fifo_skip
-from cgrsp_simpy.dag import simulation as dag_simulation
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.heft import heft
 from cgrsp_simpy.dag.listing import round_robin
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.scenario import Scenario as GraphScenario
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
@@ -106,17 +105,20 @@ def graph(scheduler, reading, seed):
     platform = Platform(
         np.array([1.0, 2.0, 0.7]), np.array([12, 16, 9]), np.array([0, 0, 1]), np.full((3, 3), 2.0)
     )
-    problem = Problem(made, platform, reading)
+    scenario = GraphScenario(made, platform, reading=reading)
+    problem = scenario.draw()
     held = np.ones(JOBS) if reading == "exclusive" else made.memory_mb
     return Watched(
-        lambda listener: dag_simulation.Simulation(problem, scheduler(problem), listener),
-        lambda schedule: dict(enumerate(held * (schedule.finish_s - schedule.start_s))),
+        lambda listener: scenario.simulation(
+            scheduler(problem), seed, drawn=problem, listener=listener
+        ),
+        lambda run: dict(enumerate(held * (run.jobs["finish_s"] - run.jobs["start_s"]))),
     )
 
 
 def first_room(view):
     """Every node that is ready to the first GPU with room for it."""
-    for node in view.nodes:
+    for node in view.queue:
         for gpu in view.rooms(node)[:1]:
             yield node, gpu
 

@@ -23,9 +23,9 @@ from cgrsp_simpy.dag.learning import ddqn
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
+from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.schedulers import find
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.setting import Setting
 from cgrsp_simpy.dag.whales import worl_rtgs
 from cgrsp_simpy.studies.compare import compare
 
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 HOWTO = " ".join((ROOT / "docs" / "howto" / "dag.md").read_text(encoding="utf-8").split())
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
 BUDGET = Budget(1000)
-SETTING = Setting("er:n=300", budget=BUDGET)
+SCENARIO = Scenario("er:n=300", budget=BUDGET)
 WITHOUT_NETWORK = [name for name in ORDERED if name != "worl-rtgs"]
 
 
@@ -63,7 +63,7 @@ def over():
 
 def anew(name, order, seed):
     """The same of one graph, computed anew."""
-    problem = SETTING.draw(seed)
+    problem = SCENARIO.draw(seed)
     plan = heft(problem)
     heft_s = carried_out(problem, plan).makespan_s
     if name == "heft":
@@ -155,14 +155,14 @@ def test_annealing_owes_its_place_to_its_start():
     from_random = mean(over()["annealing", "rank"])
     assert from_random.low > 1.4
     for seed in (0, 1):
-        problem = SETTING.draw(seed)
+        problem = SCENARIO.draw(seed)
         heft_s = carried_out(problem, heft(problem)).makespan_s
         assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
 
 
 @pytest.mark.slow
 def test_heft_ends_one_percent_after_the_bound():
-    found = mean(compare(SETTING, ["heft"], range(20)).values("heft", "over_bound"))
+    found = mean(compare(SCENARIO, ["heft"], range(20)).values("heft", "over_bound"))
     assert found.low > 1.005 and found.high < 1.015
 
 

@@ -10,7 +10,7 @@ from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.setting import Setting
+from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.model.checks import InputError
 
 
@@ -56,7 +56,7 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how plans are
     drawn, which is not printed.
     """
-    problem = Setting("er:n=500", Servers(50), state="busy").draw()
+    problem = Scenario("er:n=500", Servers(50), state="busy").draw()
     even, uneven = correlate(problem), correlate(problem, concentration=1.0)
     assert even.pearson_ci95[1] < 0.25
     assert 0.35 < uneven.pearson < 0.6
@@ -72,13 +72,13 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     ],
 )
 def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message):
-    problem = Setting("er:n=20", Servers(gpus)).draw()
+    problem = Scenario("er:n=20", Servers(gpus)).draw()
     with pytest.raises(InputError, match=message):
         correlate(problem, pairs, 0, concentration)
 
 
 def test_a_concentration_at_either_end_of_its_range_is_allowed():
-    problem = Setting("er:n=8", Servers(2)).draw()
+    problem = Scenario("er:n=8", Servers(2)).draw()
     for concentration in (1e-6, 1e6):
         assert -1 <= correlate(problem, 20, 0, concentration).pearson <= 1
     for concentration in (0.9e-6, 1.1e6):
@@ -87,7 +87,7 @@ def test_a_concentration_at_either_end_of_its_range_is_allowed():
 
 
 def test_plans_of_a_seed_are_the_same():
-    problem = Setting("er:n=40").draw()
+    problem = Scenario("er:n=40").draw()
     one, again, other = (
         correlate(problem, 50, 1, 0.1),
         correlate(problem, 50, 1, 0.1),

@@ -9,10 +9,9 @@ import pytest
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.platform import Servers
+from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.studies.compare import compare
 
@@ -34,10 +33,14 @@ def test_solve_measures_every_scheduler_by_simulation(capsys):
     answer = json.loads(
         said(capsys, "solve", *SMALL, "--scheduler", ",".join(SCHEDULERS), "--format", "json")
     )
-    problem = Setting("er:n=30", Servers(4)).draw()
+    problem = Scenario("er:n=30", Servers(4)).draw()
     for row in answer["schedulers"]:
         found = find(problem, row["scheduler"], Budget(40))
-        assert row["makespan_s"] == simulate(problem, found.plan).makespan_s == found.makespan_s
+        assert (
+            row["makespan_s"]
+            == schedule(simulate(problem, found.plan)).makespan_s
+            == found.makespan_s
+        )
         assert (
             row["over_bound"] == pytest.approx(row["makespan_s"] / row["bound_s"])
             and row["over_bound"] >= 1 - 1e-9
@@ -51,10 +54,10 @@ def test_solve_tells_where_and_when_each_node_runs(capsys):
             said(capsys, "solve", *GRAPH, "--scheduler", "heft", "--format", "csv").splitlines()
         )
     )
-    problem = Setting("er:n=30", Servers(4)).draw()
-    schedule = simulate(problem, find(problem, "heft", Budget(1)).plan)
-    assert [float(row["finish_s"]) for row in rows] == schedule.finish_s.tolist()
-    assert [int(row["gpu"]) for row in rows] == schedule.plan.gpu.tolist()
+    problem = Scenario("er:n=30", Servers(4)).draw()
+    found = schedule(simulate(problem, find(problem, "heft", Budget(1)).plan))
+    assert [float(row["finish_s"]) for row in rows] == found.finish_s.tolist()
+    assert [int(row["gpu"]) for row in rows] == found.plan.gpu.tolist()
     told = said(capsys, "solve", *GRAPH, "--scheduler", "heft,work")
     assert (
         f"{problem.graph.nodes} nodes, {len(problem.graph.edges)} edges, 30 units;"
@@ -81,19 +84,19 @@ def test_a_search_in_seconds_ends_in_time(capsys):
 
 @pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_workers_and_are_kept(tmp_path, workers):
-    setting, names = (
-        Setting("er:n=20", Servers(3), budget=Budget(20)),
+    scenario, names = (
+        Scenario("er:n=20", Servers(3), budget=Budget(20)),
         ["heft", "rtgs", "ddqn:updates=2"],
     )
-    first = compare(setting, names, range(3), workers, out=tmp_path / "kept")
-    again = compare(setting, names, range(3), out=tmp_path / "kept")
+    first = compare(scenario, names, range(3), workers, out=tmp_path / "kept")
+    again = compare(scenario, names, range(3), out=tmp_path / "kept")
     assert again.rows == first.rows  # with the seconds: nothing was run again
-    anew = compare(setting, names, range(3))
+    anew = compare(scenario, names, range(3))
     assert [[row[name] for name in FIGURES] for row in anew.rows] == [
         [row[name] for name in FIGURES] for row in first.rows
     ]
     with pytest.raises(InputError, match="results"):
-        compare(setting.varied(budget=30), names, range(3), out=tmp_path / "kept")
+        compare(scenario.varied(budget=30), names, range(3), out=tmp_path / "kept")
 
 
 def test_compare_prints_means_tests_and_ranks(capsys):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.dag import figure_data as data
-from cgrsp_simpy.dag.figure_data import Runs, schedule_rows
+from cgrsp_simpy.dag.figure_data import Runs, run_rows
 from cgrsp_simpy.dag.figures import FIGURES, draw_figures
 from cgrsp_simpy.dag.findings import over_heft
 from cgrsp_simpy.dag.graph import Graph
@@ -15,8 +15,8 @@ from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.panels import LOOKS
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.scenario import schedule, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS
-from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.model.checks import InputError
 
 
@@ -62,11 +62,11 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(drawn):
     assert all(f"(dag_{id}.png)" in index and f"--only {id}`" in index for id in FIGURES)
 
 
-def test_a_schedule_as_rows():
+def test_a_run_as_rows():
     """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a second."""
     graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
     problem = Problem(graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform())
-    rows = schedule_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
+    rows = run_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
     assert [
         (row["what"], row["name"], row["gpu"], row["to_gpu"], row["start_s"], row["end_s"])
         for row in rows
@@ -113,11 +113,11 @@ def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
             np.array(runs.compared.values(name, "makespan_s")) / heft_s
         )
     for seed in range(3):
-        problem = runs.setting.draw(seed)
+        problem = runs.scenario.draw(seed)
         placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
         for order, plan in placed.items():
             assert over["heft", order][seed] == pytest.approx(
-                simulate(problem, plan).makespan_s / heft_s[seed]
+                schedule(simulate(problem, plan)).makespan_s / heft_s[seed]
             )
     assert len(over) == 2 * (1 + len(data.ORDERED))
 

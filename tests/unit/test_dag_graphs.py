@@ -12,7 +12,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out
-from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.dag.scenario import schedule, simulate
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
@@ -372,7 +372,11 @@ def test_the_longest_path_is_forward_then_backward_of_one_micro_batch(cut):
     assert longest_path_s(one) == pytest.approx(layers * 3 * 24 / (batches * replicas * shards))
 
 
-@pytest.mark.parametrize("run", [carried_out, simulate])
+@pytest.mark.parametrize(
+    "run",
+    [carried_out, lambda problem, plan: schedule(simulate(problem, plan))],
+    ids=["computed", "simulated"],
+)
 @pytest.mark.parametrize(
     ("stages", "batches", "per_stage"), [(1, 1, 1), (3, 1, 1), (4, 6, 1), (2, 5, 3), (4, 2, 2)]
 )
@@ -392,8 +396,8 @@ def test_a_pipeline_takes_stages_plus_micro_batches_less_one_rounds(
         activation_gb=0,
     )
     forward, backward = per_stage * 1.0, per_stage * 2.0
-    schedule = run(Problem(one, gpus(stages)), Plan(one.unit))
-    assert schedule.makespan_s == pytest.approx((batches + stages - 1) * (forward + backward))
+    found = run(Problem(one, gpus(stages)), Plan(one.unit))
+    assert found.makespan_s == pytest.approx((batches + stages - 1) * (forward + backward))
 
 
 def test_a_pipeline_in_another_order_takes_longer():
@@ -414,11 +418,11 @@ def test_replicas_wait_for_the_slower_at_the_all_reduce():
     platform = Platform(
         np.array([1.0, 0.5]), np.full(2, 80_000), np.arange(2), np.full((2, 2), 2.0)
     )
-    schedule = carried_out(Problem(one, platform), Plan(np.array([0, 1, 0, 1, 0, 0, 1])))
-    finish_s = dict(zip(one.names, schedule.finish_s))
+    found = carried_out(Problem(one, platform), Plan(np.array([0, 1, 0, 1, 0, 0, 1])))
+    finish_s = dict(zip(one.names, found.finish_s))
     assert finish_s["r0 m0 l0.0 backward"] == 3 and finish_s["r1 m0 l0.0 backward"] == 6
     assert finish_s["l0.0 all-reduce"] == pytest.approx(6 + 4 / 2 + 0.002)
-    assert schedule.makespan_s == pytest.approx(8.002 + 4 / 2 + 0.002 / 0.5)
+    assert found.makespan_s == pytest.approx(8.002 + 4 / 2 + 0.002 / 0.5)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from cgrsp_simpy.dag.heft import heft, run_order, upward_rank_s
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
+from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
 from cgrsp_simpy.dag.schedulers import SEARCHES, find
 from cgrsp_simpy.dag.search import Budget, random_units
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import simulate
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
@@ -37,7 +36,7 @@ def test_the_two_orders():
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("reading", ["exclusive", "shared"])
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
-    problem = Setting("er:n=24,degree=2", Servers(3), reading=reading).draw(4)
+    problem = Scenario("er:n=24,degree=2", Servers(3), reading=reading).draw(4)
     by_rank, as_it_is = (
         find(problem, f"{name}:order={order}", Budget(12), 1) for order in ("rank", "graph")
     )
@@ -46,7 +45,7 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
         and as_it_is.plan.order is None
     )
     for found in (by_rank, as_it_is):
-        assert found.makespan_s == simulate(problem, found.plan).makespan_s
+        assert found.makespan_s == schedule(simulate(problem, found.plan)).makespan_s
     # which runs its plans in the order of HEFT's plan unless told otherwise
     if name != "annealing":
         assert find(problem, name, Budget(12), 1).makespan_s == as_it_is.makespan_s
@@ -55,7 +54,7 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
 @pytest.mark.parametrize("name", ["random-search", "woa", "rtgs", "ddqn", "worl-rtgs"])
 def test_in_either_order_the_first_plan_is_the_same_one(name):
     """Only what is found on the way may differ."""
-    problem = Setting("er:n=40", Servers(4)).draw(2)
+    problem = Scenario("er:n=40", Servers(4)).draw(2)
     one, other = (
         find(problem, f"{name}:order={order}", Budget(1), 3) for order in ("rank", "graph")
     )
@@ -64,7 +63,7 @@ def test_in_either_order_the_first_plan_is_the_same_one(name):
 
 @pytest.mark.parametrize("order", ["graph", "rank"])
 def test_random_search_finds_the_best_of_as_many_random_plans(order):
-    problem = Setting("er:n=30", Servers(4)).draw(1)
+    problem = Scenario("er:n=30", Servers(4)).draw(1)
     found = find(problem, f"random-search:order={order}", Budget(50), 7)
     generator = stream(7, "random search")
     plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[
@@ -83,13 +82,13 @@ def test_random_search_finds_the_best_of_as_many_random_plans(order):
 @pytest.mark.parametrize("name", ["woa", "rtgs", "worl-rtgs"])
 def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(name):
     """Whales are evaluated by tens: the first plan is in the history at 1, not the best of ten."""
-    history = find(Setting("er:n=30", Servers(4)).draw(0), name, Budget(60)).history
+    history = find(Scenario("er:n=30", Servers(4)).draw(0), name, Budget(60)).history
     assert history[0][0] == 1 and any(at % 10 for at, *_ in history[1:])
     assert all(one[0] < other[0] and one[2] > other[2] for one, other in pairwise(history))
 
 
 def test_annealing_begins_with_hefts_plan_unless_told_otherwise():
-    problem = Setting("er:n=40", Servers(4)).draw(0)
+    problem = Scenario("er:n=40", Servers(4)).draw(0)
     assert (
         find(problem, "annealing", Budget(1)).makespan_s
         == carried_out(problem, heft(problem)).makespan_s

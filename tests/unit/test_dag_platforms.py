@@ -17,8 +17,7 @@ from cgrsp_simpy.dag.platform import BUSY, Servers
 from cgrsp_simpy.dag.platform_files import read_platform
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import simulate
+from cgrsp_simpy.dag.scenario import Scenario, simulate
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
@@ -105,9 +104,9 @@ def test_latency_by_hand(lab, reading):
     problem = example(lab, reading)
     plan = Plan(np.array([0, 1, 2, 2, 2]), np.array([0, 1, 3, 2, 4]))
     run = simulate(problem, plan)
-    assert run.start_s.tolist() == [0, 3.25, 3.5, 2, 10.5]
-    assert run.finish_s.tolist() == [2, 9.25, 5.5, 2.25, 11.5]
-    assert carried_out(problem, plan).finish_s.tolist() == run.finish_s.tolist()
+    assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 2, 10.5]
+    assert run.jobs["finish_s"].tolist() == [2, 9.25, 5.5, 2.25, 11.5]
+    assert carried_out(problem, plan).finish_s.tolist() == run.jobs["finish_s"].tolist()
     every = np.tile(plan.gpu, (40, 1))  # so many are computed at once
     assert makespans(problem, every, plan.order).tolist() == [11.5] * 40
     assert run.timeline.places == ("0  a", "1  b", "2  c")
@@ -119,14 +118,15 @@ def test_a_policy_waits_for_latency_as_well(lab):
     seen = {}
 
     def by_name(view):
-        for node in view.nodes:
-            if view.fits(node, gpus[node.name]):
-                seen[node.name] = view.data_s(node, gpus[node.name])
-                yield node, gpus[node.name]
+        for node in view.queue:
+            gpu = view.places[gpus[node.name]]
+            if view.room(gpu) >= view.need(node):
+                seen[node.name] = view.data_s(node, gpu)
+                yield node, gpu
 
     run = simulate(problem, by_name)
     assert seen == {"x": 0, "y": 1.25, "z": 1.5, "w": 0, "v": 1.25}
-    assert run.start_s.tolist() == [0, 3.25, 3.5, 9.25, 10.5]
+    assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 9.25, 10.5]
 
 
 def test_hefts_ranks_have_the_mean_latency(lab):
@@ -178,7 +178,7 @@ def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
         (Servers(3), Servers(3).platform()),
         (read_platform(lab), read_platform(lab)),
     ):
-        found = Setting("star:n=3", platform, "busy").draw(5).platform
+        found = Scenario("star:n=3", platform, "busy").draw(5).platform
         assert (
             found.tflops.tolist()
             == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
@@ -193,8 +193,10 @@ def test_the_command_takes_a_file(capsys, lab):
     arguments = ["--graph", "star:n=5", "--platform", str(lab)]
     assert main(["dag", "run", *arguments, "--scheduler", "heft", "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    setting = Setting("star:n=5", read_platform(lab))
-    assert [float(row["finish_s"]) for row in rows] == setting.run("heft").finish_s.tolist()
+    scenario = Scenario("star:n=5", read_platform(lab))
+    assert [float(row["finish_s"]) for row in rows] == scenario.run("heft").jobs[
+        "finish_s"
+    ].tolist()
     assert main(["dag", "solve", *arguments, "--scheduler", "heft", "--format", "json"]) == 0
     assert (
         json.loads(capsys.readouterr().out)["setting"] == "star:n=5 on lab, 3 GPUs, free, exclusive"

@@ -20,9 +20,7 @@ from cgrsp_simpy.dag.heft import heft
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out
-from cgrsp_simpy.dag.setting import Setting
-from cgrsp_simpy.dag.simulation import Simulation, simulate
-from cgrsp_simpy.engine.claims import claims_table
+from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -35,15 +33,21 @@ def fork(reading="exclusive", unit=(), memory=(10, 4), bandwidth=1.0):
     )
 
 
+def set_up(problem, scheduler, listener=None):
+    scenario = Scenario(problem.graph, problem.platform, reading=problem.reading)
+    return scenario.simulation(scheduler, 0, listener=listener)
+
+
 def events_of(problem, scheduler):
-    return support.events_of(Simulation, problem, scheduler)
+    return support.events_of(set_up, problem, scheduler)
 
 
 def soonest(view):
     """Each node that is ready, where it ends first of the GPUs with room; a user's words."""
-    for node in view.nodes:
+    for node in view.queue:
         if rooms := view.rooms(node):
-            yield node, min(rooms, key=lambda gpu: view.data_s(node, gpu) + node.time_s[gpu])
+            ends_s = [view.data_s(node, gpu) + view.time_s(node, gpu) for gpu in rooms]
+            yield node, rooms[ends_s.index(min(ends_s))]
 
 
 def test_the_events_of_a_plan():
@@ -65,15 +69,15 @@ def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_the
         (2, "start", 1, (1,)), (3, "data", 2, ()), (3, "start", 2, (0,)),
         (5, "finish", 1, (1,)), (11, "finish", 2, (0,)),
     ]  # fmt: skip
-    schedule = simulate(problem, soonest)
-    assert schedule.plan.gpu.tolist() == [1, 1, 0] and schedule.plan.scheduler == "soonest"
-    assert schedule.claims[["job", "place", "amount", "phase", "from_s", "to_s"]].tolist() == [
+    run = simulate(problem, soonest)
+    assert run.jobs["gpu"].tolist() == [1, 1, 0] and run.policy == "soonest"
+    assert run.claims[["job", "place", "amount", "phase", "from_s", "to_s"]].tolist() == [
         (0, 1, 1.0, "executing", 0.0, 2.0),
-        (2, 0, 1.0, "data", 2.0, 3.0),
         (1, 1, 1.0, "executing", 2.0, 5.0),
+        (2, 0, 1.0, "data", 2.0, 3.0),
         (2, 0, 1.0, "executing", 3.0, 11.0),
     ]
-    assert schedule.timeline.visits[["ready_s", "granted_s", "end_s"]].tolist() == [
+    assert run.timeline.visits[["ready_s", "granted_s", "end_s"]].tolist() == [
         (0, 0, 2),
         (2, 2, 5),
         (2, 2, 11),
@@ -82,12 +86,11 @@ def test_the_events_of_a_policy_whose_nodes_hold_their_gpu_while_data_are_on_the
 
 def test_a_listing_speaks_of_nodes_data_and_memory():
     told = []
-    run = Simulation(fork(), soonest, told.append)
-    run.env.run()
+    simulate(fork(), soonest, told.append)
     assert {str(event)[40:].strip() for event in told if event.job == 2} == {
         "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0", "node c, 8 s"
     }  # fmt: skip
-    walk = list(steps(lambda listener: Simulation(fork(), soonest, listener)))
+    walk = list(steps(lambda listener: set_up(fork(), soonest, listener)))
     held = next(step for step in walk if step.event.kind == "dispatch" and step.event.job == 2)
     assert "GPUs: 2… 1…" in str(held) and (3.0, "data", 2) not in held.future
     assert (3.0, "data", 2) in next(
@@ -102,24 +105,21 @@ def test_a_policy_sees_only_nodes_that_are_ready():
         seen.append(
             (
                 view.now_s,
-                [node.name for node in view.nodes],
-                view.free,
-                [view.node(number) for number in (0, 1, 2)],
+                [node.name for node in view.queue],
+                [view.room(gpu) for gpu in view.free],
+                [view.node(number) and view.node(number).name for number in (-1, 0, 1, 2, 3)],
+                [[(gpu.index, gb) for gpu, gb in view.data(node)] for node in view.queue],
             )
         )
         return soonest(view)
 
     simulate(fork("shared"), policy)
-    assert [(now_s, names, free) for now_s, names, free, _ in seen] == [
-        (0, ["a"], (10, 4)),
-        (2, ["b", "c"], (10, 4)),
+    assert seen == [
+        (0, ["a"], [10, 4], [None, "a", None, None, None], [[]]),
+        (2, ["b", "c"], [10, 4], [None, None, "b", "c", None], [[(1, 2.0)], [(1, 1.0)]]),
     ]
-    assert [[node and node.name for node in known] for *_, known in seen] == [
-        ["a", None, None],
-        [None, "b", "c"],
-    ]
-    (b, c) = seen[1][3][1:]
-    assert b.data == ((1, 2.0),) and c.time_s == (8.0, 4.0) and c.memory_mb == 5
+    for node, times_s in zip(fork().graph.jobs, ((4, 2), (6, 3), (8, 4))):
+        assert tuple(fork().time_s[node.id]) == times_s
 
 
 # ---- rules ----
@@ -145,8 +145,8 @@ def problems(draw):
     return Problem(graph, platform, draw(st.sampled_from(READINGS)))
 
 
-def never_overbooked(schedule):
-    claims, sizes = schedule.claims, schedule.timeline.sizes
+def never_overbooked(run):
+    claims, sizes = run.claims, run.timeline.sizes
     for at_s in claims["from_s"]:
         holds = claims[(claims["from_s"] <= at_s) & (at_s < claims["to_s"])]
         assert (np.bincount(holds["place"], holds["amount"], len(sizes)) <= sizes).all()
@@ -155,65 +155,67 @@ def never_overbooked(schedule):
 @given(problems())
 @settings(max_examples=150)
 def test_a_policy_s_run_breaks_no_rule(problem):
-    schedule, graph = simulate(problem, soonest), problem.graph
+    run, graph = simulate(problem, soonest), problem.graph
+    found = schedule(run)
     # units, memory, and an order in which data come before those that need them
-    schedule.plan.check(problem)
-    never_overbooked(schedule)
+    found.plan.check(problem)
+    never_overbooked(run)
     moved_s = np.zeros(graph.nodes)
     before, after = graph.edges.T
-    gpu = schedule.plan.gpu
+    gpu = found.plan.gpu
     np.maximum.at(moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after]))
-    assert schedule.start_s.tolist() == (schedule.granted_s + moved_s).tolist()
-    assert (schedule.granted_s[after] >= schedule.finish_s[before]).all()
+    assert found.start_s.tolist() == (run.jobs["dispatch_s"] + moved_s).tolist()
+    assert (run.jobs["dispatch_s"][after] >= found.finish_s[before]).all()
     assert (
-        schedule.finish_s.tolist()
-        == (schedule.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
+        found.finish_s.tolist()
+        == (found.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
     )
     # who need not hold a GPU for its data ends no later, in the same order
     if problem.reading == "exclusive":
-        assert carried_out(problem, schedule.plan).makespan_s <= schedule.makespan_s
+        assert carried_out(problem, found.plan).makespan_s <= found.makespan_s
 
 
-@given(problems(), st.booleans())
+@given(problems())
 @settings(max_examples=100)
-def test_claims_are_those_that_the_engine_has_noted(problem, planned):
-    run = Simulation(problem, heft(problem) if planned else soonest)
-    run.engine.log = []
-    run.env.run()
-    schedule, noted = run.close(), claims_table(run.engine.log)
-    noted["phase"][noted["phase"] == "provisioning"] = "data"
-    assert sorted(noted.tolist()) == sorted(schedule.claims.tolist())
-    never_overbooked(schedule)
-    if planned:
-        computed = carried_out(problem, schedule.plan)
-        assert computed.claims.tolist() == schedule.claims.tolist()
-        for column in ("job", "ready_s", "granted_s", "end_s"):
-            assert (
-                computed.timeline.visits[column].tolist()
-                == schedule.timeline.visits[column].tolist()
-            )
+def test_the_run_of_a_plan_is_what_is_computed(problem):
+    run = simulate(problem, heft(problem))
+    found, computed = schedule(run), carried_out(problem, heft(problem))
+    assert run.jobs["start_s"].tolist() == computed.start_s.tolist()
+    assert run.jobs["finish_s"].tolist() == computed.finish_s.tolist()
+    assert run.jobs["gpu"].tolist() == found.plan.gpu.tolist() == computed.plan.gpu.tolist()
+    ready_s = np.zeros(problem.graph.nodes)
+    np.maximum.at(ready_s, problem.graph.edges[:, 1], computed.arrivals_s())
+    assert run.jobs["ready_s"].tolist() == run.timeline.visits["ready_s"].tolist()
+    assert run.jobs["ready_s"].tolist() == ready_s.tolist()
+    assert set(run.claims["phase"]) <= {"executing"}
+    never_overbooked(run)
 
 
 # ---- wrong answers ----
 
 
 def first(gpu):
-    return lambda view: [(node, gpu) for node in view.nodes[:1]]
+    return lambda view: [(node, gpu) for node in view.queue[:1]]
 
 
 def all_to(gpu):
-    return lambda view: [(node, gpu) for node in view.nodes]
+    return lambda view: [(node, view.places[gpu]) for node in view.queue]
 
 
 def by_name(**gpus):
     return lambda view: [
-        (node, gpus[node.name]) for node in view.nodes if view.fits(node, gpus[node.name])
+        (node, gpu)
+        for node in view.queue
+        if view.room(gpu := view.places[gpus[node.name]]) >= view.need(node)
     ]
 
 
 WRONG = {
-    "sent job 0 to GPU 7; there are 0 to 1": (fork(), first(7)),
-    "sent job 0 to GPU '1'; there are 0 to 1": (fork(), first("1")),
+    "sent job 0 to 7, which is no place of the view": (fork(), first(7)),
+    r"sent job 0 to \(.*\), which is no place of the view": (
+        fork(),
+        lambda view: [(view.queue[0], ((view.places[0], 1),))],
+    ),
     "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (
         fork(),
         by_name(a=0, b=0, c=1),
@@ -230,7 +232,7 @@ WRONG = {
     ),
     "answered 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
-    "raised IndexError": (fork(), lambda view: [(view.nodes[3], 0)]),
+    "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),
     r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
         fork(),
         lambda view: [],
@@ -249,7 +251,7 @@ def test_a_wrong_answer_is_one_line(words):
 RUN = "dag run --graph er:n=12,degree=2 --gpus 3 --inter 1 --intra 2".split()
 OWN = (
     "def soonest(view):\n"
-    "    for node in view.nodes:\n"
+    "    for node in view.queue:\n"
     "        for gpu in view.rooms(node)[:1]:\n"
     "            yield node, gpu\n"
 )
@@ -297,14 +299,18 @@ def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
             io.StringIO(said(capsys, "--scheduler", f"{path}:soonest", "--format", "csv"))
         )
     )
-    problem = Setting("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
+    problem = Scenario("er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)).draw(0)
 
     def same(view):
-        return ((node, gpu) for node in view.nodes for gpu in view.rooms(node)[:1])
+        return ((node, gpu) for node in view.queue for gpu in view.rooms(node)[:1])
 
-    assert [float(row["start_s"]) for row in rows] == simulate(problem, same).start_s.tolist()
+    assert [float(row["start_s"]) for row in rows] == simulate(problem, same).jobs[
+        "start_s"
+    ].tolist()
     path.write_text(OWN.replace("yield node, gpu", "yield node, 9"), encoding="utf-8")
     assert main([*RUN, "--scheduler", f"{path}:soonest"]) == 2
     assert (
-        capsys.readouterr().err.splitlines()[-1].endswith("sent job 5 to GPU 9; there are 0 to 2")
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("sent job 5 to 9, which is no place of the view")
     )

@@ -256,7 +256,7 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
         (cg.hgsp.Scenario("tasks1"), "slack", (1, 2, 3)),
         (cg.hgsp.Requests(), "source", 1),
         (cg.hgsp.Requests(), "cluster", 1),
-        (cg.dag.Setting("er:n=10"), "memory_gb", 1e308),
+        (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
         *((cg.spot.Setting(), name, 1e308) for name in ("hours", "deadline", "overhead")),
         (cg.spot.Setting(), "history_h", 1e308),
     ],

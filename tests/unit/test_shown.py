@@ -21,7 +21,7 @@ SCENARIOS = {
     "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
     "llm": lambda: cg.hgsp.Requests(),
     "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=9)),
-    "dag": lambda: cg.dag.Setting("er:n=9"),
+    "dag": lambda: cg.dag.Scenario("er:n=9"),
 }
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 

@@ -13,7 +13,7 @@ setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)
 cg.hgsp.Scenario("tasks1", noise="much")  # type: ignore[arg-type]
 cg.hgsp.Requests(waves=2.5)  # type: ignore[arg-type]
 cg.cluster.Scenario(3)  # type: ignore[arg-type]
-cg.dag.Setting(state=1)  # type: ignore[arg-type]
+cg.dag.Scenario(state=1)  # type: ignore[arg-type]
 cg.waiting.Scenario(cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines="8")  # type: ignore[arg-type]
 cg.plots.gantt(7)  # type: ignore[arg-type]
 cg.exercises.check([], 0)  # type: ignore[arg-type]

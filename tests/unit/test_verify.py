@@ -153,7 +153,7 @@ def of_another_class(folder):
 
 
 def of_a_file_outside(folder):
-    graph = {"class": "cgrsp_simpy.dag.setting:Setting", "graph": "../secret.json"}
+    graph = {"class": "cgrsp_simpy.dag.scenario:Scenario", "graph": "../secret.json"}
     change(folder, lambda told: told.update(scenario=graph))
 
 

@@ -12,7 +12,7 @@ from cgrsp_simpy.dag.ranking import ranks, ranks_told
 from cgrsp_simpy.dag.schedulers import COMPARED, SCHEDULERS
 from cgrsp_simpy.model.checks import InputError
 
-SMALL = cg.dag.Setting("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
+SMALL = cg.dag.Scenario("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
 
 
 class InTurn:
@@ -24,7 +24,7 @@ class InTurn:
         self.put = 0
 
     def __call__(self, view):
-        for node in view.nodes:
+        for node in view.queue:
             if gpus := view.rooms(node):
                 self.put += 1
                 yield node, gpus[self.put % len(gpus)]
@@ -44,12 +44,39 @@ def test_what_a_run_took_is_in_its_figures():
 def test_a_policy_with_memory_is_fresh_for_every_run():
     policy = InTurn()
     first, again = (cg.simulate(SMALL, policy, 1) for _ in range(2))
-    assert policy.put == 0 and first.start_s.tolist() == again.start_s.tolist()
+    assert policy.put == 0 and first.jobs.tolist() == again.jobs.tolist()
     study = cg.compare(SMALL, ["heft", policy], range(3))
     assert study.policies == ["heft", "in turn"]
     assert study.values("in turn", "makespan_s") == [
-        cg.simulate(SMALL, InTurn(), seed).makespan_s for seed in range(3)
+        cg.simulate(SMALL, InTurn(), seed).summary()["makespan_s"] for seed in range(3)
     ]
+
+
+def test_a_plan_that_is_there_is_a_policy_too():
+    plan = cg.dag.find(SMALL.draw(3), "cpop", cg.dag.Budget(1)).plan
+    run, own = cg.simulate(SMALL, plan, 3), cg.simulate(SMALL, "cpop", 3)
+    assert run.jobs.tolist() == own.jobs.tolist() and run.policy == own.policy == "cpop"
+    assert run.summary()["evaluations"] == 0 and own.summary()["evaluations"] == 1
+    study = cg.compare(SMALL, {"mine": plan, "heft": "heft"}, [3])
+    assert study.values("mine", "makespan_s") == [run.summary()["makespan_s"]]
+
+
+@pytest.mark.parametrize("scheduler", ["heft", InTurn()])
+def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
+    run = cg.simulate(SMALL, scheduler, 3)
+    found = cg.dag.schedule(run)
+    assert found.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
+    assert found.plan.gpu.tolist() == run.jobs["gpu"].tolist()
+    assert found.plan.scheduler == run.policy
+    found.plan.check(found.problem)
+
+
+@pytest.mark.parametrize(("old", "new"), [("Setting", "Scenario"), ("Ready", "View")])
+def test_old_names_warn_and_say_the_new_one(old, new):
+    with pytest.warns(DeprecationWarning, match=f"dag.{old} is called {new} now"):
+        assert getattr(cg.dag, old) is getattr(cg.dag, new)
+    with pytest.raises(AttributeError, match="no attribute 'Settings'"):
+        _ = cg.dag.Settings
 
 
 def test_schedulers_of_a_comparison_are_names_that_there_are():
@@ -61,9 +88,9 @@ def test_a_study_is_divided_by_what_searches_cost():
     assert SMALL.varied(budget=cg.dag.Budget(seconds=1.0)).work == 12_000
 
 
-def test_parameters_of_the_setting_of_its_servers_and_of_a_budget():
+def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
     found = SMALL.varied(gpus=2, budget=7, reading="shared", graph="star:n=4")
-    own = cg.dag.Setting("star:n=4", cg.dag.Servers(2), reading="shared", budget=cg.dag.Budget(7))
+    own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), reading="shared", budget=cg.dag.Budget(7))
     assert found == own and hash(found) == hash(own)
     with pytest.raises(InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"):
         SMALL.varied(gpu=2)
@@ -85,9 +112,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("given", "message"), WRONG)
-def test_a_wrong_setting_is_an_error_when_it_is_made(given, message):
+def test_a_wrong_scenario_is_an_error_when_it_is_made(given, message):
     with pytest.raises(InputError, match=message):
-        cg.dag.Setting(**given)
+        cg.dag.Scenario(**given)
 
 
 def test_a_sweep_has_a_comparison_at_each_point():
@@ -117,17 +144,17 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     what is not there.
     """
     graph = SMALL.draw(0).graph
-    setting = cg.dag.Setting(graph, cg.dag.Servers(3))
-    study = cg.compare(setting, ["heft", "round-robin", "work"], range(10))
+    scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))
+    study = cg.compare(scenario, ["heft", "round-robin", "work"], range(10))
     assert ranks(study).p < 0.01 and ranks_told(study) == ""
     assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
-    searched = cg.compare(setting.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
+    searched = cg.compare(scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4))
     assert "Friedman" in ranks_told(searched)
 
 
 def test_the_runs_of_the_figures_have_their_budgets():
     runs = Runs(2, 30, 11)
-    assert (runs.setting.budget.evaluations, runs.small.budget.evaluations) == (11, 6)
+    assert (runs.scenario.budget.evaluations, runs.small.budget.evaluations) == (11, 6)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,391 @@
+"""A graph and the GPUs it runs on: what schedulers are simulated, compared and swept on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import repeat
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import simpy
+
+from cgrsp_simpy.dag.bounds import lower_bound_s
+from cgrsp_simpy.dag.generate import erdos_renyi, star
+from cgrsp_simpy.dag.graph import Graph, Node
+from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
+from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
+from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
+from cgrsp_simpy.dag.schedulers import COMPARED, POLICIES, SEARCHES, Planner
+from cgrsp_simpy.dag.search import Budget, Found
+from cgrsp_simpy.dag.training import training_graph
+from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, pools, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.model.checks import InputError, check_one_of, require
+from cgrsp_simpy.model.model import Metric
+from cgrsp_simpy.model.parameters import parameters
+from cgrsp_simpy.model.policy import Named
+from cgrsp_simpy.model.streams import Draw, stream
+from cgrsp_simpy.model.timeline import Timeline
+
+__all__ = [
+    "GRAPHS",
+    "METRICS",
+    "STATES",
+    "Planned",
+    "Scenario",
+    "read_graph",
+    "schedule",
+    "simulate",
+]
+
+METRICS = {
+    "makespan_s": Metric("makespan", "s"),
+    "bound_s": Metric("what no plan ends before", "s", ""),
+    "over_bound": Metric("makespan over what no plan ends before"),
+    "evaluations": Metric("plans evaluated to find this one", better=""),
+    "seconds": Metric("wall time of finding it", "s", ""),
+}
+"""What the figures of a run are."""
+
+STATES = {"free": None, "busy": BUSY, "idle": IDLE}
+"""By name, the range from which the share of a GPU that others use is drawn."""
+SEARCHED = 1000
+SHORT = Budget(evaluations=SEARCHED)
+
+
+GRAPHS: dict[str, Callable[..., Graph]] = {
+    "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(n, degree, times, seed),
+    "training": lambda _, layers=8, stages=4, micro_batches=4, replicas=1, shards=1: training_graph(
+        layers, stages, micro_batches, replicas, shards
+    ),
+    "star": lambda _, n=11: star(n),
+}
+"""By name, what makes a graph."""
+
+
+Edge = tuple[simpy.Event, Node, float]  # the end of a predecessor, which it is, and gigabytes
+
+
+class Planned(NamedTuple):
+    """What there is before a run, as its `plan`.
+
+    problem: the graph and its GPUs. found: the plan, and what finding it took; None where a policy
+    decides as it goes.
+    """
+
+    problem: Problem
+    found: Found | None = None
+
+
+@dataclass(frozen=True)
+class Scenario(Model):
+    """A graph on GPUs: everything that a run depends on, but the scheduler and the seed.
+
+    Parameters
+    ----------
+    graph : Graph or str
+        A Graph, the name of a file as of `read_graph`, or the text of one that is generated, such
+        as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11" or "training:stages=4".
+    platform : Servers or Platform
+        The GPUs.
+    state : str
+        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn
+        by the seed.
+    reading : str
+        "exclusive" or "shared", as of `Problem`.
+    budget : Budget
+        Of each search for a plan.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+    """
+
+    graph: str | Graph = "er"
+    platform: Servers | Platform = field(default_factory=Servers)
+    state: str = "free"
+    reading: str = "exclusive"
+    budget: Budget = SHORT
+
+    metrics = METRICS
+    shown = ("makespan_s", "over_bound", "evaluations", "seconds")
+    tested = ("makespan_s",)
+    precise = "makespan_s"
+    policies = POLICIES
+    compared = COMPARED
+    columns: ClassVar = {"gpu": "i8", "ready_s": "f8"}
+    noun = "scheduler"
+    pace_per_s = 10_000.0  # of a search that learns
+
+    def __post_init__(self) -> None:
+        if isinstance(self.graph, str):
+            object.__setattr__(self, "graph", read_graph(self.graph))
+        require(isinstance(self.graph, (str, Graph)), "graph", self.graph, "a text or a Graph")
+        known = isinstance(self.platform, (Servers, Platform))
+        require(known, "platform", self.platform, "Servers or a Platform")
+        require(isinstance(self.budget, Budget), "budget", self.budget, "a Budget")
+        check_one_of("state", self.state, STATES)
+        _ = self.jobs  # draws a graph: what is wrong with it is told now
+
+    def __str__(self) -> str:
+        name = self.graph if isinstance(self.graph, str) else self.graph.name
+        return f"{name} on {self.platform.name}, {self.state}, {self.reading}"
+
+    @property
+    def name(self) -> str:
+        """What is placed, where, and with which budget."""
+        return f"{self}, {self.budget} a search"
+
+    @cached_property
+    def jobs(self) -> int:
+        """Number of nodes of a run."""
+        return self.draw(0).graph.nodes
+
+    @property
+    def work(self) -> int:
+        """Nodes, each as often as a search simulates it."""
+        return self.jobs * (self.budget.evaluations or SEARCHED)
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        """Whether the seed draws the graph, what others use, or what one of the schedulers does."""
+        drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
+        names = {policy.partition(":")[0] for policy in policies if isinstance(policy, str)}
+        return drawn or self.state != "free" or not names.isdisjoint({*SEARCHES, "random"})
+
+    # ---- as a model ----
+
+    @cached_property
+    def _gpus(self) -> Platform:
+        return self.platform.platform() if isinstance(self.platform, Servers) else self.platform
+
+    def places(self) -> tuple[Place, ...]:
+        if self.reading == "exclusive":
+            return slots(self._gpus.gpus, "GPU")
+        return pools(self._gpus.memory_mb.tolist(), "GPU", "MB")
+
+    def draw(self, seed: int = 0) -> Problem:
+        """The graph and the GPUs of a seed."""
+        platform, used = self._gpus, STATES[self.state]
+        if used is not None:
+            platform = platform.in_use(stream(seed, "in use").uniform(*used, platform.gpus))
+        graph = _generated(self.graph, seed) if isinstance(self.graph, str) else self.graph
+        return Problem(graph, platform, self.reading)
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
+        return zip(repeat(0.0), self.draw(draw.seed).graph.jobs)
+
+    def life(self, run: Simulation, node: Node) -> Process:
+        """A node; it returns the number of the GPU on which it ran.
+
+        Where there is a plan, data are sent on as soon as they are there, and the node claims its
+        GPU when it has them. Else its GPU is known, and they are sent, once a policy has granted
+        it.
+        """
+        problem, found = run.plan
+        edges = [(run.ended(each), each, gb) for each, gb in problem.graph.sent[node.id]]
+        if found is None:
+            yield run.env.all_of([ended for ended, *_ in edges])
+        else:
+            yield self._data(run, edges, node, found.plan.gpu.item(node.id))  # Equation 1
+        ready_s = run.now_s
+
+        with run.claim(node, start=False) as claim:
+            yield claim  # Equation 4
+            gpu, _ = claim.parts[0]
+            if found is None:
+                run.tell("dispatch", claim, f"node {node.name}")
+                yield self._data(run, edges, node, gpu)
+                if run.now_s > claim.granted_s:
+                    claim.phase("data", claim.granted_s)
+
+            claim.start()
+            yield run.timeout(problem.time_s.item(node.id, gpu), ("finish", node.id))  # Equation 15
+        run.note(node, gpu, ready_s)
+        return gpu
+
+    def _data(self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int) -> simpy.Event:
+        """Happens when all data of a node have arrived at a GPU."""
+        process = run.env.process
+        return run.env.all_of([process(self._transfer(run, each, node, gpu)) for each in edges])
+
+    def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
+        """The data of an edge on their way (worl-rtgs.txt Equations 2 and 3)."""
+        ended, before, data_gb = edge
+        source = yield ended
+        delay_s = run.plan.problem.moved_s(data_gb, source, gpu)
+        yield run.timeout(delay_s, ("data", node.id))
+        if delay_s and run.listener:
+            nodes = f"of node {before.name} for node {node.name}"
+            run.tell("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
+
+    def view(self, run: Simulation) -> View:
+        return View(run)
+
+    def need(self, node: Node) -> float:
+        return 1 if self.reading == "exclusive" else node.memory_mb
+
+    def says(self, kind: str, claim: Claim) -> str:
+        node = claim.job
+        if kind == "submit":
+            return f"node {node.name} is ready, {node.memory_mb} MB"
+        if kind == "finish":
+            return f"node {node.name}"
+        time_s = claim.run.plan.problem.time_s[node.id, claim.parts[0][0]]
+        return f"node {node.name}, {time_s:.4g} s"
+
+    # ---- figures, rows and pictures ----
+
+    def summary(self, run: Run) -> dict[str, float]:
+        """The figures of METRICS, by name."""
+        (problem, found), makespan_s = run.plan, run.tally.end_s
+        bound_s = lower_bound_s(problem)
+        # a graph without work ends when its data have arrived
+        over = makespan_s / bound_s if bound_s else 1.0
+        figures = {"makespan_s": makespan_s, "bound_s": bound_s, "over_bound": over}
+        evaluations, seconds = (found.evaluations, found.seconds) if found else (0, 0.0)
+        return {**figures, "evaluations": float(evaluations), "seconds": seconds}
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        jobs = run.jobs[chosen]
+        return {
+            "jobs": len(jobs),
+            "gpu_hours": float(((jobs["finish_s"] - jobs["start_s"]) / 3600).sum()),
+            "wait_s": float((jobs["dispatch_s"] - jobs["ready_s"]).mean()),
+            "first_start_s": float(jobs["start_s"].min()),
+            "last_finish_s": float(jobs["finish_s"].max()),
+        }
+
+    @property
+    def tags(self) -> Any:
+        return getattr(self.graph, "tags", {})
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a node: its name, unit and GPU, when it ran, seconds, and a log's own
+        columns.
+        """
+        names, tags = ("node", "unit", "gpu", "start_s", "finish_s"), run.plan.problem.graph.tags
+        rows = run.jobs[["name", *names[1:]]].tolist()
+        told = [dict(zip(names, row)) for row in rows]
+        return [{**row, **tags.of(node, row)} for node, row in enumerate(told)]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        graph, platform = run.plan.problem.graph, run.plan.problem.platform
+        called = platform.names or [f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()]
+        places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
+        labels = dict(enumerate(graph.names))
+        made = super().timeline(run, **{"places": places, "labels": labels, **parts})
+        made.visits["ready_s"] = run.jobs["ready_s"]
+        return made
+
+    # ---- studies ----
+
+    def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
+        """A scheduler from its text, a plan that is there, or an online policy, a function of a
+        `View`.
+        """
+        plan = policy.policy if isinstance(policy, Named) else policy
+        return plan if isinstance(plan, Plan) else super().make_policy(policy)
+
+    def simulation(
+        self,
+        policy: Planner | Plan | OwnPolicy,
+        seed: int,
+        *,
+        drawn: Problem | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """As of `Model`; a plan is found first."""
+        problem, found = self.draw(seed) if drawn is None else drawn, None
+        if isinstance(policy, Plan):
+            found = Found(policy, math.nan, 0)
+        elif isinstance(policy, Planner):
+            found = policy(problem, self.budget, seed)
+        made: Any = policy if found is None else InTurn(problem, found.plan)
+        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, found)
+        run = Simulation(
+            self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
+        )
+        # on a full GPU there is room for a node that needs no memory
+        run.hears_all |= self.reading == "shared"
+        return run
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """The scenario with other parameters: its own (budget: a Budget, or a number of
+        evaluations), and, where it has Servers, theirs.
+        """
+        if isinstance(parameters.get("budget"), int):
+            parameters["budget"] = Budget(evaluations=parameters["budget"])
+        servers = isinstance(self.platform, Servers)
+        names = [item.name for item in fields(Servers)] if servers else []
+        return self._varied(parameters, "platform", self.platform, names)
+
+
+def schedule(run: Run) -> Schedule:
+    """The schedule that was measured in a run of a `Scenario`."""
+    (problem, found), jobs = run.plan, run.jobs
+    times_s = jobs["start_s"], jobs["finish_s"]
+    if found is not None:
+        return Schedule(problem, found.plan, *times_s, found.evaluations, found.seconds)
+    # of those that start at once, first what takes no time
+    order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
+    return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)
+
+
+def simulate(
+    problem: Problem, scheduler: Plan | OwnPolicy | str, listener: Listener | None = None
+) -> Run:
+    """The run of a plan or a policy on a graph and GPUs that are there, as of `Scenario` and
+    `cg.simulate`; `schedule(run)` is what was measured.
+
+    listener: called with each Event. Raises InputError for a plan that the problem does not allow,
+    or that needs a missing connection; PolicyError for an answer that cannot be carried out.
+    """
+    made = Scenario(problem.graph, problem.platform, reading=problem.reading)
+    return made.run(scheduler, drawn=problem, listener=listener)
+
+
+def _generated(text: str, seed: int) -> Graph:
+    name = text.partition(":")[0]
+    check_one_of("graph", name, GRAPHS)
+    make = GRAPHS[name]
+    return make(seed, **parameters("graph", text, make, but=("seed", "_")))
+
+
+def read_graph(text: str) -> str | Graph:
+    """A graph from a file, by its ending; any other text as it is.
+
+    Parameters
+    ----------
+    text : str
+        A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it,
+        as in "tasks.csv:j_17" (.csv or .csv.gz).
+
+    Returns
+    -------
+    str or Graph
+        The text itself where it names no file.
+
+    Raises
+    ------
+    InputError
+        With the file's name, and the line where there is one.
+    """
+    path, colon, job = text.partition(":")
+    if path.endswith((".json", ".json.gz")):
+        require(not colon, "graph", text, "without a job: a file in WfFormat is one graph")
+        return read_wfformat(path)
+    if path.endswith((".csv", ".csv.gz")):
+        if not job:
+            raise InputError(f"graph(={text!r}) must name a job of the file, as in {path}:j_17")
+        return read_alibaba(path, job)
+    return text

@@ -80,7 +80,8 @@ class Answers:
     def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
         """The claim of a job to be suspended; raises PolicyError if it cannot be."""
         job = item.job
-        claim = next((each for each in holding if each.job == job), None)
+        run = (each for each in holding if each.job == job and not each.revoked)
+        claim = next(run, None)
         if claim is None:
             raise self.wrong(f"suspended job {job_id(job)}, which does not run")
         if claim.granted_s == self.env.now:

@@ -61,7 +61,7 @@ OWN = 5  # test files of a changed file's own, asked first
 LONGER = 5  # so many times the time without a change, and START_S, is no end
 START_S = 60  # a busy machine starts Python slowly
 EQUAL: dict[tuple[str, str], str] = {
-    ("engine/claims.py", "super().__init__(env, capacity=size or 1.1, init=size)"): (
+    ("engine/places.py", "super().__init__(env, capacity=place.size or 1.1, init=place.size)"): (
         "of a pool of nothing, nothing is ever taken or given back"
     ),
     (

@@ -451,8 +451,8 @@ for wrong, scenario in cases.items():
 #   `peek()` says when the next entry is due, and `timeout(0)` goes behind all that is.
 #
 # ### The small model against the engine
-# The package's engine keeps the same rules, with more checks (`engine/engine.py`,
-# `claims.py`, `processes.py`). Is our small model the same? On a normal and on the
+# The package's engine keeps the same rules, with more checks (`engine/simulation.py`,
+# `claim.py`, and `rental/process.py`). Is our small model the same? On a normal and on the
 # hectic day, with their draws, we compare every slot and time, without tolerance.
 
 # %% Against the engine

@@ -7,20 +7,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.series import Series
+from cgrsp_simpy.logs.series import Series, read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Stretch", "Traces", "TwoState", "Zone"]
+__all__ = ["Job", "Stretch", "Traces", "TwoState", "Zone", "read_traces"]
 
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
+
+
+class Job(NamedTuple):
+    """What is to be done, by when, and at which prices.
+
+    Attributes
+    ----------
+    id : int
+        What listings call it.
+    work_s : float
+        Computing that the job needs, seconds.
+    deadline_s : float
+        By when it must be done, seconds from its start.
+    overhead_s : float
+        Of each start, seconds without progress.
+    spot_usd_per_h, on_demand_usd_per_h : float
+        Prices, USD an hour.
+    """
+
+    id: int
+    work_s: float
+    deadline_s: float
+    overhead_s: float
+    spot_usd_per_h: float
+    on_demand_usd_per_h: float
 
 
 class Stretch(NamedTuple):
@@ -176,6 +202,15 @@ class Traces:
         return tuple(
             _zone(each, polls, first, each.first(self.before)) for each in self.series[:zones]
         )
+
+
+def read_traces(paths: Sequence[str | Path], needed: int = 1, history: float = 0.5) -> Traces:
+    """The zones of files, one a file; see `logs.series.read_series`.
+
+    needed: how many instances at once the job needs. history: as of `Traces`. Raises InputError for
+    what is wrong with a file, or with files together.
+    """
+    return Traces(tuple(read_series(path, needed) for path in paths), history)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import nan
 from typing import NamedTuple
 
-import numpy as np
-
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.spot.market import HOUR_S
@@ -54,12 +52,13 @@ class Stay(NamedTuple):
 
 def stays(run: Run) -> list[Stay]:
     """The instances that the job of a run had, in order."""
-    claims = run.claims
-    first = np.flatnonzero(claims["phase"] != "executing")
-    last = np.append(first[1:], len(claims)) - 1
-    columns = claims["place"][first], claims["from_s"][first], claims["to_s"][last]
-    ends = run.jobs["ends"][0].split()
-    return [Stay(*stay) for stay in zip(*(column.tolist() for column in columns), ends)]
+    found, ends = list[Stay](), run.jobs["ends"][0].split()
+    for _, place, _, phase, from_s, to_s in run.claims.tolist():
+        if phase == "executing":
+            found[-1] = Stay(place, found[-1].from_s, to_s, found[-1].end)
+        else:
+            found.append(Stay(place, from_s, to_s, ends[len(found)]))
+    return found
 
 
 def figures(run: Run) -> dict[str, float]:
@@ -80,7 +79,7 @@ def figures(run: Run) -> dict[str, float]:
     only_usd = usd(zones, job.work_s + job.overhead_s)
     cost_usd = sum(usd(stay.place, stay.to_s - stay.from_s) for stay in held)
     most_usd = only_usd - market.optimum.cost_usd
-    rows = run.claims[["place", "phase", "from_s", "to_s"]].tolist()
+    rows = run.claims.tolist()
     held_h = [
         sum(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
         for spot in (True, False)
@@ -97,7 +96,7 @@ def figures(run: Run) -> dict[str, float]:
         "on_demand_h": held_h[1],
         "idle_h": finish_s / HOUR_S - sum(held_h),
         **{
-            f"{phase}_usd": sum(usd(place, to - of) for place, own, of, to in rows if own == phase)
+            f"{phase}_usd": sum(usd(row[1], row[5] - row[4]) for row in rows if row[3] == phase)
             for phase in ("executing", "changeover", "wasted")
         },
     }

@@ -152,11 +152,12 @@ class Scenario(Model):
     def zone(self, run: Simulation, number: int, stretches: Sequence[Stretch]) -> Process:
         """A zone: it has spot instances, and has none, in turn; at the deadline it has none."""
         for stretch in stretches:
-            yield run.timeout(delay_until(run.now_s, stretch.from_s))
+            yield run.timeout(delay_until(run.env.now, stretch.from_s))
             run.view.turned(number, stretch)
-            for claim in run.holding:
-                if claim.granted == number and not stretch.up:
-                    run.revoke(claim, "taken")
+            if not stretch.up:
+                for claim in run.holding:
+                    if claim.granted == number:
+                        run.revoke(claim, "taken")
             run.ring()
 
     def view(self, run: Simulation) -> View:

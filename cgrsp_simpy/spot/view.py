@@ -38,28 +38,46 @@ class ZoneView(NamedTuple):
     history: Series
 
 
-class View:
-    """The job and its market now, read only; nothing of what is to come."""
+def _shown(name: str) -> Any:
+    return property(attrgetter(name))
 
-    __slots__ = ("_claim", "_left_s", "_market", "_moved_s", "_run", "_zones")
+
+class View:
+    """The job and its market now, read only; nothing of what is to come.
+
+    Attributes
+    ----------
+    now_s : float
+        Since the start, seconds.
+    job : Job
+        Work, deadline, overhead and prices. Pairs (view.job, place) move it to a zone, by its
+        number, to `on_demand`, or to None, where it is idle.
+    on : int or None
+        Where the job has an instance: a zone's number, `on_demand`, or None.
+    ready_s : float
+        When its changeover ends, or has ended, seconds; NaN without an instance.
+    on_demand : int
+        The place that is always to be had.
+    """
+
+    __slots__ = (
+        *("_claim", "_env", "_left_s", "_luck", "_market", "_moved_s"),
+        *("_on", "_on_demand", "_ready_s", "_zones"),
+    )
     _market: Market  # with what is to come
 
     def __init__(self, run: Simulation) -> None:
-        self._run, self._moved_s, self._left_s = run, -1.0, nan  # left at its last move
+        self._env, self._luck, self._zones = run.env, run.luck, list[ZoneView]()
         self._claim: Claim | None = None  # of the instance that it has
-        self._zones: list[ZoneView] = []
+        self._on: int | None = None
+        # left: at its last move
+        self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0
 
-    @property
-    def job(self) -> Job:
-        """Work, deadline, overhead and prices. Pairs (view.job, place) move it to a zone, by its
-        number, to `on_demand`, or to None, where it is idle.
-        """
-        return self._market.job
-
-    @property
-    def now_s(self) -> float:
-        """Since the start, seconds."""
-        return self._run.now_s
+    now_s: float = _shown("_env._now")
+    job: Job = _shown("_market.job")
+    on: int | None = _shown("_on")
+    ready_s: float = _shown("_ready_s")
+    on_demand: int = _shown("_on_demand")
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:
@@ -73,40 +91,26 @@ class View:
         return tuple([zone.number for zone in sorted(there, key=attrgetter("since_s"))])
 
     @property
-    def on(self) -> int | None:
-        """Where the job has an instance: a zone's number, `on_demand`, or None."""
-        return self._claim and self._claim.granted
-
-    @property
-    def ready_s(self) -> float:
-        """When its changeover ends, or has ended, seconds; NaN without an instance."""
-        return self._claim.granted_s + self.job.overhead_s if self._claim else nan
+    def on_spot(self) -> bool:
+        """Whether the job has a spot instance."""
+        return self._on is not None and self._on < self._on_demand
 
     @property
     def left_s(self) -> float:
         """C(t) of the paper: computing that is left, seconds."""
-        done_s = max(0.0, self.now_s - self.ready_s) if self._claim else 0.0
-        return max(0.0, self._left_s - done_s)
-
-    @property
-    def on_demand(self) -> int:
-        """The place that is always to be had."""
-        return len(self._zones)
-
-    @property
-    def on_spot(self) -> bool:
-        """Whether the job has a spot instance."""
-        return self.on is not None and self.on < self.on_demand
+        if self._on is None:
+            return self._left_s
+        return max(0.0, self._left_s - max(0.0, self.now_s - self._ready_s))
 
     @property
     def progress_s(self) -> float:
         """Computing that is done, seconds."""
-        return self.job.work_s - self.left_s
+        return self._market.job.work_s - self.left_s
 
     @property
     def slack_s(self) -> float:
         """R(t) - C(t) of the paper: time left beyond the computing that is left, seconds."""
-        return self.job.deadline_s - self.now_s - self.left_s
+        return self._market.job.deadline_s - self.now_s - self.left_s
 
     # ---- what the engine and the zones tell ----
 
@@ -117,39 +121,42 @@ class View:
 
     def turned(self, number: int, stretch: Stretch) -> None:
         """A zone has spot instances from now on, or none."""
-        self._zones[number] = self._zones[number]._replace(up=stretch.up, since_s=stretch.from_s)
+        seen = self._market.zones[number].history
+        self._zones[number] = ZoneView(number, stretch.up, stretch.from_s, seen)
 
     def joined(self, job: Job) -> None:
         """The job may be moved; at first it comes, and its market with it."""
         if not self._zones:
-            self._market, self._left_s = self._run.luck[job], job.work_s
+            self._market, self._left_s = self._luck[job], job.work_s
             for number, zone in enumerate(self._market.zones):
                 since_s, up = zone.stretches[0]
                 self._zones.append(ZoneView(number, up, since_s, zone.history))
+            self._on_demand = len(self._zones)
 
     def granted(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """The place that the job is moved to; none for None.
 
         Raises PlaceError for what is no place, or not to be had, and for a move too many.
         """
-        zones = len(self._zones)
+        zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
             raise PlaceError(f"{chosen!r}, which is no zone, nor on demand, nor None")
         told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
-        if chosen == self.on:
+        if chosen == self._on:
             raise PlaceError(f"{told}, where it is")
         if chosen not in (None, zones) and not self._zones[chosen].up:
             raise PlaceError(f"{told}, where there is no spot instance now")
         if self._moved_s == claim.granted_s:
             raise PlaceError(f"{told}, its second move in one instant")
         self._moved_s, self._left_s = claim.granted_s, self.left_s
-        self._claim = None if chosen is None else claim
+        self._claim, self._on = claim, chosen
+        self._ready_s = nan if chosen is None else claim.granted_s + claim.job.overhead_s
         return () if chosen is None else ((chosen, 1),)
 
     def freed(self, claim: Claim) -> None:
         """The job has left an instance; that from which it has been moved is known."""
         if claim is self._claim:
-            self._left_s, self._claim = self.left_s, None
+            self._left_s, self._on, self._ready_s = self.left_s, None, nan
 
     def _nothing(self, _: Any) -> None:
         """What else the engine tells changes nothing that is shown."""

@@ -51,8 +51,9 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
     found = [simulate(scenario, name, SEED) for name in DRAWN]
-    [zone] = found[0].plan.zones
-    ends = [stretch.from_s for stretch in (*zone.stretches[1:], found[0].plan.end)]
+    market = found[0].plan.market
+    [zone] = market.zones
+    ends = [stretch.from_s for stretch in (*zone.stretches[1:], market.end)]
     rows: list[Row] = [
         _row("market", 0, "spot to be had", max(stretch.from_s, 0.0), to_s, None)
         for stretch, to_s in zip(zone.stretches, ends)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.spot.market import HOUR_S
+from cgrsp_simpy.spot.optimum import Market
 
-__all__ = ["METRICS", "Stay", "figures", "stays"]
+__all__ = ["METRICS", "Course", "Stay", "figures", "stays"]
 
 ROUNDING_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
 
@@ -49,19 +50,24 @@ class Stay(NamedTuple):
     to_s: float
     end: str
 
+    def wasted(self, overhead_s: float) -> bool:
+        """Whether it ended before its changeover did."""
+        return self.end != "done" and self.to_s <= self.from_s + overhead_s
 
-def stays(run: Run) -> list[Stay]:
+
+class Course(NamedTuple):
+    """What became of the job on its market: the instances that it had, in order."""
+
+    market: Market
+    stays: list[Stay]
+
+
+def stays(run: Run) -> tuple[Stay, ...]:
     """The instances that the job of a run had, in order."""
-    found, ends = list[Stay](), run.jobs["ends"][0].split()
-    for _, place, _, phase, from_s, to_s in run.claims.tolist():
-        if phase == "executing":
-            found[-1] = Stay(place, found[-1].from_s, to_s, found[-1].end)
-        else:
-            found.append(Stay(place, from_s, to_s, ends[len(found)]))
-    return found
+    return tuple(run.plan.stays)
 
 
-def figures(run: Run) -> dict[str, float]:
+def figures(course: Course) -> dict[str, float]:
     """The figures of a run, by name; labels and units stand in METRICS.
 
     An instance costs from its start until it ends, by the second, the changeover included; a job
@@ -69,17 +75,25 @@ def figures(run: Run) -> dict[str, float]:
     changeover. A changeover cut short, since the instance was taken or left, has brought nothing:
     that is what is wasted, since the job keeps all its progress.
     """
-    market, held = run.plan, stays(run)
-    job, zones, finish_s = market.job, len(market.zones), held[-1].to_s
+    (market, held), finish_s = course, course.stays[-1].to_s
+    job, zones = market.job, len(market.zones)
+    split: dict[str, float] = dict.fromkeys(("executing", "changeover", "wasted"), 0)
 
     def usd(place: int, length_s: float) -> float:
-        per_h: float = job.spot_usd_per_h if place < zones else job.on_demand_usd_per_h
+        per_h = job.spot_usd_per_h if place < zones else job.on_demand_usd_per_h
         return length_s / HOUR_S * per_h
 
+    for stay in held:
+        place, from_s, to_s, _ = stay
+        if stay.wasted(job.overhead_s):
+            split["wasted"] += usd(place, to_s - from_s)
+        else:
+            ready_s = from_s + job.overhead_s
+            split["changeover"] += usd(place, ready_s - from_s)
+            split["executing"] += usd(place, to_s - ready_s)
     only_usd = usd(zones, job.work_s + job.overhead_s)
     cost_usd = sum(usd(stay.place, stay.to_s - stay.from_s) for stay in held)
     most_usd = only_usd - market.optimum.cost_usd
-    rows = run.claims.tolist()
     held_h = [
         sum(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot) / HOUR_S
         for spot in (True, False)
@@ -95,8 +109,5 @@ def figures(run: Run) -> dict[str, float]:
         "spot_h": held_h[0],
         "on_demand_h": held_h[1],
         "idle_h": finish_s / HOUR_S - sum(held_h),
-        **{
-            f"{phase}_usd": sum(usd(row[1], row[5] - row[4]) for row in rows if row[3] == phase)
-            for phase in ("executing", "changeover", "wasted")
-        },
+        **{f"{phase}_usd": amount for phase, amount in split.items()},
     }

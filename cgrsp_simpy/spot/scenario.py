@@ -21,7 +21,7 @@ from cgrsp_simpy.model.checks import InputError, check_number, check_whole, requ
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
 from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Job, Stretch, Traces, TwoState
-from cgrsp_simpy.spot.metrics import METRICS, figures
+from cgrsp_simpy.spot.metrics import METRICS, Course, Stay, figures
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.view import View
@@ -78,8 +78,6 @@ class Scenario(Model):
     precise = "cost_usd"
     policies = POLICIES
     compared = COMPARED
-    columns = {"ends": "O"}  # noqa: RUF012
-    """How the job's instances ended, in order: taken, left, done."""
 
     def __post_init__(self) -> None:
         require(
@@ -114,40 +112,40 @@ class Scenario(Model):
 
     def life(self, run: Simulation, job: Job) -> Process:
         """The job goes where its policy sends it, until its work is done."""
-        market, ends = run.luck[job], list[str]()
-        run.plan = market
+        market, done = run.luck[job], False
+        run.plan = Course(market, [])
         for number, zone in enumerate(market.zones):
             run.process(self.zone(run, number, (*zone.stretches[1:], market.end)))
         stay = run.claim(job, start=False)
-        while "done" not in ends:
+        while not done:
             yield stay
             with stay:
                 # it may be moved at any time
                 move = run.claim(job, start=False, instead_of=stay)
                 if stay.parts:  # else it is idle
-                    ends.append((yield from self.instance(run, stay)))
-                if "done" in ends:
+                    done = yield from self.instance(run, stay)
+                if done:
                     run.leave(move)
             stay = move
-        run.note(job, " ".join(ends))
 
-    def instance(self, run: Simulation, stay: Claim) -> Generator[simpy.Event, Any, str]:
+    def instance(self, run: Simulation, stay: Claim) -> Generator[simpy.Event, Any, bool]:
         """The job on an instance: the changeover, then its work, until that is done, or the
-        instance is taken, or left. How that ended.
+        instance is taken, or left. Whether it is done.
         """
-        run.tell("dispatch", stay, run.plan.told(stay.granted))
-        end = "done"
+        (market, held), job, end = run.plan, stay.job, "done"
+        run.tell("dispatch", stay, market.told(stay.granted))
         try:
-            yield run.timeout(stay.job.overhead_s)
+            yield run.timeout(job.overhead_s)
             stay.start()
             yield run.timeout(run.view.left_s)
         except Interrupt as gone:
             if run.view.left_s >= ROUNDING_S:
                 end = "taken" if gone.cause == "taken" else "left"
             run.tell("finish" if end == "done" else end, stay, self.says(end, stay))
-        brought = end == "done" or run.now_s > stay.started_s
-        stay.phase("changeover" if brought else "wasted", stay.granted_s)
-        return end
+        held.append(Stay(stay.granted, stay.granted_s, run.now_s, end))
+        wasted = held[-1].wasted(job.overhead_s)
+        stay.phase("wasted" if wasted else "changeover", stay.granted_s)
+        return end == "done"
 
     def zone(self, run: Simulation, number: int, stretches: Sequence[Stretch]) -> Process:
         """A zone: it has spot instances, and has none, in turn; at the deadline it has none."""
@@ -169,18 +167,18 @@ class Scenario(Model):
     # ---- figures, rows and pictures ----
 
     def summary(self, run: Run) -> dict[str, float]:
-        return figures(run)
+        return figures(run.plan)
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        return {"jobs": int(chosen.sum()), **figures(run)}  # there is one
+        return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """One dict, since there is one job: its terms and the figures."""
         names = ("job", *Job._fields[1:])
-        return [dict(zip(names, row)) | figures(run) for row in run.jobs.tolist()]
+        return [dict(zip(names, row)) | figures(run.plan) for row in run.jobs.tolist()]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        names = (*(f"spot {zone.name}" for zone in run.plan.zones), "on demand")
+        names = (*(f"spot {zone.name}" for zone in run.plan.market.zones), "on demand")
         return super().timeline(run, places=names, **parts)
 
     # ---- studies ----
@@ -215,11 +213,6 @@ class Scenario(Model):
         work_s, deadline_s, overhead_s = (float(round(time_h * HOUR_S)) for time_h in times_h)
         prices = self.spot_usd_per_h, self.on_demand_usd_per_h
         return Job(0, work_s, deadline_s, overhead_s, *prices)
-
-    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
-        """As of `Model`; every record is kept, as the figures need them."""
-        made: Simulation = super().simulation(policy, seed, **how | {"records": True})
-        return made
 
     def varied(self, **parameters: Any) -> Scenario:
         """As of `Model`; parameters of its source, such as up_h of a made-up market or history of

@@ -308,7 +308,7 @@ def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
     assert one.summary() == other.summary()
     assert stays(one) == stays(other)
     third = cg.simulate(SMALL, "uniform-progress", 3)
-    assert third.plan.zones == one.plan.zones
+    assert third.plan.market.zones == one.plan.market.zones
 
 
 def test_the_optimum_saves_all_that_can_be_saved():

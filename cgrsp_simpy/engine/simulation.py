@@ -383,6 +383,9 @@ class Simulation:
     def _replace(self, old: Claim, claim: Any) -> None:
         """A claim has been granted, or given up, in place of one that may be held."""
         if claim.value is not None and old in self.holding:
+            if old.granted_s == self.env.now:
+                told = f"moved job {job_id(old.job)} in the instant of its dispatch"
+                raise self.answers.wrong(told)
             self.revoke(old, claim)
 
     def _up(self, number: int) -> None:

@@ -158,13 +158,7 @@ class Traces:
         return self.zones
 
     def check(self, length_s: float) -> None:
-        """Say where series are shorter than a run, or not of one length.
-
-        Parameters
-        ----------
-        length_s : float
-            Of a run, seconds.
-        """
+        """Warn where series are shorter than a run of so many seconds, or not of one length."""
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
@@ -178,21 +172,8 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run meets: from a poll on that the seed draws, the same in all zones.
-
-        Parameters
-        ----------
-        zones : int
-            The first so many.
-        length_s : float
-            Of a run, seconds.
-        seed : int
-            Of the draws.
-
-        Returns
-        -------
-        tuple of Zone
-            In their order.
+        """What a run of so many seconds meets in the first so many zones: from a poll on that the
+        seed draws, the same in all zones.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -254,30 +235,11 @@ class TwoState:
     """There are as many as are asked for."""
 
     def check(self, length_s: float) -> None:
-        """There is nothing to say: the market is as long as a run.
-
-        Parameters
-        ----------
-        length_s : float
-            Of a run, seconds.
-        """
+        """There is nothing to say: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run meets in so many zones, and what was seen before.
-
-        Parameters
-        ----------
-        zones : int
-            How many.
-        length_s : float
-            Of a run, seconds.
-        seed : int
-            Of the draws.
-
-        Returns
-        -------
-        tuple of Zone
-            Each of its own stream.
+        """What a run of so many seconds meets in so many zones, each of its own stream, and what
+        was seen before.
         """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))

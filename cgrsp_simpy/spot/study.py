@@ -123,26 +123,10 @@ def deadline_study(
     hours: float = 48.0,
     executor: Executor | int | None = None,
 ) -> DeadlineStudy:
-    """Compare policies in every market, for every deadline and overhead.
+    """Compare policies in every market, given by name, for every deadline and overhead.
 
-    Parameters
-    ----------
-    markets : mapping
-        Name -> market.
-    deadlines, overheads, hours : sequences of float, float
-        As of `Scenario`, hours.
-    policies, seeds, executor
-        As of `cg.compare`.
-
-    Returns
-    -------
-    DeadlineStudy
-        The comparisons, and their table.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
+    deadlines, overheads, hours: as of `Scenario`, hours. policies, seeds, executor: as of
+    `cg.compare`. Raises InputError for what is not allowed.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require("all" not in markets, "markets", "all", "names other than that of their mean")

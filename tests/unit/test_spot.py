@@ -311,6 +311,21 @@ def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
     assert third.plan.market.zones == one.plan.market.zones
 
 
+def test_a_run_has_one_row_with_terms_times_and_figures():
+    run = cg.simulate(SMALL, "uniform-progress", 1)
+    assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [(0, 28_800.0, stays(run)[-1].to_s)]
+    assert run.by("job") == [{"job": 0, "jobs": 1, **run.summary()}]
+    [row] = run.rows()
+    assert row["overhead_s"] == 360.0
+    assert row["cost_usd"] == run.summary()["cost_usd"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("Setting", "Scenario"), ("SpotView", "View")])
+def test_old_names_are_told(old, new):
+    with pytest.warns(DeprecationWarning, match=f"spot.{old} is called spot.{new} now"):
+        assert getattr(cg.spot, old) is getattr(cg.spot, new)
+
+
 def test_the_optimum_saves_all_that_can_be_saved():
     study = cg.compare(SMALL, cg.spot.COMPARED, range(4))
     some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]

@@ -17,8 +17,8 @@ if __name__ == "__main__":
     )
     zones = list(range(1, 1 + (len(files) or 4)))
     policies = ["greedy", "uniform-progress", "expected-cost", "optimum"]
-    setting = cg.spot.Setting(market, hours=24.0, deadline=28.0, zones=1)
-    found = cg.sweep(setting, {"zones": zones}, policies, range(10))
+    scenario = cg.spot.Scenario(market, hours=24.0, deadline=28.0, zones=1)
+    found = cg.sweep(scenario, {"zones": zones}, policies, range(10))
     print("cost, % of on demand only")
     print("zones" + "".join(f"{name:>22}" for name in policies))
     for number, study in zip(zones, found.studies):

@@ -74,7 +74,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "halving finds the same number between any two such bounds",
     (
         "spot/expected.py",
-        "self.step_s * HOUR_S * np.array([terms.on_demand_usd_per_h, terms.spot_usd_per_h])",
+        "self.usd = self.step_s * HOUR_S * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])",
     ): "of costs that are all so many times greater the least is the same",
     (
         "studies/replicate.py",

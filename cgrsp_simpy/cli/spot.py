@@ -11,8 +11,8 @@ from cgrsp_simpy.cli import pattern
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.cli.pattern import Module, add_actions, grid_of
 from cgrsp_simpy.model.checks import require
-from cgrsp_simpy.spot.market import TwoState
-from cgrsp_simpy.spot.setting import Setting, read_traces
+from cgrsp_simpy.spot.market import TwoState, read_traces
+from cgrsp_simpy.spot.scenario import Scenario
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _add_scenario(parser: argparse.ArgumentParser) -> None:
-    usual, market = Setting(), TwoState()
+    usual, market = Scenario(), TwoState()
     group = parser.add_argument_group("the job, and the market: files of zones, or made up")
     group.add_argument(
         "--trace",
@@ -86,14 +86,14 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _setting(given: argparse.Namespace) -> Setting:
+def _scenario(given: argparse.Namespace) -> Scenario:
     own: dict[str, Any] = {
         name: getattr(given, name) for name in ("hours", "deadline", "overhead", "zones")
     }
     if given.action == "sweep":  # a point of the grid, so that what is checked is what is run
         own |= {name: value[0] for name, value in grid_of(given.grid).items() if name in own}
     spot, on_demand = _prices(given.prices)
-    return Setting(_source(given), **own, spot_usd_per_h=spot, on_demand_usd_per_h=on_demand)
+    return Scenario(_source(given), **own, spot_usd_per_h=spot, on_demand_usd_per_h=on_demand)
 
 
 def _source(given: argparse.Namespace) -> Any:
@@ -122,4 +122,4 @@ def _prices(text: str) -> tuple[float, float]:
     return spot, on_demand
 
 
-MODULE = Module(Setting, _add_scenario, _setting, seeds=30, figures="cgrsp_simpy.spot.figures")
+MODULE = Module(Scenario, _add_scenario, _scenario, seeds=30, figures="cgrsp_simpy.spot.figures")

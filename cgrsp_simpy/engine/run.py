@@ -136,7 +136,8 @@ class Run(ShownRun):
     tally : Any
         What the scenario sums up of its jobs.
     plan : Any
-        What was planned ahead, by a scenario that plans; else None.
+        What was planned ahead, by a scenario that plans, or what else its figures need;
+        else None.
     """
 
     def __init__(

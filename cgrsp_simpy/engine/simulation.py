@@ -77,8 +77,8 @@ class Simulation:
     listener : callable, optional
         Called with each Event.
     plan : Any
-        What a model that plans ahead has planned, for its view, its lives and
-        `Run.plan`.
+        What a model that plans ahead has planned, or what else its figures need, for
+        its view, its lives and `Run.plan`.
 
     Attributes
     ----------
@@ -168,7 +168,11 @@ class Simulation:
         return self.env._now
 
     def claim(
-        self, job: Hashable, patience_s: float = math.inf, start: bool = True
+        self,
+        job: Hashable,
+        patience_s: float = math.inf,
+        start: bool = True,
+        instead_of: Claim | None = None,
     ) -> Claim:
         """A claim of a job to places, to be used in a `with` block; the policy decides
         which.
@@ -176,8 +180,12 @@ class Simulation:
         patience_s: after so many seconds without a grant the job leaves the queue.
         start: whether places are requested at the grant; else once the life says
         `claim.start()`.
+        instead_of: a claim that the job holds; the grant of this one revokes it, and is
+        the cause of the interrupt.
         """
         claim = self.waiting[job] = Claim(self, job, patience_s, start)
+        if instead_of is not None:
+            claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
         self.view.joined(job)
         if self.listener:
             self.tell("submit", job, self.model.says("submit", claim))
@@ -386,6 +394,14 @@ class Simulation:
         """Take a job's places away: its life is interrupted, and leaves them."""
         if not claim.revoked:
             claim.interrupt(cause)
+
+    def _replace(self, old: Claim, claim: Any) -> None:
+        """A claim has been granted, or given up, in place of one that may be held."""
+        if claim.value is not None and old in self.holding:
+            if old.granted_s == self.env.now:
+                told = f"moved job {job_id(old.job)} in the instant of its dispatch"
+                raise self.answers.wrong(told)
+            self.revoke(old, claim)
 
     def _up(self, number: int) -> None:
         """A place is down once less; after the last it is granted again."""

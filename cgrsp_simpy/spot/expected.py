@@ -19,9 +19,9 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.logs.series import Series
-from cgrsp_simpy.spot.market import HOUR_S
+from cgrsp_simpy.spot.market import HOUR_S, Job
 from cgrsp_simpy.spot.rules import Choice
-from cgrsp_simpy.spot.view import SpotView, Terms
+from cgrsp_simpy.spot.view import View
 
 __all__ = ["AGES_H", "classes_of", "expected_cost", "exposure", "hazards", "transitions"]
 
@@ -87,16 +87,16 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
     return np.asarray(scipy.linalg.expm(rates * step_h))
 
 
-def expected_cost(view: SpotView) -> Choice:
+def expected_cost(view: View) -> Choice:
     """The place of least expected cost from now on; asked again after each step of the program."""
-    plan = _plan(view.terms, tuple(zone.history for zone in view.zones))
+    plan = _plan(view.job, tuple(zone.history for zone in view.zones))
     place = plan.best(view)
     return Choice(place, view.now_s + plan.step_s)
 
 
 @lru_cache(maxsize=8)
-def _plan(terms: Terms, histories: tuple[Series, ...]) -> _Plan:
-    return _Plan(terms, histories)
+def _plan(job: Job, histories: tuple[Series, ...]) -> _Plan:
+    return _Plan(job, histories)
 
 
 class _Plan:
@@ -107,9 +107,9 @@ class _Plan:
     rest of the overhead is then lost as well, which the real run does not lose.
     """
 
-    def __init__(self, terms: Terms, histories: tuple[Series, ...]) -> None:
-        self.terms, zones = terms, len(histories)
-        self.step_s = terms.deadline_s / STEPS
+    def __init__(self, job: Job, histories: tuple[Series, ...]) -> None:
+        self.job, zones = job, len(histories)
+        self.step_s = job.deadline_s / STEPS
         self.ages_h = classes_of(histories)
         classes = len(self.ages_h)
         each = [transitions(history, self.ages_h, self.step_s / HOUR_S) for history in histories]
@@ -118,13 +118,11 @@ class _Plan:
             self.chance = np.kron(self.chance, other)
         states = list(product(range(2 * classes), repeat=zones))
         self.up = np.array([[state[zone] >= classes for state in states] for zone in range(zones)])
-        self.start = terms.overhead_s / self.step_s  # in steps
-        slack_s = terms.deadline_s - terms.work_s
+        self.start = job.overhead_s / self.step_s  # in steps
+        slack_s = job.deadline_s - job.work_s
         self.slack = np.arange(int(slack_s // self.step_s) + 2)
         self.late = self.slack <= 2 * self.start
-        self.usd = (
-            self.step_s / HOUR_S * np.array([terms.on_demand_usd_per_h, terms.spot_usd_per_h])
-        )
+        self.usd = self.step_s / HOUR_S * np.array([job.on_demand_usd_per_h, job.spot_usd_per_h])
         self.choices = self.solved()
 
     def solved(self) -> npt.NDArray[np.int8]:
@@ -171,7 +169,7 @@ class _Plan:
         high = np.minimum(low + 1, self.slack[-1])
         return np.asarray(value[:, low] + (at - low) * (value[:, high] - value[:, low]))
 
-    def best(self, view: SpotView) -> int | None:
+    def best(self, view: View) -> int | None:
         """The place for a view."""
         classes, state = len(self.ages_h), 0
         for zone in view.zones:

@@ -10,7 +10,7 @@ from typing import Any
 from cgrsp_simpy.model.checks import check_whole
 from cgrsp_simpy.spot.market import HOUR_S, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
-from cgrsp_simpy.spot.setting import Setting
+from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.spot.study import deadline_study
 from cgrsp_simpy.studies.replicate import simulate
 
@@ -49,10 +49,11 @@ class Runs:
 
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     """Where one job is, and when, under some policies; and when there are spot instances. Hours."""
-    setting = Setting(MARKET, deadline=52.0, overhead=0.2)
-    found: list[Any] = [simulate(setting, name, SEED) for name in DRAWN]
-    [zone] = found[0].drawn.zones
-    ends = (*(stretch.from_s for stretch in zone.stretches[1:]), setting.terms.deadline_s)
+    scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
+    found = [simulate(scenario, name, SEED) for name in DRAWN]
+    market = found[0].plan.market
+    [zone] = market.zones
+    ends = [stretch.from_s for stretch in (*zone.stretches[1:], market.end)]
     rows: list[Row] = [
         _row("market", 0, "spot to be had", max(stretch.from_s, 0.0), to_s, None)
         for stretch, to_s in zip(zone.stretches, ends)
@@ -62,7 +63,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
         cost_pct = run.summary()["cost_pct"]
         rows += [
             _row(name, place, phase, from_s, to_s, cost_pct)
-            for place, phase, from_s, to_s in run.phases
+            for _, place, _, phase, from_s, to_s in run.claims.tolist()
         ]
     return rows
 

@@ -29,32 +29,12 @@ def draw_figures(
     executor: Executor | int | None = None,
     seeds: int = 20,
 ) -> list[Path]:
-    """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
-    and an index of all.
+    """Draw figures into a folder, made where it is not there: of each the CSV of what is plotted, a
+    PNG of 200 dpi and an SVG; and an index of all. The files.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Made where it is not there.
-    ids : sequence of str
-        Names of FIGURES.
-    style : str
-        A key of `plots.STYLE`.
-    executor : Executor or int, optional
-        As of `cg.compare`.
-    seeds : int
-        How many, from 0.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        For an unknown figure or style, a number that is not allowed, or a file that cannot be
-        written.
+    ids: names of FIGURES. style: a key of `plots.STYLE`. executor: as of `cg.compare`. seeds: how
+    many, from 0. Raises InputError for an unknown figure or style, a number that is not allowed, or
+    a file that cannot be written.
     """
     ids = tuple(FIGURES) if ids is None else ids
     runs = Runs(seeds, executor)

@@ -7,20 +7,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.logs.series import Series
+from cgrsp_simpy.logs.series import Series, read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Stretch", "Traces", "TwoState", "Zone"]
+__all__ = ["Job", "Stretch", "Traces", "TwoState", "Zone", "read_traces"]
 
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
+
+
+class Job(NamedTuple):
+    """What is to be done, by when, and at which prices.
+
+    Attributes
+    ----------
+    id : int
+        What listings call it.
+    work_s : float
+        Computing that the job needs, seconds.
+    deadline_s : float
+        By when it must be done, seconds from its start.
+    overhead_s : float
+        Of each start, seconds without progress.
+    spot_usd_per_h, on_demand_usd_per_h : float
+        Prices, USD an hour.
+    """
+
+    id: int
+    work_s: float
+    deadline_s: float
+    overhead_s: float
+    spot_usd_per_h: float
+    on_demand_usd_per_h: float
 
 
 class Stretch(NamedTuple):
@@ -132,13 +158,7 @@ class Traces:
         return self.zones
 
     def check(self, length_s: float) -> None:
-        """Say where series are shorter than a run, or not of one length.
-
-        Parameters
-        ----------
-        length_s : float
-            Of a run, seconds.
-        """
+        """Warn where series are shorter than a run of so many seconds, or not of one length."""
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
@@ -152,21 +172,8 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run meets: from a poll on that the seed draws, the same in all zones.
-
-        Parameters
-        ----------
-        zones : int
-            The first so many.
-        length_s : float
-            Of a run, seconds.
-        seed : int
-            Of the draws.
-
-        Returns
-        -------
-        tuple of Zone
-            In their order.
+        """What a run of so many seconds meets in the first so many zones: from a poll on that the
+        seed draws, the same in all zones.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -176,6 +183,15 @@ class Traces:
         return tuple(
             _zone(each, polls, first, each.first(self.before)) for each in self.series[:zones]
         )
+
+
+def read_traces(paths: Sequence[str | Path], needed: int = 1, history: float = 0.5) -> Traces:
+    """The zones of files, one a file; see `logs.series.read_series`.
+
+    needed: how many instances at once the job needs. history: as of `Traces`. Raises InputError for
+    what is wrong with a file, or with files together.
+    """
+    return Traces(tuple(read_series(path, needed) for path in paths), history)
 
 
 @dataclass(frozen=True)
@@ -219,30 +235,11 @@ class TwoState:
     """There are as many as are asked for."""
 
     def check(self, length_s: float) -> None:
-        """There is nothing to say: the market is as long as a run.
-
-        Parameters
-        ----------
-        length_s : float
-            Of a run, seconds.
-        """
+        """There is nothing to say: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run meets in so many zones, and what was seen before.
-
-        Parameters
-        ----------
-        zones : int
-            How many.
-        length_s : float
-            Of a run, seconds.
-        seed : int
-            Of the draws.
-
-        Returns
-        -------
-        tuple of Zone
-            Each of its own stream.
+        """What a run of so many seconds meets in so many zones, each of its own stream, and what
+        was seen before.
         """
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))

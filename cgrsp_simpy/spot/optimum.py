@@ -16,23 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import gcd
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
-from cgrsp_simpy.model.policy import Wake
-from cgrsp_simpy.spot.market import HOUR_S, Stretch, Zone
-from cgrsp_simpy.spot.rules import Oracle
-from cgrsp_simpy.spot.view import Policy, SpotView, Terms
+from cgrsp_simpy.spot.market import HOUR_S, Job, Stretch, Zone
 
-if TYPE_CHECKING:
-    from cgrsp_simpy.spot.simulation import Drawn
-
-__all__ = ["Omniscient", "Optimum", "optimum"]
+__all__ = ["Held", "Market", "Optimum", "optimum"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -76,22 +71,34 @@ class Cell(NamedTuple):
     up: tuple[bool, ...]
 
 
-def optimum(terms: Terms, zones: Sequence[Zone]) -> Optimum:
+def optimum(job: Job, zones: Sequence[Zone]) -> Optimum:
     """The least cost of the job, with all that is to come known.
 
-    Parameters
-    ----------
-    terms : Terms
-        Times in whole seconds; the deadline leaves room for work and one overhead.
-    zones : sequence of Zone
-        The market, until the deadline; its changes at whole seconds.
-
-    Returns
-    -------
-    Optimum
-        The cost, USD, and a plan that costs that.
+    All times are whole seconds; the deadline leaves room for work and one overhead.
     """
-    return _Program(terms, zones).solved()
+    return _Program(job, zones).solved()
+
+
+@dataclass(frozen=True, eq=False)
+class Market:
+    """What a run meets: the job, and what its zones do; the same for all policies of a seed."""
+
+    job: Job
+    zones: tuple[Zone, ...]
+
+    @property
+    def end(self) -> Stretch:
+        """After the deadline there is no spot instance."""
+        return Stretch(self.job.deadline_s, False)
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """The least cost of who knows all that is to come, found when first asked for."""
+        return optimum(self.job, self.zones)
+
+    def told(self, place: int) -> str:
+        """What a listing calls a place."""
+        return f"spot in {self.zones[place].name}" if place < len(self.zones) else "on demand"
 
 
 class _Program:
@@ -99,17 +106,12 @@ class _Program:
     of them for none; a column the work left, in units.
     """
 
-    def __init__(self, terms: Terms, zones: Sequence[Zone]) -> None:
+    def __init__(self, job: Job, zones: Sequence[Zone]) -> None:
         edges_s = sorted(
-            {0, terms.deadline_s}
-            | {
-                s.from_s
-                for zone in zones
-                for s in zone.stretches
-                if 0 < s.from_s < terms.deadline_s
-            }
+            {0, job.deadline_s}
+            | {s.from_s for zone in zones for s in zone.stretches if 0 < s.from_s < job.deadline_s}
         )
-        whole = [int(each) for each in (terms.work_s, terms.overhead_s, *edges_s)]
+        whole = [int(each) for each in (job.work_s, job.overhead_s, *edges_s)]
         self.unit = gcd(*whole)
         self.work, self.overhead = (each // self.unit for each in whole[:2])
         self.cells = [
@@ -117,7 +119,7 @@ class _Program:
             for one, other in pairwise(edges_s)
         ]
         self.idle = len(zones) + 1
-        prices = [terms.spot_usd_per_h] * len(zones) + [terms.on_demand_usd_per_h]
+        prices = [job.spot_usd_per_h] * len(zones) + [job.on_demand_usd_per_h]
         self.usd = [price * self.unit / HOUR_S for price in prices]  # a unit
         self.left = np.arange(self.work + self.overhead + 1)
 
@@ -233,37 +235,3 @@ def _up(zone: Zone, at_s: float) -> bool:
         key=lambda stretch: stretch.from_s,
     )
     return stretch.up
-
-
-@dataclass(frozen=True)
-class Omniscient(Oracle):
-    """The omniscient optimum: carries out its plan, free of the rules of the others."""
-
-    name = "optimum"
-
-    def sees(self, drawn: Drawn) -> Policy:
-        """The policy that carries out the plan.
-
-        Parameters
-        ----------
-        drawn : Drawn
-            The terms of the job, and what the market will do.
-
-        Returns
-        -------
-        callable
-            A function of a SpotView.
-        """
-        plan = drawn.optimum.plan
-
-        def carry_out(view: SpotView) -> Iterator[Any]:
-            """Where the plan has the job now."""
-            now = [held for held in plan if held.from_s <= view.now_s < held.to_s]
-            place = now[0].place if now else None
-            if place != view.on:
-                yield view.job, place
-            later = [time_s for held in plan for time_s in held[1:] if time_s > view.now_s]
-            if later:
-                yield Wake(min(later))
-
-        return carry_out

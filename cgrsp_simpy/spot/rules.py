@@ -16,13 +16,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.policy import Wake
-from cgrsp_simpy.spot.view import Policy, SpotView
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.spot.simulation import Drawn
+from cgrsp_simpy.spot.optimum import Market
+from cgrsp_simpy.spot.view import Policy, View
 
 __all__ = ["Choice", "Oracle", "Ruled", "is_late"]
 
@@ -44,9 +42,9 @@ class Choice(NamedTuple):
     until_s: float = inf
 
 
-def is_late(view: SpotView) -> bool:
+def is_late(view: View) -> bool:
     """Whether the safety net holds: the slack is worth two starts, or less."""
-    return view.slack_s <= 2 * view.terms.overhead_s + ROUNDING_S
+    return view.slack_s <= 2 * view.job.overhead_s + ROUNDING_S
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class Ruled:
     """
 
     name: str
-    choose: Callable[[SpotView], Choice]
+    choose: Callable[[View], Choice]
 
-    def __call__(self, view: SpotView) -> Iterator[Any]:
+    def __call__(self, view: View) -> Iterator[Any]:
         """Where the job goes now."""
         if view.on_spot:
             return  # exploitation
@@ -73,7 +71,7 @@ class Ruled:
         if place != view.on:
             yield view.job, place
         if place is None:
-            net_s = view.now_s + view.slack_s - 2 * view.terms.overhead_s
+            net_s = view.now_s + view.slack_s - 2 * view.job.overhead_s
             yield Wake(min(max(until_s, view.now_s + ROUNDING_S), net_s))
         elif place == view.on_demand and until_s < inf:
             yield Wake(max(until_s, view.now_s + ROUNDING_S))
@@ -86,22 +84,14 @@ class Oracle(ABC):
     """
 
     name: str
+    _told: Policy | None = None
 
     @abstractmethod
-    def sees(self, drawn: Drawn) -> Policy:
-        """The policy, told what the market will do.
+    def sees(self, market: Market) -> Policy:
+        """The policy, told what the market will do."""
 
-        Parameters
-        ----------
-        drawn : Drawn
-            The terms of the job, and what the market will do.
-
-        Returns
-        -------
-        callable
-            A function of a SpotView.
-        """
-
-    def __call__(self, view: SpotView) -> Any:
-        """An oracle does not answer views; `sees` gives what does."""
-        raise TypeError(f"{self.name} at {view.now_s} s must be told what is to come")
+    def __call__(self, view: View) -> Any:
+        """Where the job goes now; a run asks a copy, which is told at first."""
+        if self._told is None:
+            self._told = self.sees(view._market)
+        return self._told(view)

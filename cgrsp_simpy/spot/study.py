@@ -17,7 +17,7 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.table import aligned
 from cgrsp_simpy.spot.market import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
-from cgrsp_simpy.spot.setting import Setting
+from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.sweep import sweep
 
@@ -123,32 +123,16 @@ def deadline_study(
     hours: float = 48.0,
     executor: Executor | int | None = None,
 ) -> DeadlineStudy:
-    """Compare policies in every market, for every deadline and overhead.
+    """Compare policies in every market, given by name, for every deadline and overhead.
 
-    Parameters
-    ----------
-    markets : mapping
-        Name -> market.
-    deadlines, overheads, hours : sequences of float, float
-        As of `Setting`, hours.
-    policies, seeds, executor
-        As of `cg.compare`.
-
-    Returns
-    -------
-    DeadlineStudy
-        The comparisons, and their table.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
+    deadlines, overheads, hours: as of `Scenario`, hours. policies, seeds, executor: as of
+    `cg.compare`. Raises InputError for what is not allowed.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require("all" not in markets, "markets", "all", "names other than that of their mean")
     seeds, found = list(seeds), {}
     for name, market in markets.items():
-        base = Setting(market, hours, max(deadlines, default=hours), min(overheads, default=0))
+        base = Scenario(market, hours, max(deadlines, default=hours), min(overheads, default=0))
         grid = {"deadline": list(deadlines), "overhead": list(overheads)}
         swept = sweep(base, grid, policies, seeds, executor)
         points = [(point["deadline"], point["overhead"]) for point in swept.points]

@@ -52,7 +52,7 @@ def simulate(
     ----------
     scenario : Model
         Of any module: a `Scenario` of rented slots, `waiting.Scenario`, `hgsp.Scenario`,
-        `hgsp.Requests`, `cluster.Scenario`, `dag.Scenario`, `spot.Setting`.
+        `hgsp.Requests`, `cluster.Scenario`, `dag.Scenario`, `spot.Scenario`.
     policy : str or callable
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view.

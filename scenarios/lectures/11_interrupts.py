@@ -228,7 +228,7 @@ print(claim("The load is far above 1", RATES[1] * again_min, above=1.5))
 
 # %%
 STRATEGIES = ["on-demand", "greedy", "uniform-progress"]
-study = cg.compare(cg.spot.Setting(hours=48, deadline=52), STRATEGIES, range(20))
+study = cg.compare(cg.spot.Scenario(hours=48, deadline=52), STRATEGIES, range(20))
 for name, row in study.means().items():
     print(
         f"{name:17} ${row['cost_usd'].mean:6.2f} ± {row['cost_usd'].half_width:.2f},"

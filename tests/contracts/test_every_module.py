@@ -121,7 +121,7 @@ CASES = {
         "hefft",
     ),
     "spot": lambda: Case(
-        cg.spot.Setting(hours=8.0, deadline=10.0),
+        cg.spot.Scenario(hours=8.0, deadline=10.0),
         ("spot",),
         "--hours 8 --deadline 10",
         ("greedy", "uniform-progress"),

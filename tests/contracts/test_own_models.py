@@ -282,3 +282,83 @@ def test_a_policy_that_asks_to_be_woken_may_hold_for_long_though_a_clock_goes_on
 
     run = cg.simulate(Waiting(jobs=1), patient)
     assert run.jobs["finish_s"].tolist() == [150_010]
+
+
+@dataclass(frozen=True)
+class Moves(cg.Model):
+    """One job that is at a place while the policy may move it: `heard` of each end."""
+
+    patience_s: float = 1000.0
+
+    columns = {"heard": "U40"}  # noqa: RUF012
+
+    def places(self):
+        return cg.slots(3)
+
+    def arrivals(self, draw):
+        yield 0.0, 0
+
+    def life(self, run, job):
+        stay, heard = run.claim(job), []
+        while stay is not None:
+            yield stay
+            with stay:
+                move = run.claim(job, self.patience_s, instead_of=stay)
+                try:
+                    yield run.timeout(100)
+                    heard.append("done")
+                    run.leave(move)
+                    move = None
+                except cg.Interrupt as gone:
+                    heard.append("moved" if gone.cause is move else str(gone.cause))
+            stay = move
+        run.note(job, " ".join(heard))
+
+    def processes(self, run):
+        def taken():
+            yield run.timeout(150)
+            for claim in tuple(run.holding):
+                run.revoke(claim, "taken")
+
+        yield taken()
+
+
+class Mover:
+    """Sends the job to the last free place at some times."""
+
+    def __init__(self, *times_s):
+        self.times_s = list(times_s)
+
+    def __call__(self, view):
+        if self.times_s and view.now_s >= self.times_s[0]:
+            del self.times_s[0]
+            yield view.queue[0], view.free[-1]
+        if self.times_s:
+            yield cg.Wake(self.times_s[0])
+
+
+def restless(view):
+    yield view.queue[0], view.free[0]
+
+
+def test_a_claim_in_place_of_one_that_is_held_moves_the_job():
+    run = cg.simulate(Moves(), Mover(0, 30, 60, 150))
+    assert run.jobs["heard"].tolist() == ["moved moved taken done"]
+    executing = run.claims[run.claims["phase"] == "executing"]
+    assert executing[["place", "from_s", "to_s"]].tolist() == [
+        (2, 0, 30),
+        (1, 30, 60),
+        (2, 60, 150),
+        (2, 150, 250),
+    ]
+    assert run.jobs["finish_s"].tolist() == [250]
+
+
+def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
+    run = cg.simulate(Moves(patience_s=10.0), Mover(0, 30))
+    assert run.jobs["heard"].tolist() == ["done"]
+
+
+def test_to_and_fro_in_one_instant_is_an_error_and_no_hang():
+    with pytest.raises(cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"):
+        cg.simulate(Moves(), restless)

@@ -35,7 +35,7 @@ RUNS = {
     "llm": lambda: cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(gpus=6)).run("wsrpt"),
     "cluster": lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60)).run("easy", 1),
     "dag": lambda: cg.dag.Scenario("er:n=30", cg.dag.Servers(3)).run("heft", 1),
-    "spot": lambda: cg.spot.Setting(hours=8.0, deadline=10.0).run("uniform-progress", 1),
+    "spot": lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1),
 }
 every_run = pytest.mark.parametrize("name", RUNS)
 

@@ -55,6 +55,8 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "waiting, shared": lambda: waiting(shortest_first, (HALF, HALF), "ajw"),
     "llm": lambda: (cg.hgsp.Requests(cluster=cg.hgsp.LlmCluster(4)), "wsrpt"),
     "llm, in waves": lambda: (cg.hgsp.Requests(waves=True, step_s=0.01), "fifo"),
+    "spot": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0, zones=2), "uniform-progress"),
+    "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }
 CASES |= {
     f"dag, {reading}, {policy if isinstance(policy, str) else policy_name(policy)}": partial(

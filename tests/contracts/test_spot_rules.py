@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from cgrsp_simpy.logs.series import Series
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.market import Stretch, Zone
+from cgrsp_simpy.spot.market import Job, Stretch, Zone
+from cgrsp_simpy.spot.metrics import stays
+from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import POLICIES
-from cgrsp_simpy.spot.simulation import Drawn, Simulation
-from cgrsp_simpy.spot.view import Terms
+from cgrsp_simpy.spot.scenario import Scenario
 
 CALLED = [*POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
 
@@ -47,16 +48,13 @@ def markets(draw):
         history = Series.of("h", 60, draw(st.lists(st.booleans(), min_size=1, max_size=20)))
         zones.append(Zone(f"z{number}", tuple(stretches), history))
     k = draw(st.floats(1.01, 10))
-    job = Terms(float(work_s), float(deadline_s), float(overhead_s), 1.0, k)
-    return Drawn(job, tuple(zones))
+    job = Job(0, float(work_s), float(deadline_s), float(overhead_s), 1.0, k)
+    return Market(job, tuple(zones))
 
 
-def carried_out(drawn, policy):
-    from cgrsp_simpy.spot.policies import make_policy
-
-    run = Simulation(drawn, make_policy(policy), None)
-    run.env.run()
-    return run.close()
+def carried_out(market, policy):
+    scenario = Scenario(zones=len(market.zones))
+    return scenario.run(policy, drawn=[(0.0, market.job, market)])
 
 
 def is_up(zone, at_s):
@@ -65,25 +63,25 @@ def is_up(zone, at_s):
 
 @given(markets())
 @settings(max_examples=100)
-def test_the_rules_hold_for_every_policy(drawn):
-    terms, on_demand = drawn.terms, len(drawn.zones)
+def test_the_rules_hold_for_every_policy(market):
+    job, on_demand = market.job, len(market.zones)
     for policy in CALLED:
-        found = carried_out(drawn, policy)
-        figures = found.summary()
+        run = carried_out(market, policy)
+        figures, held = run.summary(), stays(run)
         assert figures["missed"] == 0, policy
         # the work is done, once
-        done_s = sum(max(0.0, stay.to_s - stay.from_s - terms.overhead_s) for stay in found.stays)
-        assert done_s == pytest.approx(terms.work_s, abs=1e-3), policy
+        done_s = sum(max(0.0, stay.to_s - stay.from_s - job.overhead_s) for stay in held)
+        assert done_s == pytest.approx(job.work_s, abs=1e-3), policy
         # every second held is paid for, and by its phase
         split = [figures[f"{name}_usd"] for name in ("executing", "changeover", "wasted")]
         assert sum(split) == pytest.approx(figures["cost_usd"], abs=1e-9), policy
         # one instance at a time; nothing after the end (thrifty)
-        assert all(one.to_s <= other.from_s for one, other in pairwise(found.stays)), policy
-        assert [stay.end for stay in found.stays].count("done") == 1
-        assert found.stays[-1].end == "done"
-        for stay in found.stays:
+        assert all(one.to_s <= other.from_s for one, other in pairwise(held)), policy
+        assert [stay.end for stay in held].count("done") == 1
+        assert held[-1].end == "done"
+        for stay in held:
             if stay.place < on_demand:  # spot is there while it is held
-                zone = drawn.zones[stay.place]
+                zone = market.zones[stay.place]
                 assert is_up(zone, stay.from_s), policy
                 assert not any(
                     stay.from_s < s.from_s < stay.to_s and not s.up for s in zone.stretches
@@ -99,10 +97,10 @@ def net_is_tight(policy):
     ends, when two overheads of slack are left.
     """
     d = 100.0
-    job = Terms(1000.0, 1000.0 + 2 * d + 1.0, d, 1.0, 3.0)
+    job = Job(0, 1000.0, 1000.0 + 2 * d + 1.0, d, 1.0, 3.0)
     history = Series.of("h", 60, [True, False])
     taken = (Stretch(0.0, False), Stretch(0.5, True), Stretch(100.0, False), Stretch(101.0, True))
-    return carried_out(Drawn(job, (Zone("z", taken, history),)), policy)
+    return carried_out(Market(job, (Zone("z", taken, history),)), policy)
 
 
 @pytest.mark.parametrize("policy", ["greedy", "uniform-progress", "expected-cost", "time-sliced"])
@@ -113,8 +111,8 @@ def test_taken_during_the_changeover_with_two_overheads_left(policy):
 def test_without_the_factor_of_two_a_deadline_would_be_missed(monkeypatch):
     import cgrsp_simpy.spot.rules as rules
 
-    monkeypatch.setattr(rules, "is_late", lambda view: view.slack_s <= 0.5 * view.terms.overhead_s)
-    job = Terms(1000.0, 1120.0, 100.0, 1.0, 3.0)
+    monkeypatch.setattr(rules, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s)
+    job = Job(0, 1000.0, 1120.0, 100.0, 1.0, 3.0)
     taken = (Stretch(0.0, True), Stretch(99.0, False))
     zone = Zone("z", taken, Series.of("h", 60, [True, False]))
-    assert carried_out(Drawn(job, (zone,)), "greedy").summary()["missed"] == 1
+    assert carried_out(Market(job, (zone,)), "greedy").summary()["missed"] == 1

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from cgrsp_simpy.logs.series import Series
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.market import Stretch, Zone
-from cgrsp_simpy.spot.optimum import optimum
+from cgrsp_simpy.spot.market import Job, Stretch, Zone
+from cgrsp_simpy.spot.optimum import Market, optimum
 from cgrsp_simpy.spot.policies import POLICIES
-from cgrsp_simpy.spot.simulation import Drawn, Simulation
-from cgrsp_simpy.spot.view import Terms
+from cgrsp_simpy.spot.scenario import Scenario
 
 STEP_S = 60
 HISTORY = Series.of("seen", STEP_S, [True, False, True, True])
@@ -37,7 +36,12 @@ def zone(status, name="a"):
 
 
 def terms(work, deadline, overhead, k=3.0):
-    return Terms(*(float(each * STEP_S) for each in (work, deadline, overhead)), 1.0, k)
+    return Job(0, *(float(each * STEP_S) for each in (work, deadline, overhead)), 1.0, k)
+
+
+def run_on(market, policy):
+    scenario = Scenario(zones=len(market.zones))
+    return scenario.run(policy, drawn=[(0.0, market.job, market)])
 
 
 def searched_usd(job, statuses, finer=2):
@@ -88,9 +92,7 @@ def test_the_optimum_is_what_a_search_finds(case):
     zones = tuple(zone(status, str(number)) for number, status in enumerate(statuses))
     found = optimum(job, zones)
     assert found.cost_usd == pytest.approx(searched_usd(job, statuses), abs=1e-9)
-    run = Simulation(Drawn(job, zones), POLICIES["optimum"](), None)
-    run.env.run()
-    figures = run.close().summary()
+    figures = run_on(Market(job, zones), "optimum").summary()
     assert figures["cost_usd"] == pytest.approx(found.cost_usd, abs=1e-9)
     assert not figures["missed"]
 
@@ -117,9 +119,7 @@ def test_the_optimum_where_it_can_be_seen_at_a_glance(
 @settings(max_examples=60)
 def test_no_policy_is_cheaper(case):
     job, statuses = case
-    drawn = Drawn(job, tuple(zone(status, str(n)) for n, status in enumerate(statuses)))
-    for name, make in POLICIES.items():
-        run = Simulation(drawn, make(), None)
-        run.env.run()
-        figures = run.close().summary()
-        assert figures["cost_usd"] >= drawn.optimum.cost_usd - 1e-9, name
+    market = Market(job, tuple(zone(status, str(n)) for n, status in enumerate(statuses)))
+    for name in POLICIES:
+        figures = run_on(market, name).summary()
+        assert figures["cost_usd"] >= market.optimum.cost_usd - 1e-9, name

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.spot.market import read_traces
 from cgrsp_simpy.spot.policies import COMPARED
-from cgrsp_simpy.spot.setting import read_traces
 from cgrsp_simpy.spot.study import deadline_study
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"

@@ -102,7 +102,7 @@ def test_advice_takes_what_a_comparison_takes():
         (cg.day("normal"), "fifo", range(2), "policies(='fifo') must be a list of policies"),
         (cg.day("normal"), ["fifo"], 2, "seeds(=2) must be several whole numbers"),
         (cg.day("normal"), [], range(2), "policies(=[]) must be at least one policy"),
-        (cg.spot.Setting(hours=9, deadline=12), ["fifo"], range(2), "must be one of rented slots"),
+        (cg.spot.Scenario(hours=9, deadline=12), ["fifo"], range(2), "must be one of rented slots"),
     ],
 )
 def test_what_is_wrong_with_the_arguments_of_advice_is_told(scenario, policies, seeds, told):
@@ -257,8 +257,8 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
         (cg.hgsp.Requests(), "source", 1),
         (cg.hgsp.Requests(), "cluster", 1),
         (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
-        *((cg.spot.Setting(), name, 1e308) for name in ("hours", "deadline", "overhead")),
-        (cg.spot.Setting(), "history_h", 1e308),
+        *((cg.spot.Scenario(), name, 1e308) for name in ("hours", "deadline", "overhead")),
+        (cg.spot.Scenario(), "history_h", 1e308),
     ],
 )
 def test_a_part_that_is_none_is_named(scenario, name, value):

@@ -13,14 +13,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.logs.series import Series
 from cgrsp_simpy.spot.expected import classes_of, hazards, transitions
-from cgrsp_simpy.spot.market import Stretch, Traces, TwoState, Zone
+from cgrsp_simpy.spot.market import Job, Stretch, Traces, TwoState, Zone, read_traces
+from cgrsp_simpy.spot.metrics import stays
+from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import make_policy
-from cgrsp_simpy.spot.setting import Setting, read_traces
-from cgrsp_simpy.spot.simulation import Drawn, Simulation
-from cgrsp_simpy.spot.view import Terms
+from cgrsp_simpy.spot.scenario import Scenario
 
 HISTORY = Series.of("seen", 600, [True, False] * 10)
-SMALL = Setting(hours=8.0, deadline=10.0)
+SMALL = Scenario(hours=8.0, deadline=10.0)
 
 
 def zone(*stretches, name="a"):
@@ -28,14 +28,13 @@ def zone(*stretches, name="a"):
 
 
 def carried_out(policy, zones, work=1000.0, deadline=1600.0, overhead=50.0, listener=None):
-    terms = Terms(work, deadline, overhead, 1.0, 3.0)
-    run = Simulation(Drawn(terms, tuple(zones)), make_policy(policy), listener)
-    run.env.run()
-    return run.close()
+    job = Job(0, work, deadline, overhead, 1.0, 3.0)
+    drawn = [(0.0, job, Market(job, tuple(zones)))]
+    return Scenario(zones=len(zones)).run(policy, drawn=drawn, listener=listener)
 
 
 def course(policy, zones, **more):
-    return [tuple(stay) for stay in carried_out(policy, zones, **more).stays]
+    return [tuple(stay) for stay in stays(carried_out(policy, zones, **more))]
 
 
 DOWN_UP_DOWN = zone((0, False), (200, True), (500, False))
@@ -146,23 +145,23 @@ def test_the_future_event_list_shows_only_what_somebody_waits_for():
 
 
 def test_a_view_tells_nothing_of_what_is_to_come():
-    seen = []
+    seen, on = [], []
 
     def watching(view):
-        seen.append(view)
+        seen.append((view.now_s, *view.zones[0][1:3], view.left_s, view.slack_s))
+        on.append((view.on, view.on_spot, view.up))
         if view.on is None:
             yield view.job, view.on_demand
 
     carried_out(watching, [DOWN_UP_DOWN])
-    assert [(view.now_s, view.zones[0].up, view.zones[0].since_s) for view in seen] == [
+    assert [each[:3] for each in seen] == [
         (0.0, False, 0.0),
         (0.0, False, 0.0),
         (200.0, True, 200.0),
         (500.0, False, 500.0),
     ]
-    assert seen[2].left_s == 1000.0 - 150.0
-    assert seen[2].slack_s == 1600.0 - 200.0 - 850.0
-    assert (seen[2].on, seen[2].on_spot, seen[2].up) == (1, False, [0])
+    assert seen[2][3:] == (1000.0 - 150.0, 1600.0 - 200.0 - 850.0)
+    assert on[2] == (1, False, (0,))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +198,7 @@ def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():
             yield cg.Wake(1000.0)
 
     found = carried_out(lazy, [zone((0, True))])
-    assert [tuple(stay) for stay in found.stays] == [
+    assert [tuple(stay) for stay in stays(found)] == [
         (0, 1000.0, 1600.0, "taken"),
         (1, 1600.0, 2100.0, "done"),
     ]
@@ -239,7 +238,7 @@ def test_a_run_begins_after_the_history_and_sees_the_trace():
 
 def test_a_short_series_begins_anew_and_that_is_said(caplog):
     trace = Traces((Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7)
-    Setting(trace, 8.0, 10.0)
+    Scenario(trace, 8.0, 10.0)
     assert "a: 5.0 h after its history are shorter than a run of 10.0 h" in caplog.text
     [found] = trace.draw(1, 36000.0, 1)
     assert all(one.up != other.up for one, other in pairwise(found.stretches))
@@ -294,8 +293,8 @@ def test_ages_count_where_they_tell_something():
 def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
     """Spot returns within minutes: with slack the job waits; without spot for days it does not."""
     quick, slow = TwoState(10.0, 0.1, 60), TwoState(1.0, 400.0, 60)
-    cheap = cg.simulate(Setting(quick, 8.0, 12.0), "expected-cost", 1).summary()
-    dear = cg.simulate(Setting(slow, 8.0, 12.0), "expected-cost", 2).summary()
+    cheap = cg.simulate(Scenario(quick, 8.0, 12.0), "expected-cost", 1).summary()
+    dear = cg.simulate(Scenario(slow, 8.0, 12.0), "expected-cost", 2).summary()
     assert cheap["on_demand_h"] == 0
     assert dear["spot_h"] == 0
     assert dear["cost_pct"] == pytest.approx(100)
@@ -307,9 +306,24 @@ def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
 def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
     one, other = (cg.simulate(SMALL, name, 3) for name in ("greedy", "greedy"))
     assert one.summary() == other.summary()
-    assert one.stays == other.stays
+    assert stays(one) == stays(other)
     third = cg.simulate(SMALL, "uniform-progress", 3)
-    assert third.drawn.zones == one.drawn.zones
+    assert third.plan.market.zones == one.plan.market.zones
+
+
+def test_a_run_has_one_row_with_terms_times_and_figures():
+    run = cg.simulate(SMALL, "uniform-progress", 1)
+    assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [(0, 28_800.0, stays(run)[-1].to_s)]
+    assert run.by("job") == [{"job": 0, "jobs": 1, **run.summary()}]
+    [row] = run.rows()
+    assert row["overhead_s"] == 360.0
+    assert row["cost_usd"] == run.summary()["cost_usd"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("Setting", "Scenario"), ("SpotView", "View")])
+def test_old_names_are_told(old, new):
+    with pytest.warns(DeprecationWarning, match=f"spot.{old} is called spot.{new} now"):
+        assert getattr(cg.spot, old) is getattr(cg.spot, new)
 
 
 def test_the_optimum_saves_all_that_can_be_saved():
@@ -336,16 +350,19 @@ def test_a_sweep_varies_the_market_too():
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: Setting(hours=0), "hours(=0) must be a number > 0"),
-        (lambda: Setting(overhead=0.0), "overhead(=0.0) must be a number > 0"),
-        (lambda: Setting(overhead=0.1234567), "overhead(=0.1234567) must be a whole number of sec"),
-        (lambda: Setting(deadline=48.0), "deadline(=48.0) must be at least hours + overhead"),
-        (lambda: Setting(spot_usd_per_h=-1.0), "spot_usd_per_h(=-1.0) must be a number > 0"),
-        (lambda: Setting(spot_usd_per_h=4.0), "on_demand_usd_per_h(=3.06) must be a number > 4"),
-        (lambda: Setting("trace.json"), "source(='trace.json') must be"),
-        (lambda: Setting(zones=9), "zones(=9) must be at most 8"),
-        (lambda: Setting(zones=0), "zones(=0) must be a whole number >= 1"),
-        (lambda: Setting(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
+        (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
+        (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
+        (
+            lambda: Scenario(overhead=0.1234567),
+            "overhead(=0.1234567) must be a whole number of sec",
+        ),
+        (lambda: Scenario(deadline=48.0), "deadline(=48.0) must be at least hours + overhead"),
+        (lambda: Scenario(spot_usd_per_h=-1.0), "spot_usd_per_h(=-1.0) must be a number > 0"),
+        (lambda: Scenario(spot_usd_per_h=4.0), "on_demand_usd_per_h(=3.06) must be a number > 4"),
+        (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
+        (lambda: Scenario(zones=9), "zones(=9) must be at most 8"),
+        (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
+        (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
         (lambda: Traces(()), "series(=()) must be at least one Series"),
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (lambda: Traces((HISTORY,), 1.0), "history(=1.0) must be a share that leaves polls"),
@@ -381,7 +398,7 @@ def test_files_of_zones_on_the_command_line(files, capsys):
     line = ["spot", "compare", "--trace", *files, *words, "--seeds", "3"]
     assert main([*line, "--policies", "greedy,optimum"]) == 0
     found = json.loads(capsys.readouterr().out)["policies"]
-    study = cg.compare(Setting(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3))
+    study = cg.compare(Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3))
     assert found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     assert main([*line, "--policies", "greedy,optimum", "--zones", "1"]) == 0
     one = json.loads(capsys.readouterr().out)["policies"]

@@ -54,8 +54,8 @@ def test_the_course_lies_where_there_are_spot_instances(drawn):
 @pytest.mark.slow
 def test_costs_are_those_of_a_comparison(drawn):
     rows = rows_of(drawn[0], "costs")
-    setting = cg.spot.Setting(data.MARKET, deadline=62.0, overhead=0.2)
-    study = cg.compare(setting, ["greedy"], range(2))
+    scenario = cg.spot.Scenario(data.MARKET, deadline=62.0, overhead=0.2)
+    study = cg.compare(scenario, ["greedy"], range(2))
     [own] = [
         row
         for row in rows

@@ -1,0 +1,222 @@
+"""One long job under a deadline, and a market: what policies are simulated, compared and swept
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import simpy
+
+from cgrsp_simpy.engine.claim import Claim, Interrupt
+from cgrsp_simpy.engine.instant import delay_until
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.places import Place, slots
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.model.streams import Draw
+from cgrsp_simpy.model.timeline import Timeline
+from cgrsp_simpy.spot.market import HOUR_S, MOST_HOURS, Job, Stretch, Traces, TwoState
+from cgrsp_simpy.spot.metrics import METRICS, Course, Stay, figures
+from cgrsp_simpy.spot.optimum import Market
+from cgrsp_simpy.spot.policies import COMPARED, POLICIES
+from cgrsp_simpy.spot.view import View
+
+__all__ = ["Scenario"]
+
+MOST_ZONES = 8
+WORK = 500  # a run takes about as long as so many jobs of the thesis's model
+ROUNDING_S = 1e-6  # computing below this is done: sums of doubles
+
+
+@dataclass(frozen=True)
+class Scenario(Model):
+    """A job and its market: everything that a run depends on, but the policy and the seed.
+
+    Parameters
+    ----------
+    source : Traces or TwoState
+        Series of zones, in which the seed draws the start, the same for all policies; or a made-up
+        market, drawn by the seed.
+    hours : float
+        C(0) of the paper: computing that the job needs, hours.
+    deadline : float
+        R(0): by when it must be done, hours from its start; room for the work and one overhead.
+    overhead : float
+        d, the changeover delay: time of each start without progress, hours. Work, deadline and
+        overhead are whole seconds.
+    spot_usd_per_h, on_demand_usd_per_h : float
+        Prices, USD an hour; spot is cheaper. Unless told, those of a V100 in the paper.
+    zones : int, optional
+        The first so many of the source; all that it has unless told.
+
+    Raises
+    ------
+    InputError
+        For what is not allowed.
+
+    References
+    ----------
+    Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
+    """
+
+    source: Traces | TwoState = field(default_factory=TwoState)
+    hours: float = 48.0
+    deadline: float = 52.0
+    overhead: float = 0.1
+    spot_usd_per_h: float = 0.97
+    on_demand_usd_per_h: float = 3.06
+    zones: int | None = None
+
+    metrics = METRICS
+    shown = ("cost_usd", "cost_pct", "saving_pct", "missed", "restarts", "spot_h", "on_demand_h")
+    tested = ("cost_usd",)
+    precise = "cost_usd"
+    policies = POLICIES
+    compared = COMPARED
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.source, (Traces, TwoState)), "source", self.source, "Traces or TwoState"
+        )
+        for name in ("hours", "overhead", "deadline"):
+            hours, whole = getattr(self, name), "a whole number of seconds, in hours"
+            check_number(name, hours, above=0)
+            require(hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years")
+            require(abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6, name, hours, whole)
+        if self.deadline < self.hours + self.overhead - 1e-9:
+            raise InputError(
+                f"deadline(={self.deadline!r}) must be at least hours + overhead, here"
+                f" {self.hours + self.overhead:g} h: it could not be met on demand"
+            )
+        check_number("spot_usd_per_h", self.spot_usd_per_h, above=0)
+        check_number("on_demand_usd_per_h", self.on_demand_usd_per_h, above=self.spot_usd_per_h)
+        if self.zones is not None:
+            check_whole("zones", self.zones, least=1, most=self.source.most_zones)
+        check_whole("zones", self.number_of_zones, least=1, most=MOST_ZONES)
+        self.source.check(self.job.deadline_s)
+
+    # ---- the model ----
+
+    def places(self) -> tuple[Place, ...]:
+        return slots([*["spot"] * self.number_of_zones, "on demand"], "place")
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Market]]:
+        job = self.job
+        zones = self.source.draw(self.number_of_zones, job.deadline_s, draw.seed)
+        yield 0.0, job, Market(job, zones)
+
+    def life(self, run: Simulation, job: Job) -> Process:
+        """The job goes where its policy sends it, until its work is done."""
+        market, done = run.luck[job], False
+        run.plan = Course(market, [])
+        for number, zone in enumerate(market.zones):
+            run.process(self.zone(run, number, (*zone.stretches[1:], market.end)))
+        stay = run.claim(job, start=False)
+        while not done:
+            yield stay
+            with stay:
+                # it may be moved at any time
+                move = run.claim(job, start=False, instead_of=stay)
+                if stay.parts:  # else it is idle
+                    done = yield from self.instance(run, stay)
+                if done:
+                    run.leave(move)
+            stay = move
+
+    def instance(self, run: Simulation, stay: Claim) -> Generator[simpy.Event, Any, bool]:
+        """The job on an instance: the changeover, then its work, until that is done, or the
+        instance is taken, or left. Whether it is done.
+        """
+        (market, held), job, end = run.plan, stay.job, "done"
+        run.tell("dispatch", stay, market.told(stay.granted))
+        try:
+            yield run.timeout(job.overhead_s)
+            stay.start()
+            yield run.timeout(run.view.left_s)
+        except Interrupt as gone:
+            if run.view.left_s >= ROUNDING_S:
+                end = "taken" if gone.cause == "taken" else "left"
+            run.tell("finish" if end == "done" else end, stay, self.says(end, stay))
+        held.append(Stay(stay.granted, stay.granted_s, run.now_s, end))
+        wasted = held[-1].wasted(job.overhead_s)
+        stay.phase("wasted" if wasted else "changeover", stay.granted_s)
+        return end == "done"
+
+    def zone(self, run: Simulation, number: int, stretches: Sequence[Stretch]) -> Process:
+        """A zone: it has spot instances, and has none, in turn; at the deadline it has none."""
+        for stretch in stretches:
+            yield run.timeout(delay_until(run.env.now, stretch.from_s))
+            run.view.turned(number, stretch)
+            if not stretch.up:
+                for claim in run.holding:
+                    if claim.granted == number:
+                        run.revoke(claim, "taken")
+            run.ring()
+
+    def view(self, run: Simulation) -> View:
+        return View(run)
+
+    def says(self, kind: str, claim: Claim) -> str:
+        return f"{claim.run.view.left_s / HOUR_S:.2f} h of computing left"
+
+    # ---- figures, rows and pictures ----
+
+    def summary(self, run: Run) -> dict[str, float]:
+        return figures(run.plan)
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict, since there is one job: its terms and the figures."""
+        names = ("job", *Job._fields[1:])
+        return [dict(zip(names, row)) | figures(run.plan) for row in run.jobs.tolist()]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        names = (*(f"spot {zone.name}" for zone in run.plan.market.zones), "on demand")
+        return super().timeline(run, places=names, **parts)
+
+    # ---- studies ----
+
+    @property
+    def name(self) -> str:
+        """What is to be done, and where."""
+        zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
+        return (
+            f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g} h;"
+            f" {self.source}{zones}"
+        )
+
+    @property
+    def jobs(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def work(self) -> int:
+        return WORK * self.number_of_zones
+
+    @property
+    def number_of_zones(self) -> int:
+        """How many zones a run has."""
+        return self.source.zones if self.zones is None else self.zones
+
+    @property
+    def job(self) -> Job:
+        """The job, in seconds."""
+        times_h = self.hours, self.deadline, self.overhead
+        work_s, deadline_s, overhead_s = (float(round(time_h * HOUR_S)) for time_h in times_h)
+        prices = self.spot_usd_per_h, self.on_demand_usd_per_h
+        return Job(0, work_s, deadline_s, overhead_s, *prices)
+
+    def varied(self, **parameters: Any) -> Scenario:
+        """As of `Model`; parameters of its source, such as up_h of a made-up market or history of
+        traces, too.
+        """
+        names = [item.name for item in fields(self.source)]
+        return self._varied(parameters, "source", self.source, names)

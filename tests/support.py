@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.model.checks import InputError
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
@@ -142,7 +141,7 @@ def waits_s(jobs):
 def events_of(simulation, *given):
     """Time, kind, job and places of all events of a run but decisions."""
     told = []
-    finished(simulation(*given, told.append))
+    simulation(*given, told.append).finish()
     return [
         (event.time_s, event.kind, event.job, event.slots)
         for event in told

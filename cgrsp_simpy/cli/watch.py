@@ -11,7 +11,6 @@ from typing import Any
 
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.engine.events import Listener
-from cgrsp_simpy.engine.simulation import finished
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
@@ -65,7 +64,7 @@ def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -
     """
     if given.step:
         return _stepped(set_up)
-    return finished(set_up(_say if given.events else None))
+    return set_up(_say if given.events else None).finish()
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:

@@ -11,8 +11,7 @@ Source: "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic M
 Scheduling", cited as cluster-schedulers.txt.
 """
 
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cgrsp_simpy.cluster.jobs import KINDS, PAPER_CLUSTER, Cluster, Jobs
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, read_jobs, schedule_text
@@ -30,6 +29,7 @@ from cgrsp_simpy.cluster.placement import PLACEMENTS, Place, Placement
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.view import Arrived, Running, Scheduler, View
+from cgrsp_simpy.model.renamed import renamed
 
 __all__ = [
     "COMPARED",
@@ -64,12 +64,5 @@ __all__ = [
     "simulate",
 ]
 
-WAS = {"Setting": "Scenario", "ClusterView": "View"}  # for one release
-
-
-def __getattr__(name: str) -> Any:
-    if name not in WAS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    told = f"cluster.{name} is called cluster.{WAS[name]} now"
-    warnings.warn(told, DeprecationWarning, stacklevel=2)
-    return globals()[WAS[name]]
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+    __getattr__ = renamed(globals(), {"Setting": "Scenario", "ClusterView": "View"})

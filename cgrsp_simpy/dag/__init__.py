@@ -8,8 +8,7 @@ for GPU-Based Neural Network Training via Hybrid Reinforcement Learning and Meta
 Optimization", cited as worl-rtgs.txt.
 """
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cgrsp_simpy.dag.bounds import lower_bound_s
 from cgrsp_simpy.dag.distance import correlate
@@ -22,11 +21,12 @@ from cgrsp_simpy.dag.platform_files import read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.ranking import ranks
 from cgrsp_simpy.dag.recursion import makespans
-from cgrsp_simpy.dag.scenario import METRICS, Scenario, read_graph, schedule, simulate
+from cgrsp_simpy.dag.scenario import METRICS, Scenario, read_graph, schedule_of, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, find
 from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.dag.view import View
+from cgrsp_simpy.model.renamed import renamed
 
 __all__ = [
     "METRICS",
@@ -54,19 +54,11 @@ __all__ = [
     "read_platform",
     "read_wfformat",
     "run_order",
-    "schedule",
+    "schedule_of",
     "simulate",
     "star",
     "training_graph",
 ]
 
-OLD = {"Setting": "Scenario", "Ready": "View"}  # for one release
-
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        if name not in OLD:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        told = f"cgrsp_simpy.dag.{name} is called {OLD[name]} now"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
-        return globals()[OLD[name]]
+    __getattr__ = renamed(globals(), {"Setting": "Scenario", "Ready": "View"})

@@ -20,7 +20,7 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.ranking import ranks as rank_study
 from cgrsp_simpy.dag.recursion import makespans
-from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.training import training_graph
@@ -119,7 +119,7 @@ def gantt(runs: Runs) -> list[Row]:
 
 def run_rows(run: Run, name: str) -> list[Row]:
     """A run as rows: nodes, then transfers that take time or change the GPU."""
-    found = schedule(run)
+    found = schedule_of(run)
     graph, gpu = found.problem.graph, found.plan.gpu.tolist()
     times = zip(found.start_s.tolist(), found.finish_s.tolist())
     rows: list[Row] = [

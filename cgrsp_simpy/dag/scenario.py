@@ -42,7 +42,7 @@ __all__ = [
     "Planned",
     "Scenario",
     "read_graph",
-    "schedule",
+    "schedule_of",
     "simulate",
 ]
 
@@ -230,6 +230,10 @@ class Scenario(Model):
     def view(self, run: Simulation) -> View:
         return View(run)
 
+    def set_up(self, run: Simulation) -> None:
+        # on a full GPU there is room for a node that needs no memory
+        run.hears_all |= self.reading == "shared"
+
     def need(self, node: Node) -> float:
         return 1 if self.reading == "exclusive" else node.memory_mb
 
@@ -312,12 +316,9 @@ class Scenario(Model):
             found = policy(problem, self.budget, seed)
         made: Any = policy if found is None else InTurn(problem, found.plan)
         nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, found)
-        run = Simulation(
+        return Simulation(
             self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
         )
-        # on a full GPU there is room for a node that needs no memory
-        run.hears_all |= self.reading == "shared"
-        return run
 
     def varied(self, **parameters: Any) -> Scenario:
         """The scenario with other parameters: its own (budget: a Budget, or a number of
@@ -330,7 +331,7 @@ class Scenario(Model):
         return self._varied(parameters, "platform", self.platform, names)
 
 
-def schedule(run: Run) -> Schedule:
+def schedule_of(run: Run) -> Schedule:
     """The schedule that was measured in a run of a `Scenario`."""
     (problem, found), jobs = run.plan, run.jobs
     times_s = jobs["start_s"], jobs["finish_s"]
@@ -345,7 +346,7 @@ def simulate(
     problem: Problem, scheduler: Plan | OwnPolicy | str, listener: Listener | None = None
 ) -> Run:
     """The run of a plan or a policy on a graph and GPUs that are there, as of `Scenario` and
-    `cg.simulate`; `schedule(run)` is what was measured.
+    `cg.simulate`; `schedule_of(run)` is what was measured.
 
     listener: called with each Event. Raises InputError for a plan that the problem does not allow,
     or that needs a missing connection; PolicyError for an answer that cannot be carried out.

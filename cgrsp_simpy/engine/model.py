@@ -14,7 +14,7 @@ import numpy as np
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Run, Tally
-from cgrsp_simpy.engine.simulation import Process, Simulation, finished
+from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import View, first_come
 from cgrsp_simpy.model.checks import InputError, check_one_of
 from cgrsp_simpy.model.model import Metric
@@ -239,10 +239,6 @@ class Model:
 
     def draw(self, seed: int) -> Any:
         """What the policies that meet on a seed share, drawn once: the arrivals."""
-        if (
-            type(self).arrivals is Model.arrivals
-        ):  # one that has a simulation of its own
-            return None
         return list(self.arrivals(Draw(seed)))
 
     def simulation(
@@ -253,7 +249,7 @@ class Model:
         drawn: Any = None,
         records: bool = True,
         listener: Any = None,
-    ) -> Any:
+    ) -> Simulation:
         """A run that has been set up and not let go.
 
         policy: as `make_policy` answers. drawn: what `draw` has drawn for this seed.
@@ -272,14 +268,14 @@ class Model:
         listener: Any = None,
     ) -> Run:
         """The run of a policy on a seed, carried out; as `cg.simulate`."""
-        run = self.simulation(
+        made = self.simulation(
             self.make_policy(policy),
             seed,
             drawn=drawn,
             records=records,
             listener=listener,
         )
-        return finished(run)  # type: ignore[no-any-return]
+        return made.finish()
 
     def outcome(self, run: Any) -> Any:
         """What a study keeps of a run, as plain values: the figures of its summary."""

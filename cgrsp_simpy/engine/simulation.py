@@ -34,7 +34,7 @@ from cgrsp_simpy.model.streams import Draw
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
 
-__all__ = ["Process", "Simulation", "finished"]
+__all__ = ["Process", "Simulation"]
 
 Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
@@ -568,11 +568,3 @@ class Simulation:
             self.held_s,
             self.plan,
         )
-
-
-def finished(run: Any) -> Any:
-    """What a run that has been set up leaves, once it has been carried out."""
-    if isinstance(run, Simulation):
-        return run.finish()
-    run.env.run()  # of a module with a simulation of its own
-    return run.close()

@@ -116,7 +116,7 @@ class Step:
 
 
 def steps(
-    set_up: Callable[[Listener], Any],
+    set_up: Callable[[Listener], Simulation],
 ) -> Generator[Step, None, Any]:
     """The states of a run, one an event that a listing shows, until nothing is left to
     happen; it returns the run's outcome.
@@ -127,41 +127,32 @@ def steps(
     heard: list[Event] = []
     run = set_up(heard.append)
     grants: dict[simpy.Event, Any] = {}
-    engine = getattr(run, "engine", run)
-    while run.env.peek() < Infinity and _advanced(run):
+    while run.env.peek() < Infinity and run.advance(1):
         grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {claim: job_id(job) for job, claim in engine.waiting.items()}
+        grants |= {claim: job_id(job) for job, claim in run.waiting.items()}
         for event in heard:
-            waiting = tuple(map(job_id, engine.waiting))
-            holders = _holders(engine)
+            waiting = tuple(map(job_id, run.waiting))
+            holders = _holders(run)
             yield Step(
                 event,
                 waiting,
                 tuple(holders.values()),
                 tuple(holders),
-                _future(run.env, grants, engine.holding),
+                _future(run.env, grants, run.holding),
             )
         heard.clear()
     return run.close()
 
 
-def _advanced(run: Any) -> bool:
-    """Whether there was another event."""
-    if isinstance(run, Simulation):
-        return run.advance(1)
-    run.env.step()
-    return True
-
-
-def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
+def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     """Who holds each place, by its index; of the places of one machine, its cores and
     its memory, the first is shown.
     """
     held: dict[int, list[Holder]] = {}
-    for number, place in enumerate(engine.places):
-        if number == 0 or place.index != engine.places[number - 1].index:
+    for number, place in enumerate(run.places):
+        if number == 0 or place.index != run.places[number - 1].index:
             held[number] = []
-    for claim in engine.holding:
+    for claim in run.holding:
         if not (claim.processed or claim.started):  # its job has not heard of it
             continue
         for number, amount in claim.parts:
@@ -172,7 +163,7 @@ def _holders(engine: Any) -> dict[int, tuple[Holder, ...]]:
                     )
                 )
     return {
-        engine.places[number].index: tuple(holders) for number, holders in held.items()
+        run.places[number].index: tuple(holders) for number, holders in held.items()
     }
 
 

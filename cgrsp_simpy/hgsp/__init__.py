@@ -6,8 +6,7 @@ scenario. `solve` plans one instance and says how far from the best it can be. S
 "Heterogeneous GPU Scheduling", cited as hgsp.txt.
 """
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -38,6 +37,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignmen
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS
 from cgrsp_simpy.hgsp.serving import Requests
 from cgrsp_simpy.hgsp.view import Task, View
+from cgrsp_simpy.model.renamed import renamed
 
 __all__ = [
     "CLUSTERS",
@@ -79,13 +79,7 @@ __all__ = [
     "write_instance",
 ]
 
-OLD = {"Setting": "Scenario", "TaskView": "View", "RequestState": "RequestView"}  # for one release
-
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-
-    def __getattr__(name: str) -> Any:
-        if name not in OLD:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        told = f"cgrsp_simpy.hgsp.{name} is called {OLD[name]} now"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
-        return globals()[OLD[name]]
+    __getattr__ = renamed(
+        globals(), {"Setting": "Scenario", "TaskView": "View", "RequestState": "RequestView"}
+    )

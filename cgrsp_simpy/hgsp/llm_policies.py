@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
-from itertools import islice
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import policy_name
-from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.engine.view import View
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
@@ -62,60 +60,32 @@ class Request(NamedTuple):
 Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
-class RequestView:
+class RequestView(View):
     """The requests that wait and the GPUs, as policies see them; read only, and of the moment.
 
     A policy answers with pairs (request, number of its GPUs), and if it likes with a `Wake`.
     """
 
-    __slots__ = ("_free", "_gpus", "_now_s", "_waiting")
-
-    now_s = property(attrgetter("_now_s"), doc="The clock, seconds.")
-    gpus = property(attrgetter("_gpus"), doc="Number of GPUs of the cluster.")
-    free = property(attrgetter("_free"), doc="Number of GPUs that are idle.")
-    waiting = property(attrgetter("_waiting"), doc="The requests that wait, oldest first.")
-
-    def __init__(self, run: Simulation, gpus: int) -> None:
-        self._gpus = self._free = gpus
-        self._now_s, self._waiting = 0.0, run.waiting.keys()
+    __slots__ = ()
 
     @property
-    def queue(self) -> tuple[Request, ...]:
-        """The requests that wait, oldest first."""
-        return tuple(self._waiting)
+    def gpus(self) -> int:
+        """Number of GPUs of the cluster."""
+        return int(self.places[0].size)
 
-    # ---- what the engine asks and tells ----
+    @property
+    def free(self) -> int:  # type: ignore[override]
+        """Number of GPUs that are idle."""
+        return self._run.free[0]  # type: ignore[return-value]
 
     def summary(self) -> str:
-        """What a listing says of a decision."""
-        return f"{len(self._waiting)} waiting, {self._free} of {self._gpus} GPUs idle"
-
-    def decides(self, now_s: float) -> None:
-        """A decision begins."""
-        self._now_s = now_s
-
-    def joined(self, request: Request) -> None:
-        """A request waits."""
-
-    def left(self, request: Request) -> None:
-        """A request waits no longer."""
+        return f"{len(self._run.waiting)} waiting, {self.free} of {self.gpus} GPUs idle"
 
     def granted(self, claim: Claim, gpus: int) -> Sequence[Part]:
         """So many GPUs are a request's; raises PlaceError unless that is all that it needs."""
         if gpus != claim.job.gpus:
             raise PlaceError(f"{gpus!r} GPUs; it needs {claim.job.gpus}")
-        self._free -= gpus
         return ((0, gpus),)
-
-    def freed(self, claim: Claim) -> None:
-        """A request has ended."""
-        self._free += claim.job.gpus
-
-    def closed(self, number: int) -> None:
-        """Nothing of the cluster is left."""
-
-    def opened(self, number: int) -> None:
-        """Something of the cluster is free again."""
 
 
 # ---- policies: the order of the waiting requests, and when a decision may be made ----
@@ -135,7 +105,7 @@ def _in_order(view: RequestView, requests: Iterable[Request]) -> Answer:
 
 def fifo(view: RequestView) -> Answer:
     """First come, first served."""
-    yield from _in_order(view, list(islice(view.waiting, view.free)))  # each takes a GPU at least
+    yield from _in_order(view, view.queue)
 
 
 def wsrpt(view: RequestView) -> Answer:
@@ -146,7 +116,7 @@ def wsrpt(view: RequestView) -> Answer:
     """
     # stable
     yield from _in_order(
-        view, nlargest(view.free, view.waiting, key=lambda request: request.weight / request.time_s)
+        view, nlargest(view.free, view.queue, key=lambda request: request.weight / request.time_s)
     )
 
 

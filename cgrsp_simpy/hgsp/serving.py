@@ -160,7 +160,7 @@ class Requests(Model):
             yield run.timeout(request.time_s, ("finish", request.id))
 
     def view(self, run: Simulation) -> RequestView:
-        return RequestView(run, self.cluster.gpus)
+        return RequestView(run)
 
     def need(self, job: Request) -> int:
         return job.gpus

@@ -12,10 +12,10 @@ POLICIES, or any function of a `View`.
 Source: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
 """
 
-import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cgrsp_simpy.logs.series import Series, read_series
+from cgrsp_simpy.model.renamed import renamed
 from cgrsp_simpy.spot.market import Job, Stretch, Traces, TwoState, Zone, read_traces
 from cgrsp_simpy.spot.metrics import METRICS, Stay, stays
 from cgrsp_simpy.spot.optimum import Held, Market, Optimum, optimum
@@ -52,12 +52,5 @@ __all__ = [
     "stays",
 ]
 
-WAS = {"Setting": "Scenario", "SpotView": "View"}  # for one release
-
-
-def __getattr__(name: str) -> Any:
-    if name not in WAS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    told = f"spot.{name} is called spot.{WAS[name]} now"
-    warnings.warn(told, DeprecationWarning, stacklevel=2)
-    return globals()[WAS[name]]
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+    __getattr__ = renamed(globals(), {"Setting": "Scenario", "SpotView": "View"})

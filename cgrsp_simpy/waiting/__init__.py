@@ -10,9 +10,9 @@ waiting-policies.txt.
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from cgrsp_simpy.model.renamed import renamed
 from cgrsp_simpy.waiting.best import best_number
 from cgrsp_simpy.waiting.bursty import BurstyJobs
 from cgrsp_simpy.waiting.formulas import ClosedForm, analyze, closed_form, optimum
@@ -49,13 +49,5 @@ __all__ = [
     "waiting_policy",
 ]
 
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Names of the last release."""
-        now = {"Case": Scenario, "WaitingView": View}.get(name)
-        if now is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        told = f"cgrsp_simpy.waiting.{name} is now cgrsp_simpy.waiting.{now.__name__}"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
-        return now
+if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+    __getattr__ = renamed(globals(), {"Case": "Scenario", "WaitingView": "View"})

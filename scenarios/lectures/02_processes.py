@@ -452,7 +452,7 @@ for wrong, scenario in cases.items():
 #
 # ### The small model against the engine
 # The package's engine keeps the same rules, with more checks (`engine/simulation.py`,
-# `claim.py`, and `rental/process.py`). Is our small model the same? On a normal and on the
+# `claim.py`, `rental/process.py`). Is our small model the same? On a normal and on the
 # hectic day, with their draws, we compare every slot and time, without tolerance.
 
 # %% Against the engine

@@ -115,8 +115,8 @@ def test_imports_follow_the_arrows(module, tree):
 @pytest.mark.parametrize(
     ("module", "source", "rooms"),
     [
-        ("rental/x.py", "from cgrsp_simpy.engine.claims import Slot", {"engine"}),
-        ("rental/x.py", "def f():\n    import cgrsp_simpy.engine.claims", {"engine"}),
+        ("rental/x.py", "from cgrsp_simpy.engine.claim import Slot", {"engine"}),
+        ("rental/x.py", "def f():\n    import cgrsp_simpy.engine.claim", {"engine"}),
         ("rental/x.py", "from cgrsp_simpy import engine", {"engine"}),
         ("rental/x.py", "from cgrsp_simpy import simulate", {"__init__"}),
         ("rental/x.py", "import cgrsp_simpy as cg", {"__init__"}),

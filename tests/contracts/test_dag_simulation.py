@@ -16,7 +16,7 @@ from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.random_search import random_search
 from cgrsp_simpy.dag.recursion import FEW, carried_out, makespans
-from cgrsp_simpy.dag.scenario import schedule, simulate
+from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.model.checks import InputError
 
@@ -75,7 +75,7 @@ def never_more_at_once(schedule, sizes, most):
 @given(planned())
 def test_the_simulation_is_the_computation_to_the_last_digit(given_):
     problem, plan = given_
-    simulated, computed = schedule(simulate(problem, plan)), carried_out(problem, plan)
+    simulated, computed = schedule_of(simulate(problem, plan)), carried_out(problem, plan)
     assert np.array_equal(simulated.start_s, computed.start_s)
     assert np.array_equal(simulated.finish_s, computed.finish_s)
     if plan.order is None:
@@ -87,7 +87,7 @@ def test_the_simulation_is_the_computation_to_the_last_digit(given_):
 def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infinite(given_):
     problem, plan = given_
     if np.isfinite(carried_out(problem, plan).makespan_s):
-        found = schedule(simulate(problem, plan))
+        found = schedule_of(simulate(problem, plan))
         assert found.makespan_s == carried_out(problem, plan).makespan_s
     else:
         with pytest.raises(InputError, match="between which there is no bandwidth"):
@@ -108,7 +108,7 @@ def test_many_plans_at_once_are_as_one_by_one(problem):
 @given(planned())
 def test_no_rule_is_broken(given_):
     problem, plan = given_
-    found = schedule(simulate(problem, plan))
+    found = schedule_of(simulate(problem, plan))
     graph, on = problem.graph, plan.gpu
     assert np.array_equal(
         found.finish_s, found.start_s + problem.time_s[np.arange(graph.nodes), on]
@@ -129,7 +129,7 @@ def test_no_rule_is_broken(given_):
 def test_a_node_waits_for_nothing_but_data_and_its_gpu(given_):
     """Each starts when its data arrive, or when another on its GPU ends."""
     problem, plan = given_
-    found = schedule(simulate(problem, plan))
+    found = schedule_of(simulate(problem, plan))
     ready_s = np.zeros(problem.graph.nodes)
     np.maximum.at(ready_s, problem.graph.edges[:, 1], found.arrivals_s())
     for node in np.flatnonzero(found.start_s > ready_s):
@@ -149,7 +149,7 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
     ]
     least_s = lower_bound_s(problem) * (1 - 1e-12)
     # which checks the plan
-    assert all(schedule(simulate(problem, plan)).makespan_s >= least_s for plan in plans)
+    assert all(schedule_of(simulate(problem, plan)).makespan_s >= least_s for plan in plans)
 
 
 @QUICK
@@ -180,7 +180,7 @@ def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
 def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(problem, seed):
     found = anneal(problem, Budget(30), seed)
     assert found.makespan_s <= carried_out(problem, heft(problem)).makespan_s
-    assert found.makespan_s == schedule(simulate(problem, found.plan)).makespan_s
+    assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
     assert found.evaluations <= 30
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +85,7 @@ CASES = {
         "fifo",
         (
             "def oldest(view):\n"
-            "    for request in list(view.waiting):\n"
+            "    for request in list(view.queue):\n"
             "        if request.gpus <= view.free:\n"
             "            yield request, request.gpus\n"
         ),
@@ -261,6 +262,23 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
     assert set(found) == {"mean", "ci95", "n"}
 
 
+@every_module
+def test_a_run_has_jobs_claims_figures_and_files_whatever_the_model(case, tmp_path):
+    case = case()
+    run = cg.simulate(case.scenario, case.policies[0], 1)
+    times = [run.jobs[name] for name in ("submit_s", "dispatch_s", "start_s", "finish_s")]
+    for before, after in pairwise(times):
+        assert not (before > after + 1e-6).any()  # NaN where a job starts elsewhere
+    assert len(run.jobs) == len(run.rows()) == case.scenario.jobs
+    assert set(run.claims["job"].tolist()) <= set(run.jobs["job"].tolist())
+    assert (run.claims["to_s"] > run.claims["from_s"]).all()
+    assert case.scenario.precise in run.summary()
+    first = next(iter(run.rows()[0]))
+    assert sum(row["jobs"] for row in run.by(first)) == case.scenario.jobs
+    run.to_csv(tmp_path / "jobs.csv")
+    assert len((tmp_path / "jobs.csv").read_text().splitlines()) == case.scenario.jobs + 1
+
+
 @pytest.mark.slow
 @every_module
 def test_rows_go_to_pandas(case):
@@ -268,6 +286,7 @@ def test_rows_go_to_pandas(case):
     case = case()
     study = cg.compare(case.scenario, case.policies, range(2))
     assert len(study.to_pandas()) == len(study.rows)
+    assert len(cg.simulate(case.scenario, case.policies[0]).to_pandas()) == case.scenario.jobs
 
 
 @every_module
@@ -384,3 +403,22 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
 
 def csv_rows(path):
     return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+
+
+RENAMED = {
+    "waiting": {"Case": "Scenario", "WaitingView": "View"},
+    "cluster": {"Setting": "Scenario", "ClusterView": "View"},
+    "hgsp": {"Setting": "Scenario", "TaskView": "View", "RequestState": "RequestView"},
+    "dag": {"Setting": "Scenario", "Ready": "View"},
+    "spot": {"Setting": "Scenario", "SpotView": "View"},
+}
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_names_of_the_last_release_warn_and_say_the_new_one(name):
+    module = getattr(cg, name)
+    for old, new in RENAMED[name].items():
+        with pytest.warns(DeprecationWarning, match=f"{name}.{old} is called .*{name}.{new} now"):
+            assert getattr(module, old) is getattr(module, new)
+    with pytest.raises(AttributeError, match="no attribute 'Settings'"):
+        _ = module.Settings

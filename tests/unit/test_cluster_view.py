@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from support import swf_of_three, waited
 
-from cgrsp_simpy import cluster
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER, Cluster, Jobs
@@ -20,7 +19,6 @@ from cgrsp_simpy.cluster.metrics import metrics, run_s
 from cgrsp_simpy.cluster.mix import Mix, Offered, generate
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.view import View
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PolicyError
@@ -569,11 +567,3 @@ def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is
         (25, [4, 2], [3]),
     ]
     assert run.jobs["finish_s"].tolist() == [25, 8, 31, 28]
-
-
-def test_the_old_names_warn_for_one_release():
-    for old, new in (("Setting", Scenario), ("ClusterView", View)):
-        with pytest.warns(
-            DeprecationWarning, match=f"cluster.{old} is called cluster.{new.__name__}"
-        ):
-            assert getattr(cluster, old) is new

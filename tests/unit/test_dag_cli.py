@@ -9,7 +9,7 @@ import pytest
 
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS, SEARCHES, find
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.model.checks import InputError
@@ -38,7 +38,7 @@ def test_solve_measures_every_scheduler_by_simulation(capsys):
         found = find(problem, row["scheduler"], Budget(40))
         assert (
             row["makespan_s"]
-            == schedule(simulate(problem, found.plan)).makespan_s
+            == schedule_of(simulate(problem, found.plan)).makespan_s
             == found.makespan_s
         )
         assert (
@@ -55,7 +55,7 @@ def test_solve_tells_where_and_when_each_node_runs(capsys):
         )
     )
     problem = Scenario("er:n=30", Servers(4)).draw()
-    found = schedule(simulate(problem, find(problem, "heft", Budget(1)).plan))
+    found = schedule_of(simulate(problem, find(problem, "heft", Budget(1)).plan))
     assert [float(row["finish_s"]) for row in rows] == found.finish_s.tolist()
     assert [int(row["gpu"]) for row in rows] == found.plan.gpu.tolist()
     told = said(capsys, "solve", *GRAPH, "--scheduler", "heft,work")

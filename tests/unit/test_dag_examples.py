@@ -9,7 +9,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
-from cgrsp_simpy.dag.scenario import schedule, simulate
+from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.model.checks import InputError
 
 # a sends to b and c, both send to d, c also to e
@@ -29,7 +29,7 @@ ONE = Platform([1], [10], [0], [[0]])
 def times(problem, gpu, order=None):
     """Starts and finishes, the same by both routes."""
     plan = Plan(np.array(gpu), None if order is None else np.array(order))
-    simulated, computed = schedule(simulate(problem, plan)), carried_out(problem, plan)
+    simulated, computed = schedule_of(simulate(problem, plan)), carried_out(problem, plan)
     assert np.array_equal(simulated.start_s, computed.start_s)
     assert np.array_equal(simulated.finish_s, computed.finish_s)
     if order is None:

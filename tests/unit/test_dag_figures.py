@@ -15,7 +15,7 @@ from cgrsp_simpy.dag.heft import ORDERS, heft, run_order
 from cgrsp_simpy.dag.panels import LOOKS
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Plan, Problem
-from cgrsp_simpy.dag.scenario import schedule, simulate
+from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.schedulers import SCHEDULERS
 from cgrsp_simpy.model.checks import InputError
 
@@ -117,7 +117,7 @@ def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
         placed = {order: Plan(heft(problem).gpu, run_order(problem, order)) for order in ORDERS}
         for order, plan in placed.items():
             assert over["heft", order][seed] == pytest.approx(
-                schedule(simulate(problem, plan)).makespan_s / heft_s[seed]
+                schedule_of(simulate(problem, plan)).makespan_s / heft_s[seed]
             )
     assert len(over) == 2 * (1 + len(data.ORDERED))
 

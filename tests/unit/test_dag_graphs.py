@@ -12,7 +12,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out
-from cgrsp_simpy.dag.scenario import schedule, simulate
+from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.dag.training import training_graph
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
@@ -374,7 +374,7 @@ def test_the_longest_path_is_forward_then_backward_of_one_micro_batch(cut):
 
 @pytest.mark.parametrize(
     "run",
-    [carried_out, lambda problem, plan: schedule(simulate(problem, plan))],
+    [carried_out, lambda problem, plan: schedule_of(simulate(problem, plan))],
     ids=["computed", "simulated"],
 )
 @pytest.mark.parametrize(

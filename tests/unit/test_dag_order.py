@@ -10,7 +10,7 @@ from cgrsp_simpy.dag.heft import heft, run_order, upward_rank_s
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.recursion import carried_out, makespans
-from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.schedulers import SEARCHES, find
 from cgrsp_simpy.dag.search import Budget, random_units
 from cgrsp_simpy.dag.training import training_graph
@@ -45,7 +45,7 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name, reading):
         and as_it_is.plan.order is None
     )
     for found in (by_rank, as_it_is):
-        assert found.makespan_s == schedule(simulate(problem, found.plan)).makespan_s
+        assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
     # which runs its plans in the order of HEFT's plan unless told otherwise
     if name != "annealing":
         assert find(problem, name, Budget(12), 1).makespan_s == as_it_is.makespan_s

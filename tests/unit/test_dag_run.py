@@ -20,7 +20,7 @@ from cgrsp_simpy.dag.heft import heft
 from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import READINGS, Plan, Problem
 from cgrsp_simpy.dag.recursion import carried_out
-from cgrsp_simpy.dag.scenario import Scenario, schedule, simulate
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.model.policy import PolicyError
 
@@ -156,7 +156,7 @@ def never_overbooked(run):
 @settings(max_examples=150)
 def test_a_policy_s_run_breaks_no_rule(problem):
     run, graph = simulate(problem, soonest), problem.graph
-    found = schedule(run)
+    found = schedule_of(run)
     # units, memory, and an order in which data come before those that need them
     found.plan.check(problem)
     never_overbooked(run)
@@ -179,7 +179,7 @@ def test_a_policy_s_run_breaks_no_rule(problem):
 @settings(max_examples=100)
 def test_the_run_of_a_plan_is_what_is_computed(problem):
     run = simulate(problem, heft(problem))
-    found, computed = schedule(run), carried_out(problem, heft(problem))
+    found, computed = schedule_of(run), carried_out(problem, heft(problem))
     assert run.jobs["start_s"].tolist() == computed.start_s.tolist()
     assert run.jobs["finish_s"].tolist() == computed.finish_s.tolist()
     assert run.jobs["gpu"].tolist() == found.plan.gpu.tolist() == computed.plan.gpu.tolist()

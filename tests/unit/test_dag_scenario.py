@@ -64,19 +64,11 @@ def test_a_plan_that_is_there_is_a_policy_too():
 @pytest.mark.parametrize("scheduler", ["heft", InTurn()])
 def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
     run = cg.simulate(SMALL, scheduler, 3)
-    found = cg.dag.schedule(run)
+    found = cg.dag.schedule_of(run)
     assert found.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
     assert found.plan.gpu.tolist() == run.jobs["gpu"].tolist()
     assert found.plan.scheduler == run.policy
     found.plan.check(found.problem)
-
-
-@pytest.mark.parametrize(("old", "new"), [("Setting", "Scenario"), ("Ready", "View")])
-def test_old_names_warn_and_say_the_new_one(old, new):
-    with pytest.warns(DeprecationWarning, match=f"dag.{old} is called {new} now"):
-        assert getattr(cg.dag, old) is getattr(cg.dag, new)
-    with pytest.raises(AttributeError, match="no attribute 'Settings'"):
-        _ = cg.dag.Settings
 
 
 def test_schedulers_of_a_comparison_are_names_that_there_are():

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp import sagreedy as printed
 from cgrsp_simpy.hgsp.annealing import anneal
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -565,14 +564,3 @@ def test_the_same_seed_makes_the_same_instance_on_any_gpus():
     assert len(more.gpus) == 9
     assert (one.workload != other.workload).any()
     assert set(LEVELS) == {"tasks1", "tasks2", "tasks3", "tasks4"}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("Setting", "Scenario"), ("TaskView", "View"), ("RequestState", "RequestView")],
-)
-def test_old_names_warn_and_say_the_new_one(old, new):
-    with pytest.warns(DeprecationWarning, match=f"hgsp.{old} is called {new} now"):
-        assert getattr(cg.hgsp, old) is getattr(cg.hgsp, new)
-    with pytest.raises(AttributeError, match="no attribute 'Settings'"):
-        _ = cg.hgsp.Settings

@@ -422,7 +422,7 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     """
 
     def lifo(view):
-        for request in list(view.waiting)[::-1]:
+        for request in view.queue[::-1]:
             if request.gpus <= view.free:
                 yield request, request.gpus
 
@@ -430,9 +430,9 @@ def test_ones_own_order_of_llm_requests_and_its_wrong_answers():
     assert served.policy == "lifo"
     assert served.jobs["start_s"].tolist() == [1.0] * 4 + [0.5] * 4 + [0.5] * 4 + [0.0] * 8
     wrong = {
-        "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.waiting],
+        "sent job 1 to 3 GPUs; it needs 2": lambda view: [(request, 3) for request in view.queue],
         "sent job 2 to cluster 1, which has 1 GPUs free; it needs 2": lambda view: [
-            (one, one.gpus) for one in view.waiting
+            (one, one.gpus) for one in view.queue
         ],
         "left 20 jobs waiting, job 1 (request 1, 2 GPUs for 2.00 s, weight 1)": lambda view: None,
     }

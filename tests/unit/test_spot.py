@@ -320,12 +320,6 @@ def test_a_run_has_one_row_with_terms_times_and_figures():
     assert row["cost_usd"] == run.summary()["cost_usd"]
 
 
-@pytest.mark.parametrize(("old", "new"), [("Setting", "Scenario"), ("SpotView", "View")])
-def test_old_names_are_told(old, new):
-    with pytest.warns(DeprecationWarning, match=f"spot.{old} is called spot.{new} now"):
-        assert getattr(cg.spot, old) is getattr(cg.spot, new)
-
-
 def test_the_optimum_saves_all_that_can_be_saved():
     study = cg.compare(SMALL, cg.spot.COMPARED, range(4))
     some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]

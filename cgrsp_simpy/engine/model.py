@@ -44,7 +44,8 @@ class Model:
     compared : sequence of str
         The policies that a comparison takes unless told; all, unless given.
     columns : mapping
-        Name -> dtype of what the life notes of a job (`run.note`), in that order.
+        Name -> dtype of what the life notes of a job (`run.note`), in that order; where
+        it has not, NaN, or -1 of whole numbers.
     noun : str
         What a policy is called here.
     note : str

@@ -74,7 +74,9 @@ class Records:
         self.tally, self.names = model.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self._own, self._closed = tuple(model.columns), 0
-        self.blank = (math.nan,) * len(self._own)  # of a job of which nothing was noted
+        self._kinds = {**KINDS, **model.kinds_of_columns()}
+        # of a job of which nothing was noted
+        self.blank = tuple(_blank(np.dtype(kind)) for kind in model.columns.values())
         self._rows: list[tuple[Any, ...]] = []
 
     @property
@@ -103,7 +105,8 @@ class Records:
         skipped = "submit_s" in own
         self.names = [*own, *TIMES[skipped:], *self._own]
         columns = zip(self.names, (*values, *times[skipped:]))
-        self.take({name: np.array(each, KINDS.get(name)) for name, each in columns})
+        kinds = self._kinds
+        self.take({name: np.array(each, kinds.get(name)) for name, each in columns})
 
     def take(self, jobs: Columns) -> None:
         """Take rows, given as columns."""
@@ -111,6 +114,11 @@ class Records:
         self.tally.add(jobs)
         if self.blocks is not None:
             self.blocks.append(list(jobs.values()))
+
+
+def _blank(kind: np.dtype[Any]) -> Any:
+    """NaN, -1 where numbers are whole, and nothing of other kinds."""
+    return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
 
 
 def _values(jobs: Sequence[Any], names: Sequence[str]) -> list[list[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -120,7 +121,7 @@ class DeadlineClasses:
         check_fraction("tight_fraction", self.tight_fraction)
         check_fields(self, check_number, "tight_window_s", "loose_window_s", above=0)
 
-    @property
+    @cached_property
     def classes(self) -> tuple[DeadlineClass, ...]:
         """Tight, then loose."""
         return (

@@ -135,7 +135,7 @@ class Clock:
         float
             Of the band that holds.
         """
-        return self._multipliers[self.band(time_s)]
+        return self._multipliers[bisect_right(self._hours, self.hour(time_s)) - 1]
 
 
 def _poll_s(sight: object) -> float | None:

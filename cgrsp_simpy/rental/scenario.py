@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -365,7 +365,7 @@ class Scenario(Model):
 
     def outcome(self, run: Run) -> list[Any]:
         """What a study keeps of a run: its sums, in the order of the fields of Totals."""
-        return list(astuple(run.tally))
+        return [getattr(run.tally, item.name) for item in fields(Totals)]
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
         sums = Totals(*outcome)

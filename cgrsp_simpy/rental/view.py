@@ -491,24 +491,23 @@ class View:
         chosen: a SlotView of the offers, or a list or tuple of one a GPU of the job; PlaceError if
         it is none.
         """
-        job, several = claim.job, isinstance(chosen, (tuple, list, Places))
-        views = chosen if several else (chosen,)
+        job, parts, ends_s = claim.job, (), self._ends_s
+        views = chosen if isinstance(chosen, (tuple, list, Places)) else (chosen,)
         if len(views) != job.gpus:
             raise PlaceError(f"{len(views)} slots; it needs {job.gpus}")
         level, mean_s, gpus = job.complexity - 1, 0.0, []
-        parts: tuple[tuple[int, float], ...] = ()
         for view in views:
             gpu = self._checked(view)
-            parts += self._whole[view.index]
             gpus.append(gpu)
             own_s = gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
         end_s = claim.granted_s + (mean_s * self.share_left(job) if self._done else mean_s)
         for view in views:
+            parts += self._whole[view.index]
             self._busy[view.index] = view.gpu, end_s
-            if self._ends_s is not None:
-                insort(self._ends_s, end_s)
+            if ends_s is not None:
+                insort(ends_s, end_s)
         claim.terms = gpus, mean_s
         return parts
 

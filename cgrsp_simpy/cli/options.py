@@ -429,6 +429,7 @@ def _refuse(given: argparse.Namespace, options: Iterable[str], owner: str) -> No
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     """What was loaded: jobs, span, rate, service quantiles, offered load."""
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
+    span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
     pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
@@ -440,7 +441,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
-        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span_h:.1f} h{pace}{begun};"
+        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over {span}{pace}{begun};"
         f" service median {median:.0f} s, 90 % {ninety:.0f} s, 99 % {most:.0f} s; {told}"
     )
 

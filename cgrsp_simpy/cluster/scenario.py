@@ -169,7 +169,8 @@ class Scenario(Model):
     @property
     def name(self) -> str:
         """What arrives, and where."""
-        return f"{self.offered}, {self.cluster.gpus} GPUs on {len(self.cluster.sizes)} nodes"
+        nodes = len(self.cluster.sizes)
+        return f"{self.offered}, {self.cluster.gpus} GPUs on {nodes} node{'s' * (nodes > 1)}"
 
     @property
     def offered(self) -> str:

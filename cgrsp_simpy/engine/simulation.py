@@ -217,7 +217,7 @@ class Simulation:
     @contextmanager
     def down(self, place: Any) -> Iterator[None]:
         """While in the block, a place of `places` is granted to nobody; who holds it is
-        interrupted. Downs of one place may overlap.
+        interrupted, unless it is the life that says so. Downs of one place may overlap.
         """
         number = self.places.index(place)
         down = self.downs.setdefault(number, [0, 0.0])
@@ -231,7 +231,8 @@ class Simulation:
             for claim in [
                 each
                 for each in self.holding
-                if any(own == number for own, _ in each.parts)
+                if each.process is not self.env.active_process
+                and any(own == number for own, _ in each.parts)
             ]:
                 self.revoke(claim, place)
         try:

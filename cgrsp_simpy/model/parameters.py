@@ -99,11 +99,13 @@ def parameters(
     but: arguments of the factory that a text cannot give. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
+    if not rest:
+        return {}
     own = {
         key: value for key, value in inspect.signature(factory).parameters.items() if key not in but
     }
     given: dict[str, Any] = {}
-    for part in rest.split(",") if rest else ():
+    for part in rest.split(","):
         key, equals, value = part.partition("=")
         if not equals:
             raise InputError(f"{what} {text!r}: {part!r} must be of the form parameter=value")

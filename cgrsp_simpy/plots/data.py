@@ -108,6 +108,7 @@ def found(
     among: figures that are allowed, where not only this study's. Raises InputError for an
     unknown figure.
     """
+    require(hasattr(study, "means"), "study", study, "a study, such as cg.compare(...)")
     means = study.means()
     check_one_of(
         "metric", metric, among or dict.fromkeys(name for row in means.values() for name in row)

@@ -236,6 +236,24 @@ def test_a_place_that_is_down_twice_is_up_after_both():
     assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (9, 17)]
 
 
+def test_a_life_may_take_its_own_place_down():
+    """Each job of 2 s is followed by 3 s of cleaning, by itself."""
+
+    @dataclass(frozen=True)
+    class Cleaning(Waiting):
+        jobs: int = 3
+
+        def life(self, run, job):
+            with run.claim(job) as claim:
+                yield claim
+                yield run.timeout(2.0)
+                with run.down(run.places[0]):
+                    yield run.timeout(3.0)
+
+    run = cg.simulate(Cleaning(), "first")
+    assert run.jobs["finish_s"].tolist() == [5.0, 10.0, 15.0]
+
+
 def test_a_slot_is_a_simpy_resource_that_its_job_uses():
     @dataclass(frozen=True)
     class Looking(Waiting):

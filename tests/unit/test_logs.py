@@ -853,7 +853,7 @@ def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
     with caplog.at_level("INFO"):
         assert main(["run", "--trace", str(tmp_path / "one.csv")]) == 0
     assert "inf an hour" not in caplog.text
-    assert "1 job over 0.0 h; service" in caplog.text
+    assert "1 job over 0 s; service" in caplog.text
 
 
 def test_a_comparison_by_a_column_is_that_of_the_runs_and_a_wrong_column_is_told_at_once(

@@ -667,6 +667,10 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
                 plots.animate,
             )
         ),
+        *(
+            (lambda draw=draw: draw(three_jobs(), "miss_pct"), "must be a study, such as")
+            for draw in (plots.pareto, plots.policy_bars)
+        ),
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
     ],
 )

@@ -71,11 +71,11 @@ def policy_bars(
     ----------
     Thesis Section 5.1.3.
     """
+    values, half_widths = found(study, metric)
     check_published(published or {}, study.policies)
     if differences:
         require(not published, "published", published, "left out where differences are drawn")
         return _difference_bars(study, metric, ax, style)
-    values, half_widths = found(study, metric)
     policies = study.policies
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
     theirs = [published.get(policy, np.nan) for policy in policies] if published else None

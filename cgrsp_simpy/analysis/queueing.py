@@ -42,26 +42,8 @@ def erlang_b(servers: Servers, load: float) -> Array:
     By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither overflows nor
     cancels.
 
-    Parameters
-    ----------
-    servers : int or array-like of int
-        Number of servers c, >= 0.
-    load : float
-        Offered load a, arrival rate over service rate, >= 0, erlang.
-
-    Returns
-    -------
-    array
-        From 0 to 1, of the shape of `servers`.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
-    References
-    ----------
-    Erlang (1917).
+    servers: number of servers c, >= 0. load: offered load a, arrival rate over service rate, >= 0,
+    erlang. Result: from 0 to 1, of the shape of `servers`. Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     check_number("load", load, least=0)
@@ -74,26 +56,8 @@ def erlang_b(servers: Servers, load: float) -> Array:
 def erlang_c(servers: Servers, load: float) -> Array:
     """Share of customers that wait where all have patience (M/M/c).
 
-    Parameters
-    ----------
-    servers : int or array-like of int
-        Number of servers c, >= 1.
-    load : float
-        Offered load a, arrival rate over service rate, >= 0, erlang.
-
-    Returns
-    -------
-    array
-        From 0 to 1, of the shape of `servers`; 1 where load >= servers.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
-    References
-    ----------
-    Erlang (1917).
+    servers: number of servers c, >= 1. load: offered load a, arrival rate over service rate, >= 0,
+    erlang. Result: from 0 to 1, of the shape of `servers`; 1 where load >= servers. Erlang (1917).
     """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
@@ -127,28 +91,9 @@ class Queue:
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
 
-    Parameters
-    ----------
-    arrival_rate : float
-        Lambda, > 0, per unit of time.
-    service_rate : float
-        Mu of one server, > 0, per the same unit of time.
-    servers : int or array-like of int
-        Number of servers c, >= 1.
-
-    Returns
-    -------
-    Queue
-        Its arrays have the shape of `servers`.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
-    References
-    ----------
-    Gross and Harris, Section 2.3.
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
+    unit of time. servers: number of servers c, >= 1. Result: its arrays have the shape of
+    `servers`. Gross and Harris, Section 2.3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
@@ -160,30 +105,9 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
 def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: float) -> Queue:
     """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one server.
 
-    Parameters
-    ----------
-    arrival_rate : float
-        Lambda, > 0, per unit of time.
-    service_rate : float
-        Mu of one server, > 0, per the same unit of time.
-    servers : int or array-like of int
-        Number of servers c, >= 1.
-    service_cv : float
-        Coefficient of variation of the service time, >= 0.
-
-    Returns
-    -------
-    Queue
-        Its arrays have the shape of `servers`.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
-    References
-    ----------
-    Lee and Longton (1959).
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
+    unit of time. servers: number of servers c, >= 1. service_cv: coefficient of variation of the
+    service time, >= 0. Result: its arrays have the shape of `servers`. Lee and Longton (1959).
     """
     check_number("service_cv", service_cv, least=0)
     found = mmc(arrival_rate, service_rate, servers)
@@ -193,24 +117,9 @@ def mgc(arrival_rate: float, service_rate: float, servers: Servers, service_cv: 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
     """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda)).
 
-    Parameters
-    ----------
-    arrival_rate : float
-        Lambda, > 0, per unit of time.
-    service_rate : float
-        Mu, > 0, per the same unit of time.
-    service_cv : float
-        Coefficient of variation of the service time, >= 0.
-
-    Returns
-    -------
-    Queue
-        Its arrays have no dimension.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu, > 0, per the same unit of time.
+    service_cv: coefficient of variation of the service time, >= 0. Result: its arrays have no
+    dimension.
     """
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
@@ -244,30 +153,10 @@ def mmc_patience(
     E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E + lambda J),
     where 1 + d J = e^(d b) lambda / (c mu).
 
-    Parameters
-    ----------
-    arrival_rate : float
-        Lambda, > 0, per unit of time.
-    service_rate : float
-        Mu of one server, > 0, per the same unit of time.
-    servers : int or array-like of int
-        Number of servers c, >= 1.
-    patience_s : float
-        b, the wait after which a customer leaves, >= 0, in the unit of 1 / rate.
-
-    Returns
-    -------
-    Patience
-        Its arrays have the shape of `servers`.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
-    References
-    ----------
-    Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
+    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0, per the same
+    unit of time. servers: number of servers c, >= 1. patience_s: b, the wait after which a customer
+    leaves, >= 0, in the unit of 1 / rate. Result: its arrays have the shape of `servers`. Zeltyn
+    and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     check_number("patience_s", patience_s, least=0)
@@ -294,25 +183,10 @@ def mg1_preemptive(
     With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1))
     + sum over i <= k of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
 
-    Parameters
-    ----------
-    arrival_rates, mean_s, square_s2 : array_like of shape (classes,)
-        Of each class, the first before all others: its arrival rate, and mean and second moment
-        of its service time.
-
-    Returns
-    -------
-    ndarray of shape (classes,)
-        From arrival to departure; infinite where there is no steady state.
-
-    Raises
-    ------
-    InputError
-        For arrays of different lengths, or a value that is not allowed.
-
-    References
-    ----------
-    L. Kleinrock, Queueing Systems, volume 2, 1976, Section 3.4.
+    arrival_rates, mean_s, square_s2: of each class, the first before all others: its arrival rate,
+    and mean and second moment of its service time. Result: from arrival to departure; infinite
+    where there is no steady state. Raises InputError for arrays of different lengths, or a value
+    that is not allowed. L. Kleinrock, Queueing Systems, volume 2, 1976, Section 3.4.
     """
     rates, means, squares = _columns(
         arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
@@ -368,26 +242,9 @@ def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Array:
     """Mean response times in M/G/1 where all jobs share the server, by service time:
     T(x) = x / (1 - rho), whatever the law of the service times.
 
-    Parameters
-    ----------
-    arrival_rate, mean_s : float
-        Jobs per second, and the mean service time in seconds, both > 0.
-    times_s : array_like
-        Service times, seconds.
-
-    Returns
-    -------
-    ndarray of the shape of `times_s`
-        From arrival to departure, in seconds; infinite where there is no steady state.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    L. Kleinrock, Queueing Systems, volume 2, 1976, Section 4.4.
+    arrival_rate, mean_s: jobs per second, and the mean service time in seconds, both > 0. times_s:
+    service times, seconds. Result: from arrival to departure, in seconds; infinite where there is
+    no steady state. L. Kleinrock, Queueing Systems, volume 2, 1976, Section 4.4.
     """
     check_number("arrival_rate", arrival_rate, above=0)
     check_number("mean_s", mean_s, above=0)

@@ -88,27 +88,9 @@ class Mean:
 def mean(values: Values, confidence: float = 0.95) -> Mean:
     """Mean and interval x-bar +- t* s / sqrt(n).
 
-    Parameters
-    ----------
-    values : array-like
-        NaN is left out.
-    confidence : float
-        Of the interval, between 0 and 1.
-
-    Returns
-    -------
-    Mean
-        In the unit of the values. All NaN gives n = 0 and NaN throughout; an infinite value gives
-        an infinite mean and no interval.
-
-    Raises
-    ------
-    InputError
-        For another confidence.
-
-    References
-    ----------
-    Thesis Section 5.1.3.
+    values: NaN is left out. confidence: of the interval, between 0 and 1. Result: in the unit of
+    the values. All NaN gives n = 0 and NaN throughout; an infinite value gives an infinite mean and
+    no interval. Raises InputError for another confidence. Thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -123,17 +105,8 @@ def cluster_means(values: Values, clusters: Sequence[Hashable]) -> list[float]:
     """The means of values that belong together, as runs that begin on one day of a record; they are
     independent where the values are not.
 
-    Parameters
-    ----------
-    values : array-like
-        NaN is left out.
-    clusters : sequence
-        Of each value, to which cluster it belongs.
-
-    Returns
-    -------
-    list of float
-        One a cluster, in the order in which they first occur; NaN for one without a value.
+    values: NaN is left out. clusters: of each value, to which cluster it belongs. Result: one a
+    cluster, in the order in which they first occur; NaN for one without a value.
     """
     x, owners = _array(values), dict.fromkeys(clusters)
     return [
@@ -233,26 +206,9 @@ class PairedTest:
 def paired_difference(values: Values, reference: Values, confidence: float = 0.95) -> Mean:
     """Mean of values - reference, matched one by one, with interval and p-value (paired t-test).
 
-    Parameters
-    ----------
-    values, reference : array-like
-        Equally many, in one unit; pairs with a NaN are left out.
-    confidence : float
-        Of the interval, between 0 and 1.
-
-    Returns
-    -------
-    Mean
-        In the unit of the values.
-
-    Raises
-    ------
-    InputError
-        For unequal lengths, or another confidence.
-
-    References
-    ----------
-    Thesis Section 5.1.3.
+    values, reference: equally many, in one unit; pairs with a NaN are left out. confidence: of the
+    interval, between 0 and 1. Result: in the unit of the values. Raises InputError for unequal
+    lengths, or another confidence. Thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
     return mean(differences, confidence)
@@ -261,26 +217,10 @@ def paired_difference(values: Values, reference: Values, confidence: float = 0.9
 def paired_test(values: Values, reference: Values) -> PairedTest:
     """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes.
 
-    Parameters
-    ----------
-    values, reference : array-like
-        Equally many, in one unit; pairs with a NaN are left out, as are two infinities that have no
-        difference.
-
-    Returns
-    -------
-    PairedTest
-        All differences 0: t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two
-        pairs: the difference alone.
-
-    Raises
-    ------
-    InputError
-        For unequal lengths.
-
-    References
-    ----------
-    Thesis Section 5.1.3.
+    values, reference: equally many, in one unit; pairs with a NaN are left out, as are two
+    infinities that have no difference. Result: all differences 0: t NaN, both p 1. All equal
+    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises InputError for
+    unequal lengths. Thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences)
@@ -388,19 +328,8 @@ def cohens_d(values: Values, reference: Values) -> float:
 
     s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)).
 
-    Parameters
-    ----------
-    values, reference : array-like
-        Need not be matched, nor equally many; NaN is left out of each.
-
-    Returns
-    -------
-    float
-        NaN where s_pooled is 0, even if the means differ, and for fewer than two values on either
-        side.
-
-    References
-    ----------
+    values, reference: need not be matched, nor equally many; NaN is left out of each. Result: NaN
+    where s_pooled is 0, even if the means differ, and for fewer than two values on either side.
     Thesis Section 5.1.3.
     """
     x, y = _known(values), _known(reference)
@@ -411,20 +340,8 @@ def cohens_d_paired(values: Values, reference: Values) -> float:
     """Mean of values - reference over the standard deviation of these differences, without a unit
     (Cohen's d_z).
 
-    Parameters
-    ----------
-    values, reference : array-like
-        Matched one by one; pairs with a NaN are left out.
-
-    Returns
-    -------
-    float
-        NaN where all differences are equal, and for fewer than two pairs.
-
-    Raises
-    ------
-    InputError
-        For unequal lengths.
+    values, reference: matched one by one; pairs with a NaN are left out. Result: NaN where all
+    differences are equal, and for fewer than two pairs. Raises InputError for unequal lengths.
     """
     found = paired_difference(values, reference)
     return _ratio(found.mean, found.sd)
@@ -452,24 +369,9 @@ def holm(p_values: Values) -> list[float]:
     Rejecting where the adjusted value is below alpha keeps the chance of any false rejection below
     alpha.
 
-    Parameters
-    ----------
-    p_values : array-like
-        From 0 to 1; m of them are numbers, NaN does not count.
-
-    Returns
-    -------
-    list of float
-        Of the length of `p_values`; NaN stays NaN.
-
-    Raises
-    ------
-    InputError
-        For a value outside 0 to 1.
-
-    References
-    ----------
-    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    p_values: from 0 to 1; m of them are numbers, NaN does not count. Result: of the length of
+    `p_values`; NaN stays NaN. Raises InputError for a value outside 0 to 1. Holm (1979),
+    Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -592,25 +494,10 @@ def mser5(series: Values) -> int:
     Of the m means of batches of five, the first d < m / 2 are deleted, for the d with the least
     marginal standard error: sum of squares about the mean of the rest / (m - d)^2.
 
-    Parameters
-    ----------
-    series : array-like
-        Observations in order, at least 10. A last batch that is not full has no say.
-
-    Returns
-    -------
-    int
-        A multiple of 5. An answer near half of the series says that the series is too short.
-
-    Raises
-    ------
-    InputError
-        For fewer than 10 observations, NaN or infinity.
-
-    References
-    ----------
-    White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter
-    Simulation Conference, 755-760.
+    series: observations in order, at least 10. A last batch that is not full has no say. Result: a
+    multiple of 5. An answer near half of the series says that the series is too short. Raises
+    InputError for fewer than 10 observations, NaN or infinity. White (1997), Simulation 69,
+    323-334; batches of five: White, Cobb and Spratt (2000), Winter Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -686,28 +573,10 @@ def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -
     for the number of blocks, as a sample variance is, and the interval is Student's with a degree
     of freedom less than there are blocks.
 
-    Parameters
-    ----------
-    values : array-like
-        In order of time, none missing or infinite.
-    block : int
-        Length of a block, >= 1; at most half of the values.
-    confidence : float
-        Of the interval, between 0 and 1.
-
-    Returns
-    -------
-    Mean
-        In the unit of the values, with p NaN.
-
-    Raises
-    ------
-    InputError
-        For a value, block or confidence that is not allowed.
-
-    References
-    ----------
-    Politis and Romano (1992), Exploring the Limits of Bootstrap, 263-270.
+    values: in order of time, none missing or infinite. block: length of a block, >= 1; at most half
+    of the values. confidence: of the interval, between 0 and 1. Result: in the unit of the values,
+    with p NaN. Raises InputError for a value, block or confidence that is not allowed. Politis and
+    Romano (1992), Exploring the Limits of Bootstrap, 263-270.
     """
     _check_confidence(confidence)
     check_whole("block", block, least=1)

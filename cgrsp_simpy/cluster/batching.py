@@ -24,30 +24,10 @@ def sbs(capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3
     `least_similarity`; its score is efficiency x similarity, with efficiency = sum of iterations /
     (sum of g x max t). A job by itself: efficiency / (1 + g / 4) / (1 + t / 3600).
 
-    Parameters
-    ----------
-    capacity : int
-        The most GPUs of a batch.
-    least_similarity : float
-        The least similarity of a batch, 0 to 1.
-    time_unit_s : float
-        Of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly any batch
-        reaches 0.8 (the program itself does not look at the threshold: least_similarity=0); hours
-        are ours.
-
-    Returns
-    -------
-    Scheduler
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    cluster-schedulers.txt Section V.C.
+    capacity: the most GPUs of a batch. least_similarity: the least similarity of a batch, 0 to 1.
+    time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in the authors' program, hardly
+    any batch reaches 0.8 (the program itself does not look at the threshold: least_similarity=0);
+    hours are ours. cluster-schedulers.txt Section V.C.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)

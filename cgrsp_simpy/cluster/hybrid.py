@@ -26,30 +26,10 @@ def hps(
     the boost, and nothing is kept for a job that does not fit: so no wait is bounded, although the
     paper says so (tests: test_aging_does_not_bound_a_wait).
 
-    Parameters
-    ----------
-    aging_threshold_s : float
-        The wait from which on aging acts, seconds.
-    aging_boost : float
-        The most that aging raises a score, >= 1.
-    max_wait_s : float
-        The wait at which it does, seconds, above the threshold.
-    monotone : bool
-        Aging that never falls, ours.
-
-    Returns
-    -------
-    Scheduler
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    cluster-schedulers.txt Section V.A; formulas: authors' program.
+    aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most that aging
+    raises a score, >= 1. max_wait_s: the wait at which it does, seconds, above the threshold.
+    monotone: aging that never falls, ours. cluster-schedulers.txt Section V.A; formulas: authors'
+    program.
     """
     check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)
@@ -102,29 +82,10 @@ def adaptive(
 
     The paper prints no formula: all numbers are ours.
 
-    Parameters
-    ----------
-    efficiency, fairness, resources : float
-        Weights of the `scores_of_queue`, >= 0.
-    short_queue, long_queue : int
-        While more than `long_queue` jobs wait, efficiency counts `shift` times as much; while at
-        most `short_queue` wait, fairness does.
-    shift : float
-        At least 1.
-
-    Returns
-    -------
-    Scheduler
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    cluster-schedulers.txt Section III.D.
+    efficiency, fairness, resources: weights of the `scores_of_queue`, >= 0. short_queue,
+    long_queue: while more than `long_queue` jobs wait, efficiency counts `shift` times as much;
+    while at most `short_queue` wait, fairness does. shift: at least 1. cluster-schedulers.txt
+    Section III.D.
     """
     for name, weight in (
         ("efficiency", efficiency),

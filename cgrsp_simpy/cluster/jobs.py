@@ -68,15 +68,7 @@ class Cluster:
     def holds(self, gpus: int) -> bool:
         """Whether a job fits when nothing runs.
 
-        Parameters
-        ----------
-        gpus : int
-            Of the job.
-
-        Returns
-        -------
-        bool
-            On one node, or, if it is too wide for any, on whole nodes.
+        gpus: of the job. Result: on one node, or, if it is too wide for any, on whole nodes.
         """
         return gpus <= max(self.sizes) or gpus <= self.gpus
 
@@ -202,15 +194,7 @@ class Jobs:
         """Offered load: work that arrives per second, from the first arrival to the last, over the
         GPUs there are.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            Whose GPUs are counted.
-
-        Returns
-        -------
-        float
-            Without a unit; infinite if all arrive at once.
+        cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         return self.gpu_seconds / (span_s * cluster.gpus) if span_s else float("inf")
@@ -218,15 +202,7 @@ class Jobs:
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse jobs of which the cluster cannot run one, even when it is empty.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            The cluster.
-
-        Raises
-        ------
-        InputError
-            Names the job.
+        Raises InputError names the job.
         """
         for index in np.flatnonzero([not cluster.holds(int(gpus)) for gpus in self.gpus])[:1]:
             raise InputError(
@@ -237,17 +213,7 @@ class Jobs:
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
         """Some of the jobs.
 
-        Parameters
-        ----------
-        index : sequence of int or array of int
-            Of those wanted, in their order.
-        name : str
-            Of the new jobs.
-
-        Returns
-        -------
-        Jobs
-            With their tags.
+        index: of those wanted, in their order. name: of the new jobs. Result: with their tags.
         """
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}

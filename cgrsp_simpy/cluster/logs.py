@@ -37,24 +37,9 @@ def read_jobs(
 ) -> Jobs:
     """The jobs of a log that is read, as of `jobs_of`.
 
-    Parameters
-    ----------
-    path, format
-        As of `cgrsp_simpy.logs.read_log`.
-    cluster, skip_wide
-        As of `jobs_of`.
-    window, strict, columns
-        As of `cgrsp_simpy.logs.read_log`.
-
-    Returns
-    -------
-    Jobs
-        In order of submission, with the log's tags.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    path, format: as of `cgrsp_simpy.logs.read_log`. cluster, skip_wide: as of `jobs_of`. window,
+    strict, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of submission, with the
+    log's tags. Raises InputError with the file's name, and the line where there is one.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(
@@ -75,24 +60,9 @@ def jobs_of(found: Log, cluster: Cluster = PAPER_CLUSTER, *, skip_wide: bool = F
     what happened to them: the column is None, and schedulers that look at it refuse the log. The
     user is None unless the log tells two users apart at least.
 
-    Parameters
-    ----------
-    found : Log
-        The log.
-    cluster : Cluster
-        That they are to run on.
-    skip_wide : bool
-        Leave out a job that is too wide for the cluster, instead of refusing it.
-
-    Returns
-    -------
-    Jobs
-        In order of submission, with the log's tags.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    cluster: that they are to run on. skip_wide: leave out a job that is too wide for the cluster,
+    instead of refusing it. Result: in order of submission, with the log's tags. Raises InputError
+    with the file's name, and the line where there is one.
     """
 
     def too_wide(rows: Log) -> np.ndarray:
@@ -190,16 +160,8 @@ def _report(found: Log, jobs: Jobs, cluster: Cluster) -> None:
 def cluster_of(found: Log) -> Cluster | None:
     """The cluster that the header of an SWF file tells.
 
-    Parameters
-    ----------
-    found : Log
-        The log.
-
-    Returns
-    -------
-    Cluster or None
-        MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None if it tells no
-        processors.
+    Result: MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None if it tells
+    no processors.
     """
     processors, nodes = (
         re.match(r"\d+", found.header.get(name, "")) for name in ("MaxProcs", "MaxNodes")
@@ -219,15 +181,7 @@ def schedule_text(run: Run) -> str:
     numbered from 1, and the comments say which ids these are of. The status is 1 (completed), or 0
     for a job that was ended at its limit.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-
-    Returns
-    -------
-    str
-        The comments, then a line a job.
+    Result: the comments, then a line a job.
     """
     jobs, tags, cluster = run.jobs, run.scenario.tags, run.scenario.cluster
     columns = {

@@ -214,19 +214,7 @@ def waits(jobs: Table) -> dict[str, float]:
 def jain(values: Floats) -> float:
     """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one has all.
 
-    Parameters
-    ----------
-    values : array
-        Numbers > 0.
-
-    Returns
-    -------
-    float
-        From 1/n to 1.
-
-    References
-    ----------
-    Jain, Chiu, Hawe (1984), DEC-TR-301.
+    values: numbers > 0. Result: from 1/n to 1. Jain, Chiu, Hawe (1984), DEC-TR-301.
     """
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
@@ -237,22 +225,10 @@ def fragmentation(free: Ints, sizes: Ints, gpus: int) -> float:
     Usable are those of nodes with room for the job and, for one wider than any node, those of nodes
     that are all free.
 
-    Parameters
-    ----------
-    free, sizes : array of int
-        GPUs that are free on each node, and that it has.
-    gpus : int
-        Of the job.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 0 if none is free.
-
-    References
-    ----------
-    After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node that a task cannot use;
-    the share of the free ones, and one job instead of a mean over tasks, are ours.
+    free, sizes: GPUs that are free on each node, and that it has. gpus: of the job. Result: from 0
+    to 1; 0 if none is free. After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node
+    that a task cannot use; the share of the free ones, and one job instead of a mean over tasks,
+    are ours.
     """
     nodes = Nodes(sizes.tolist())
     return _fragmentation(nodes, nodes.packed(free.tolist()), gpus)

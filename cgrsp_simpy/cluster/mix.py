@@ -128,15 +128,7 @@ class Mix:
     def check_fit(self, cluster: Cluster) -> None:
         """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
 
-        Parameters
-        ----------
-        cluster : Cluster
-            The cluster.
-
-        Raises
-        ------
-        InputError
-            Names the widest job.
+        Raises InputError names the widest job.
         """
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
         allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
@@ -241,28 +233,10 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate at which
     the law, not the sample, offers the load.
 
-    Parameters
-    ----------
-    mix : Mix
-        The laws of the jobs.
-    jobs : int
-        Number of jobs.
-    load : float
-        GPU-seconds that arrive per second over the GPUs of the cluster.
-    cluster : Cluster
-        What the load is of.
-    seed : int
-        At least 0.
-
-    Returns
-    -------
-    Jobs
-        In order of arrival.
-
-    Raises
-    ------
-    InputError
-        If the mix holds jobs that the cluster cannot run, or for a number that is not allowed.
+    mix: the laws of the jobs. jobs: number of jobs. load: GPU-seconds that arrive per second over
+    the GPUs of the cluster. cluster: what the load is of. seed: at least 0. Result: in order of
+    arrival. Raises InputError if the mix holds jobs that the cluster cannot run, or for a number
+    that is not allowed.
     """
     check_whole("jobs", jobs, least=1)
     check_number("load", load, above=0)

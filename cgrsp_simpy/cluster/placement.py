@@ -32,17 +32,8 @@ least key is taken.
 def first_fit(size: int, free: int) -> float:  # noqa: ARG001
     """The first node with room.
 
-    Parameters
-    ----------
-    size : int
-        GPUs of the node.
-    free : int
-        GPUs free on it.
-
-    Returns
-    -------
-    float
-        A key: of the nodes with room the first of least key is taken.
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
     """
     return 0
 
@@ -50,17 +41,8 @@ def first_fit(size: int, free: int) -> float:  # noqa: ARG001
 def best_fit(size: int, free: int) -> float:  # noqa: ARG001
     """The node on which least is left free.
 
-    Parameters
-    ----------
-    size : int
-        GPUs of the node.
-    free : int
-        GPUs free on it.
-
-    Returns
-    -------
-    float
-        A key: of the nodes with room the first of least key is taken.
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
     """
     return free
 
@@ -68,17 +50,8 @@ def best_fit(size: int, free: int) -> float:  # noqa: ARG001
 def pack(size: int, free: int) -> float:
     """The node that is busiest, by share of its GPUs in use: empty nodes are kept for wide jobs.
 
-    Parameters
-    ----------
-    size : int
-        GPUs of the node.
-    free : int
-        GPUs free on it.
-
-    Returns
-    -------
-    float
-        A key: of the nodes with room the first of least key is taken.
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
     """
     return free / size
 
@@ -86,17 +59,8 @@ def pack(size: int, free: int) -> float:
 def spread(size: int, free: int) -> float:
     """The node that is least busy.
 
-    Parameters
-    ----------
-    size : int
-        GPUs of the node.
-    free : int
-        GPUs free on it.
-
-    Returns
-    -------
-    float
-        A key: of the nodes with room the first of least key is taken.
+    size: GPUs of the node. free: GPUs free on it. Result: a key: of the nodes with room the first
+    of least key is taken.
     """
     return -free / size
 

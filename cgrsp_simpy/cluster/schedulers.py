@@ -40,20 +40,8 @@ COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "eas
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
     """A scheduler from its text.
 
-    Parameters
-    ----------
-    scheduler : str or callable
-        "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is passed
-        through.
-
-    Returns
-    -------
-    callable
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For an unknown name, parameter or file, or a value that a parameter cannot have.
+    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a callable is
+    passed through. Raises InputError for an unknown name, parameter or file, or a value that a
+    parameter cannot have.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

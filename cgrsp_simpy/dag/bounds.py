@@ -15,15 +15,7 @@ __all__ = ["capacity_s", "critical_path_s", "lower_bound_s"]
 def lower_bound_s(problem: Problem) -> float:
     """A makespan that no plan is below but by rounding (ours).
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-
-    Returns
-    -------
-    float
-        Seconds.
+    problem: a graph and its GPUs. Result: seconds.
     """
     return max(critical_path_s(problem), capacity_s(problem))
 

@@ -103,24 +103,8 @@ def star(nodes: int) -> Graph:
 
     No node needs memory (ours).
 
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes, >= 2.
-
-    Returns
-    -------
-    Graph
-        Of nodes - 1 edges.
-
-    Raises
-    ------
-    InputError
-        For fewer than two nodes.
-
-    References
-    ----------
-    worl-rtgs.txt Section 4.2.
+    nodes: number of nodes, >= 2. Result: of nodes - 1 edges. Raises InputError for fewer than two
+    nodes. worl-rtgs.txt Section 4.2.
     """
     check_whole("nodes", nodes, least=2)
     entries = np.arange(nodes - 1)

@@ -29,21 +29,8 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
     """Heterogeneous earliest finish time: by upward rank, each node where it ends earliest, also in
     gaps.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Not used.
-
-    Returns
-    -------
-    Plan
-        With its order.
-
-    References
-    ----------
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
+    (2002), IEEE TPDS 13, 260-274.
     """
     draft = Draft(problem, insertion=True)
     for node in _by_rank(problem):
@@ -54,24 +41,10 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signatur
 def run_order(problem: Problem, order: str) -> Ints | None:
     """The order in which a search runs its plans.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    order : str
-        "graph", the topological order of the graph, of nodes that are ready the first by number, as
-        in the authors' program; or "rank", by upward rank, the order in which HEFT places the
-        nodes.
-
-    Returns
-    -------
-    array of int or None
-        As of `Plan`: None for the graph's.
-
-    Raises
-    ------
-    InputError
-        For another order.
+    problem: a graph and its GPUs. order: "graph", the topological order of the graph, of nodes that
+    are ready the first by number, as in the authors' program; or "rank", by upward rank, the order
+    in which HEFT places the nodes. Result: as of `Plan`: None for the graph's. Raises InputError
+    for another order.
     """
     check_one_of("order", order, ORDERS)
     return np.array(_by_rank(problem)) if order == "rank" else None
@@ -89,21 +62,8 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     The GPU is the one with the memory for most of the critical nodes (ours), and of these the one
     that runs them all soonest.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Not used.
-
-    Returns
-    -------
-    Plan
-        With its order.
-
-    References
-    ----------
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    problem: a graph and its GPUs. seed: not used. Result: with its order. Topcuoglu, Hariri and Wu
+    (2002), IEEE TPDS 13, 260-274.
     """
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)

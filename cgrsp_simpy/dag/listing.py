@@ -120,17 +120,7 @@ def random_plan(problem: Problem, seed: int = 0) -> Plan:
     """Each unit on one of the GPUs that have the memory, all equally likely, by the stream "random
     plan".
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    Plan
-        In the graph's order.
+    problem: a graph and its GPUs. seed: of the draws. Result: in the graph's order.
     """
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
@@ -139,17 +129,7 @@ def random_plan(problem: Problem, seed: int = 0) -> Plan:
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001, one signature for all schedulers
     """Each unit, in order of its first node, on the next GPU that has the memory.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Not used.
-
-    Returns
-    -------
-    Plan
-        In the graph's order.
+    problem: a graph and its GPUs. seed: not used. Result: in the graph's order.
     """
     graph, gpus = problem.graph, problem.platform.gpus
     of_unit: Ints = np.zeros(graph.units, dtype=np.int64)
@@ -164,17 +144,7 @@ def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """List scheduling: of the nodes that are ready, the one of most work next, where it ends
     earliest.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Not used.
-
-    Returns
-    -------
-    Plan
-        With its order.
+    problem: a graph and its GPUs. seed: not used. Result: with its order.
     """
     draft = Draft(problem)
     for node in by_priority(problem.graph, problem.graph.work_tflop):
@@ -185,22 +155,8 @@ def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Of the nodes that are ready, the one that can end earliest next, where it does.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    seed : int
-        Not used.
-
-    Returns
-    -------
-    Plan
-        With its order.
-
-    References
-    ----------
-    Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks; here, over those
-    that are ready.
+    problem: a graph and its GPUs. seed: not used. Result: with its order. Ibarra and Kim (1977),
+    Journal of the ACM 24, 280-289, for independent tasks; here, over those that are ready.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]

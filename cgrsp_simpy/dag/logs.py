@@ -36,20 +36,7 @@ def read_wfformat(path: str | Path) -> Graph:
     A node is a task. Work is the run time; data of an edge are the files that its start writes and
     its end reads; memory is rounded up to megabytes.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Graph
-        With the tasks' names.
-
-    Raises
-    ------
-    InputError
-        With the file's name, for a cycle, too.
+    Result: with the tasks' names. Raises InputError with the file's name, for a cycle, too.
     """
     found = read_log(path, "wfformat")
     with faults_of(found.path):
@@ -92,25 +79,10 @@ def read_alibaba(
     outside the trace (0), or if it names a task that is not there, has two tasks of a number or a
     cycle.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    job : str, optional
-        The name of the one job that is wanted; a fault of it is always refused.
-    strict : bool
-        Refuse a file with faults.
-
-    Returns
-    -------
-    dict or Graph
-        By the name of the job, or the graph of the one job.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one: for such a fault, no usable job, an
-        unknown job.
+    job: the name of the one job that is wanted; a fault of it is always refused. strict: refuse a
+    file with faults. Result: by the name of the job, or the graph of the one job. Raises InputError
+    with the file's name, and the line where there is one: for such a fault, no usable job, an
+    unknown job.
     """
     check_bool("strict", strict)
     found = read_log(

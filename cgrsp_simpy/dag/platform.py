@@ -97,20 +97,8 @@ class Platform:
         Scaling the speed by 1 - share is ours (the paper only says that the servers are busy or
         idle).
 
-        Parameters
-        ----------
-        share : array of float
-            Of each GPU, at least 0 and below 1; shape (gpus,).
-
-        Returns
-        -------
-        Platform
-            A copy with lower speeds.
-
-        Raises
-        ------
-        InputError
-            For a share that is not allowed.
+        share: of each GPU, at least 0 and below 1; shape (gpus,). Result: a copy with lower speeds.
+        Raises InputError for a share that is not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(0 <= used < 1, f"share in use of GPU {gpu}", used, "at least 0 and below 1")

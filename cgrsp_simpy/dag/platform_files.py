@@ -70,20 +70,8 @@ def read_platform(path: str | Path) -> Platform:
     no connection. In TOML the tables are [[gpu]] and [[link]]; in CSV these keys are the columns,
     and a row is a link where it has an end.
 
-    Parameters
-    ----------
-    path : str or Path
-        Of the file; it ends in .toml or .csv.
-
-    Returns
-    -------
-    Platform
-        Named by the file; GPUs in its order.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the table or line, for what is not allowed.
+    path: of the file; it ends in .toml or .csv. Result: named by the file; GPUs in its order.
+    Raises InputError with the file's name, and the table or line, for what is not allowed.
     """
     path = Path(path)
     ending = path.suffix.lower()

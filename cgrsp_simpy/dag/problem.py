@@ -109,21 +109,8 @@ class Problem:
 
         An edge without data needs no transfer: neither time nor connection.
 
-        Parameters
-        ----------
-        data_gb : array
-            Gigabytes.
-        source, target : array of int
-            Indices of GPUs; all three broadcast.
-
-        Returns
-        -------
-        array
-            Seconds; infinite without a connection.
-
-        References
-        ----------
-        worl-rtgs.txt Equation 3, and the latency.
+        data_gb: gigabytes. source, target: indices of GPUs; all three broadcast. Result: seconds;
+        infinite without a connection. worl-rtgs.txt Equation 3, and the latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
@@ -160,15 +147,7 @@ class Plan:
     def check(self, problem: Problem) -> None:
         """Refuse a plan that a problem does not allow.
 
-        Parameters
-        ----------
-        problem : Problem
-            A graph and its GPUs.
-
-        Raises
-        ------
-        InputError
-            Names the node.
+        problem: a graph and its GPUs. Raises InputError names the node.
         """
         graph = problem.graph
         require(

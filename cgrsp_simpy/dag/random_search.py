@@ -14,21 +14,8 @@ def random_search(problem: Problem, budget: Budget, seed: int = 0, order: str = 
     """The best of as many random plans as the budget has: each unit on one of the GPUs that have
     the memory, all equally likely.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    budget : Budget
-        When the search ends.
-    seed : int
-        Of its random numbers.
-    order : str
-        In which the nodes run, as of `run_order`.
-
-    Returns
-    -------
-    Found
-        The best plan.
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers. order:
+    in which the nodes run, as of `run_order`. Result: the best plan.
     """
     search, generator = (
         Search(problem, budget, "random-search", run_order(problem, order)),

@@ -19,20 +19,8 @@ def ranks(study: Comparison) -> Ranks:
     """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not
     count.
 
-    Parameters
-    ----------
-    study : Comparison
-        Of a `Scenario`.
-
-    Returns
-    -------
-    Ranks
-        Mean ranks in the order of the study's schedulers, and the tests.
-
-    Raises
-    ------
-    InputError
-        For fewer than 2 seeds or 3 schedulers.
+    study: of a `Scenario`. Result: mean ranks in the order of the study's schedulers, and the
+    tests. Raises InputError for fewer than 2 seeds or 3 schedulers.
     """
     from cgrsp_simpy.analysis.ranks import rank_test  # with scipy.stats, only where it is needed
 

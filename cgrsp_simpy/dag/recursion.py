@@ -21,19 +21,9 @@ FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than a
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     """Makespans of many plans.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    gpu : array of int
-        Of each node, one row a plan, shape (plans, nodes).
-    order : array of int, optional
-        Of all plans, as of `Plan`.
-
-    Returns
-    -------
-    array
-        Seconds, shape (plans,); infinite where data would need a connection that is not there.
+    problem: a graph and its GPUs. gpu: of each node, one row a plan, shape (plans, nodes). order:
+    of all plans, as of `Plan`. Result: seconds, shape (plans,); infinite where data would need a
+    connection that is not there.
     """
     order = problem.graph.order if order is None else order
     start_s, finish_s = _times(problem, np.ascontiguousarray(gpu.T), order)

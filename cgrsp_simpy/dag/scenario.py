@@ -365,21 +365,9 @@ def _generated(text: str, seed: int) -> Graph:
 def read_graph(text: str) -> str | Graph:
     """A graph from a file, by its ending; any other text as it is.
 
-    Parameters
-    ----------
-    text : str
-        A file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of it,
-        as in "tasks.csv:j_17" (.csv or .csv.gz).
-
-    Returns
-    -------
-    str or Graph
-        The text itself where it names no file.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and a job of
+    it, as in "tasks.csv:j_17" (.csv or .csv.gz). Result: the text itself where it names no file.
+    Raises InputError with the file's name, and the line where there is one.
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):

@@ -218,41 +218,14 @@ def rtgs(  # noqa: D417, the fields of a part stand for it
 
 
 @of_parts
-def woa(  # noqa: D417, the fields of a part stand for it
+def woa(
     problem: Problem, budget: Budget, seed: int = 0, hunt: Hunt = HUNT, order: str = "graph"
 ) -> Found:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    budget : Budget
-        When the search ends.
-    seed : int
-        Of its random numbers.
-    whales : int
-        Their number, >= 1.
-    iterations : int
-        Of moves, >= 1.
-    b : float
-        Of the spiral.
-    order : str
-        In which the nodes run, as of `run_order`.
-
-    Returns
-    -------
-    Found
-        The best plan.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    worl-rtgs.txt Section 4.1.
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in which the
+    nodes run, as of `run_order`. Result: the best plan. worl-rtgs.txt Section 4.1.
     """
     generator = stream(seed, "whales")
     move = partial(by_number, problem.platform.gpus, generator)

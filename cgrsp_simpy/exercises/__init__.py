@@ -31,22 +31,8 @@ def check(exercise: float | str, answer: Any) -> Verdict:
     """Whether an answer is right, and if not, what is off; the right one is not given away, nor
     on which side of it the answer lies.
 
-    Parameters
-    ----------
-    exercise : float or str
-        Lecture and number, as 3.1.
-    answer : Any
-        What the exercise asks for.
-
-    Returns
-    -------
-    Verdict
-        True if right; its message says what is off.
-
-    Raises
-    ------
-    InputError
-        For an unknown exercise.
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Result: true if right;
+    its message says what is off. Raises InputError for an unknown exercise.
     """
     check_one_of("exercise", str(exercise), EXERCISES)
     fault = EXERCISES[str(exercise)].judge(answer)

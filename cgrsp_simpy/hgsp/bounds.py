@@ -30,15 +30,7 @@ def lower_bound(instance: Instance) -> float:
 
     Worked out once for schedulers in turn.
 
-    Parameters
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-
-    Returns
-    -------
-    float
-        Weighted tardiness, in the unit of weight x seconds.
+    instance: tasks and GPUs. Result: weighted tardiness, in the unit of weight x seconds.
     """
     return max(alone(instance), by_capacity(instance))
 
@@ -68,8 +60,6 @@ def by_capacity(instance: Instance) -> float:
     interval to interval, and on straight lines between them. Of several optimal dual values the
     solver chooses. Should it fail, a warning is logged and the answer is 0.
 
-    References
-    ----------
     M. L. Fisher, "The Lagrangian relaxation method for solving integer programming problems",
     Management Science 27 (1981) 1-18.
     """

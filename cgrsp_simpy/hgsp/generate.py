@@ -92,30 +92,10 @@ def generate(level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = N
     Poisson arrivals, log-normal workloads, weights 1 to 10, memory of three classes that force the
     use of several models; each has its own stream.
 
-    Parameters
-    ----------
-    level : str or Level
-        "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or one of one's
-        own.
-    seed : int
-        Of the draws, >= 0.
-    gpus : tuple of Gpu, optional
-        That the tasks run on; those of the level's cluster unless given. The arrivals do not depend
-        on them.
-
-    Returns
-    -------
-    Instance
-        Tasks in order of arrival.
-
-    Raises
-    ------
-    InputError
-        For a level or seed that is not allowed.
-
-    References
-    ----------
-    hgsp.txt Section IV.
+    level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or one of
+    one's own. seed: of the draws, >= 0. gpus: that the tasks run on; those of the level's cluster
+    unless given. The arrivals do not depend on them. Result: tasks in order of arrival. Raises
+    InputError for a level or seed that is not allowed. hgsp.txt Section IV.
     """
     check_whole("seed", seed, least=0)
     name = level if isinstance(level, str) else "generated"

@@ -91,25 +91,9 @@ CLUSTERS = {name: _MODELS * each for name, each in (("small", 1), ("medium", 2),
 def cluster(name: str) -> tuple[Gpu, ...]:
     """The GPUs of a cluster.
 
-    Parameters
-    ----------
-    name : str
-        "small", "medium" or "large", 1, 2 or 3 of each model, or a file's name that ends in .csv or
-        .toml; see `read_cluster`.
-
-    Returns
-    -------
-    tuple of Gpu
-        One entry a GPU.
-
-    Raises
-    ------
-    InputError
-        For an unknown name, or a file that is not allowed.
-
-    References
-    ----------
-    hgsp.txt Section IV.
+    name: "small", "medium" or "large", 1, 2 or 3 of each model, or a file's name that ends in .csv
+    or .toml; see `read_cluster`. Result: one entry a GPU. Raises InputError for an unknown name, or
+    a file that is not allowed. hgsp.txt Section IV.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -294,17 +278,8 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file with the columns task, workload, memory_gb, deadline_s,
     weight, arrival_s, and the tags.
 
-    Parameters
-    ----------
-    instance : Instance
-        The tasks.
-    path : str or Path
-        The file; one that is there is overwritten.
-
-    Raises
-    ------
-    InputError
-        If it cannot be written.
+    instance: the tasks. path: the file; one that is there is overwritten. Raises InputError if it
+    cannot be written.
     """
     columns = [getattr(instance, column).tolist() for column in COLUMNS]
     rows = [
@@ -318,21 +293,9 @@ def write_instance(instance: Instance, path: str | Path) -> None:
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     """Read the GPUs of a cluster, one an entry.
 
-    Parameters
-    ----------
-    path : str or Path
-        A CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
-        file with a table [[gpu]] of these three for each GPU.
-
-    Returns
-    -------
-    tuple of Gpu
-        In the order of the file.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    path: a CSV file with the columns name, memory_gb and speed, others are not looked at; or a TOML
+    file with a table [[gpu]] of these three for each GPU. Result: in the order of the file. Raises
+    InputError with the file's name, and the line where there is one.
     """
     path = Path(path)
     with csv_faults(path):
@@ -366,25 +329,9 @@ def read_instance(path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool =
     The column task gives the tasks their names; in a file without it they are numbered from 1, in
     its order.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    gpus : tuple of Gpu
-        That the tasks run on.
-    skip_unfit : bool
-        Leave out tasks that fit on no GPU, with a logged note that names their lines, instead of
-        refusing them.
-
-    Returns
-    -------
-    Instance
-        Named as the file.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    gpus: that the tasks run on. skip_unfit: leave out tasks that fit on no GPU, with a logged note
+    that names their lines, instead of refusing them. Result: named as the file. Raises InputError
+    with the file's name, and the line where there is one.
     """
     path = Path(path)
     with csv_faults(path):

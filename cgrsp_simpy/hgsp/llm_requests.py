@@ -275,28 +275,10 @@ def read_requests(
     nothing else; for columns of one's own: `dataclasses.replace(requests, weight=...)`. Each
     request is named by its line.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    weight : str
-        A law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1).
-    gpus : int
-        tau, the same for all requests, >= 1.
-    model : LlmModel
-        The same for all requests.
-    strict, format, window, columns
-        As of `cgrsp_simpy.logs.read_log`.
-
-    Returns
-    -------
-    RequestList
-        In order of arrival.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1).
+    gpus: tau, the same for all requests, >= 1. model: the same for all requests. strict, format,
+    window, columns: as of `cgrsp_simpy.logs.read_log`. Result: in order of arrival. Raises
+    InputError with the file's name, and the line where there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     check_whole("gpus", gpus, least=1)

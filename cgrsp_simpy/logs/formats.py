@@ -191,21 +191,9 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
     """The format of Gavel's traces, which hold steps and not seconds: run times are steps over a
     rate by job type.
 
-    Parameters
-    ----------
-    steps_per_s : mapping
-        Steps per second by job type, > 0; the defaults are ours, not measured. The same rate is
-        taken whatever the GPUs of a job.
-
-    Returns
-    -------
-    Format
-        For `read_log`. Rows of a job type without a rate are bad.
-
-    Raises
-    ------
-    InputError
-        For a rate that is not above 0.
+    steps_per_s: steps per second by job type, > 0; the defaults are ours, not measured. The same
+    rate is taken whatever the GPUs of a job. Result: for `read_log`. Rows of a job type without a
+    rate are bad. Raises InputError for a rate that is not above 0.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -409,14 +397,7 @@ ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 def format_of(path: str | Path) -> str:
     """The format that is read unless one is named.
 
-    Parameters
-    ----------
-    path : str or Path
-        Its ending tells: .swf, .trace (philly), .json (wfformat), or these with .gz.
-
-    Returns
-    -------
-    str
-        A name of FORMATS; csv for any other ending.
+    path: its ending tells: .swf, .trace (philly), .json (wfformat), or these with .gz. Result: a
+    name of FORMATS; csv for any other ending.
     """
     return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")

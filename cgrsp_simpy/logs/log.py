@@ -73,17 +73,8 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
         """The texts of one job.
 
-        Parameters
-        ----------
-        job : int
-            Its index.
-        taken : iterable of str
-            Names that mean something else to the caller; a tag so called is put behind log_.
-
-        Returns
-        -------
-        dict
-            Text by name of column.
+        job: its index. taken: names that mean something else to the caller; a tag so called is put
+        behind log_. Result: text by name of column.
         """
         taken = set(taken)
         return {
@@ -94,15 +85,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def check(self, jobs: int) -> None:
         """See that each column has a text for each job.
 
-        Parameters
-        ----------
-        jobs : int
-            Their number.
-
-        Raises
-        ------
-        InputError
-            Naming the column that has more or fewer.
+        jobs: their number. Raises InputError naming the column that has more or fewer.
         """
         for name, texts in self._columns.items():
             require(len(texts) == jobs, f"texts of tag {name}", len(texts), f"{jobs}, one a job")
@@ -110,15 +93,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def chosen(self, index: Sequence[int] | npt.NDArray[np.int64]) -> Tags:
         """The texts of some jobs.
 
-        Parameters
-        ----------
-        index : sequence of int or array of int
-            Of the jobs, in the order wanted.
-
-        Returns
-        -------
-        Tags
-            In that order.
+        index: of the jobs, in the order wanted. Result: in that order.
         """
         places = [int(place) for place in index]
         if all(len(texts) == len(places) for texts in self._columns.values()) and places == list(
@@ -132,20 +107,8 @@ class Tags(Mapping[str, tuple[str, ...]]):
     def groups(self, name: str) -> dict[str, Mask]:
         """The values of a column, each with the jobs that have it.
 
-        Parameters
-        ----------
-        name : str
-            Of the column.
-
-        Returns
-        -------
-        dict
-            Value -> jobs that have it, of shape (jobs,); in the order of the alphabet.
-
-        Raises
-        ------
-        InputError
-            For a column that is not there.
+        name: of the column. Result: value -> jobs that have it, of shape (jobs,); in the order of
+        the alphabet. Raises InputError for a column that is not there.
         """
         require(len(self) > 0, "tag", name, "left out: these jobs have no columns of a log")
         check_one_of("tag", name, self._columns)
@@ -157,22 +120,9 @@ class Tags(Mapping[str, tuple[str, ...]]):
     ) -> list[dict[str, Any]]:
         """A row for each value of a column, in the order of the alphabet.
 
-        Parameters
-        ----------
-        name : str
-            Of the column.
-        figures : callable
-            The figures of some of the jobs, by name.
-
-        Returns
-        -------
-        list of dict
-            The column with its value; jobs, their number; and the figures.
-
-        Raises
-        ------
-        InputError
-            For a column that is not there.
+        name: of the column. figures: the figures of some of the jobs, by name. Result: the column
+        with its value; jobs, their number; and the figures. Raises InputError for a column that is
+        not there.
         """
         return [
             {name: value, "jobs": int(chosen.sum()), **figures(chosen)}
@@ -266,17 +216,8 @@ class Log:
     def get(self, column: str, otherwise: float) -> Floats:
         """A column, with a number where a row, or the whole log, tells none.
 
-        Parameters
-        ----------
-        column : str
-            A name of COLUMNS.
-        otherwise : float
-            The number for what is not told, in the column's unit.
-
-        Returns
-        -------
-        array
-            Of shape (rows,).
+        column: a name of COLUMNS. otherwise: the number for what is not told, in the column's unit.
+        Result: of shape (rows,).
         """
         values = self.columns.get(column, np.full(len(self), np.nan))
         return np.where(np.isnan(values), otherwise, values)
@@ -287,24 +228,10 @@ class Log:
         """The rows that a module can run; the others are counted under the first reason that holds,
         and all is told in one line.
 
-        Parameters
-        ----------
-        who : str
-            What needs them, as the message calls it.
-        needs : sequence of str
-            Names of columns that must be there.
-        reasons : mapping
-            Reason -> function of the log that gives the rows to leave out, of shape (rows,).
-
-        Returns
-        -------
-        Log
-            The rows left.
-
-        Raises
-        ------
-        InputError
-            For a column that is not there, or if no row is left.
+        who: what needs them, as the message calls it. needs: names of columns that must be there.
+        reasons: reason -> function of the log that gives the rows to leave out, of shape (rows,).
+        Result: the rows left. Raises InputError for a column that is not there, or if no row is
+        left.
         """
         for column in needs:
             if column not in self.columns:
@@ -327,17 +254,8 @@ class Log:
     def without(self, reason: str, out: Mask) -> Log:
         """The log without some rows, which are counted.
 
-        Parameters
-        ----------
-        reason : str
-            Under which they are counted in the report.
-        out : array of bool
-            Rows to leave out, of shape (rows,).
-
-        Returns
-        -------
-        Log
-            The log itself where there are none.
+        reason: under which they are counted in the report. out: rows to leave out, of shape
+        (rows,). Result: the log itself where there are none.
         """
         if not out.any():
             return self

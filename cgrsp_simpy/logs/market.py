@@ -106,21 +106,9 @@ class Row(NamedTuple):
 def read_market(path: str | Path) -> list[Snapshots]:
     """Read the snapshots of a file, a series a type.
 
-    Parameters
-    ----------
-    path : str or Path
-        In one of the three formats, plain or gzipped.
-
-    Returns
-    -------
-    list of Snapshots
-        In the order in which the types come.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one, for what is not of the format, times
-        that do not rise, unknown statuses and negative prices.
+    path: in one of the three formats, plain or gzipped. Result: in the order in which the types
+    come. Raises InputError with the file's name, and the line where there is one, for what is not
+    of the format, times that do not rise, unknown statuses and negative prices.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:

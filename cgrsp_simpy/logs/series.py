@@ -62,19 +62,8 @@ class Series:
     def of(cls, name: str, step_s: int, status: Sequence[bool] | npt.NDArray[np.bool_]) -> Series:
         """The series of a status at each poll.
 
-        Parameters
-        ----------
-        name : str
-            As of the class.
-        step_s : int
-            As of the class.
-        status : sequence of bool
-            Whether an instance was to be had, poll by poll.
-
-        Returns
-        -------
-        Series
-            With the polls at which that changes.
+        name: as of the class. step_s: as of the class. status: whether an instance was to be had,
+        poll by poll. Result: with the polls at which that changes.
         """
         polled = np.asarray(status, bool)
         require(len(polled) > 0, "status", status, "that of at least one poll")
@@ -101,15 +90,7 @@ class Series:
     def first(self, steps: int) -> Series:
         """The first polls alone.
 
-        Parameters
-        ----------
-        steps : int
-            How many.
-
-        Returns
-        -------
-        Series
-            A part of this one.
+        steps: how many. Result: a part of this one.
         """
         kept = tuple(change for change in self.changes if change < steps)
         return Series(self.name, self.step_s, steps, self.up, kept)
@@ -117,15 +98,7 @@ class Series:
     def runs_s(self, up: bool) -> npt.NDArray[np.float64]:
         """The lengths of all runs up or down; the last run of the series may go on.
 
-        Parameters
-        ----------
-        up : bool
-            Or down.
-
-        Returns
-        -------
-        array
-            Seconds, shape (runs,).
+        up: or down. Result: seconds, shape (runs,).
         """
         edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
@@ -133,15 +106,7 @@ class Series:
     def ended(self, up: bool) -> npt.NDArray[np.bool_]:
         """Which of the runs up or down are seen to end.
 
-        Parameters
-        ----------
-        up : bool
-            Or down.
-
-        Returns
-        -------
-        array of bool
-            Shape (runs,), as of `runs_s`.
+        up: or down. Result: shape (runs,), as of `runs_s`.
         """
         found = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
@@ -152,23 +117,10 @@ class Series:
 def read_series(path: str | Path, needed: int = 1) -> Series:
     """The series of a file.
 
-    Parameters
-    ----------
-    path : str or Path
-        JSON or CSV, plain or gzipped; see the head of this module.
-    needed : int
-        How many instances at once count as "to be had".
-
-    Returns
-    -------
-    Series
-        Of the name of the file.
-
-    Raises
-    ------
-    InputError
-        For a file that is missing, empty or damaged; for polls that are missing, out of order or
-        not at even steps; for what is no number of instances, and for several types.
+    path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many instances at
+    once count as "to be had". Result: of the name of the file. Raises InputError for a file that is
+    missing, empty or damaged; for polls that are missing, out of order or not at even steps; for
+    what is no number of instances, and for several types.
     """
     check_whole("needed", needed, least=1)
     path = Path(path)

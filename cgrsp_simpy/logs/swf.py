@@ -15,21 +15,10 @@ __all__ = ["swf_text"]
 def swf_text(columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]) -> str:
     """The text of a log in the Standard Workload Format.
 
-    Parameters
-    ----------
-    columns : mapping
-        Name of the format's field -> numbers, of shape (jobs,); -1 is written for all that is not
-        given.
-    ids : sequence of str
-        Of the jobs; they are the job numbers where all are whole numbers that differ. Else jobs are
-        numbered from 1, and a comment for each tells its id.
-    told : mapping
-        Name -> value of comments for the header.
-
-    Returns
-    -------
-    str
-        The comments, then a line a job.
+    columns: name of the format's field -> numbers, of shape (jobs,); -1 is written for all that is
+    not given. ids: of the jobs; they are the job numbers where all are whole numbers that differ.
+    Else jobs are numbered from 1, and a comment for each tells its id. told: name -> value of
+    comments for the header. Result: the comments, then a line a job.
     """
     jobs = len(columns["submit time"])
     own = (

@@ -89,12 +89,8 @@ class ShownRun:
 def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
     """A bar of progress for what takes longer than a second, on a terminal or in a notebook.
 
-    Parameters
-    ----------
-    things : iterable, optional
-        Counted as they are taken; else the bar is updated by hand.
-    **how
-        Parameters of tqdm: total, unit, and so on.
+    things: counted as they are taken; else the bar is updated by hand. how: parameters of tqdm:
+    total, unit, and so on.
     """
     with warnings.catch_warnings():
         # a notebook without ipywidgets

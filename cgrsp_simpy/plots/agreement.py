@@ -85,24 +85,8 @@ def published_vs_reproduced(report: Report, ax: Axes | None = None, **style: Any
 
     Cells that differ are named by table, row and column.
 
-    Parameters
-    ----------
-    report : Report
-        Of `cgrsp thesis`.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    **style : Any
-        Of the marks, as matplotlib's `plot` takes them.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For a cell that is none of wait, misses, tardiness and cost.
+    report: of `cgrsp thesis`. style: of the marks, as matplotlib's `plot` takes them. Raises
+    InputError for a cell that is none of wait, misses, tardiness and cost.
     """
     ax = axes(ax, height=1.0)
     counted = [cell for cell in report.cells if cell.counted]

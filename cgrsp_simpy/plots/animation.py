@@ -56,10 +56,7 @@ class RunAnimation:
     def film(self) -> FuncAnimation:
         """The frames, as matplotlib takes them.
 
-        Returns
-        -------
-        FuncAnimation
-            Of the queue and the places, at evenly spaced times.
+        Result: of the queue and the places, at evenly spaced times.
         """
         figure = Figure(figsize=(8.0, 4.5), layout="constrained")
         _Unseen(figure)
@@ -78,19 +75,10 @@ class RunAnimation:
     ) -> None:
         """Write the animation; a file appears whole or not at all, unless a writer is given.
 
-        Parameters
-        ----------
-        filename : str or Path
-            Its ending, .gif or .html, tells the kind of file.
-        writer : AbstractMovieWriter or str, optional
-            Of another kind of film, as matplotlib takes it.
-        **options : Any
-            Of a film, as of matplotlib's `Animation.save`.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written, or its name ends neither in .gif nor in .html.
+        filename: its ending, .gif or .html, tells the kind of file. writer: of another kind of
+        film, as matplotlib takes it. options: of a film, as of matplotlib's `Animation.save`.
+        Raises InputError if the file cannot be written, or its name ends neither in .gif nor in
+        .html.
         """
         if writer is not None:
             self.film().save(str(filename), writer=writer, **options)
@@ -120,24 +108,9 @@ def animate(run: Drawn, frames: int = 120, fps: float = 12.0) -> RunAnimation:
     is, or how many; up to 20 are named, and say it by the name of the job, if it has one, shortened
     to the box.
 
-    Parameters
-    ----------
-    run : Run or Timeline
-        Of any model, with records.
-    frames : int
-        Number of frames of a .gif, >= 2.
-    fps : float
-        Frames per second of a .gif, > 0.
-
-    Returns
-    -------
-    RunAnimation
-        To be saved as .gif or .html.
-
-    Raises
-    ------
-    InputError
-        For a run without jobs, or a number that is not allowed.
+    run: of any model, with records. frames: number of frames of a .gif, >= 2. fps: frames per
+    second of a .gif, > 0. Result: to be saved as .gif or .html. Raises InputError for a run without
+    jobs, or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
     check_number("fps", fps, above=0)

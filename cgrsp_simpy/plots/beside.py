@@ -64,21 +64,8 @@ def label_marks(
     """A name beside each mark, off the marks and other names; where it stands apart, a thin line
     joins it to its mark.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    marks : mapping
-        Name -> the mark that it is put beside.
-    colours : sequence of str
-        In the order of the marks.
-    obstacles : array, optional
-        A path more to keep off, as in Mark.covers.
-
-    Returns
-    -------
-    list of Annotation
-        In the order of the marks.
+    ax: to draw on. marks: name -> the mark that it is put beside. colours: in the order of the
+    marks. obstacles: a path more to keep off, as in Mark.covers. Result: in the order of the marks.
     """
     labels = []
     for (name, mark), colour in zip(marks.items(), colours):

@@ -29,21 +29,9 @@ def policies_and_frontier(
 ) -> Axes:
     """A point a policy, and the least misses at every mean wait.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        With kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a point;
-        "bound", "low" and "high" are corners of the frontier and of its 95 % interval, shortest
-        wait first; one seed has no interval.
-    ax : Axes, optional
-        To draw on.
-    title : str
-        Above it.
-
-    Returns
-    -------
-    Axes
-        The one that was drawn on.
+    rows: with kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a point;
+    "bound", "low" and "high" are corners of the frontier and of its 95 % interval, shortest wait
+    first; one seed has no interval. ax: to draw on. title: above it.
     """
     ax = axes(ax)
     policies = [row for row in rows if row["kind"] == "policy"]
@@ -107,19 +95,8 @@ def _to_the_edges(
 def frontier_picture(title: str, note: str, rows: list[dict[str, Any]]) -> Picture:
     """The picture of a frontier, of rows as `policies_and_frontier` takes them.
 
-    Parameters
-    ----------
-    title : str
-        For the index.
-    note : str
-        Above the Axes.
-    rows : list of dict
-        What is plotted.
-
-    Returns
-    -------
-    Picture
-        Of the stem "frontier".
+    title: for the index. note: above the Axes. rows: what is plotted. Result: of the stem
+    "frontier".
     """
 
     def draw(canvas: Figure, rows: list[dict[str, Any]], note: str) -> None:

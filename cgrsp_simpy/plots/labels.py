@@ -71,19 +71,8 @@ def labels_at_ends(
     """Names to the right of the Axes, each level with the end of its line as far as the others
     leave room.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    ends : mapping
-        Name -> last point of its line, in data coordinates.
-    colours : sequence of str
-        In the order of the names.
-
-    Returns
-    -------
-    list of Annotation
-        In the order of the names.
+    ax: to draw on. ends: name -> last point of its line, in data coordinates. colours: in the order
+    of the names. Result: in the order of the names.
     """
     right = ax.get_yaxis_transform() + ScaledTranslation(ASIDE, 0, ax.figure.dpi_scale_trans)
     labels = []

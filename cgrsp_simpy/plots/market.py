@@ -24,10 +24,7 @@ LAGS_H = (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24)
 def market_rows(fits: Sequence[StockFit]) -> list[Row]:
     """What is plotted: a row a run of a status within a day, and a row a lag.
 
-    Parameters
-    ----------
-    fits : sequence of StockFit
-        A law a type, with its snapshots.
+    fits: a law a type, with its snapshots.
     """
     return [row for fit in fits for row in (*_runs(fit), *_lags(fit))]
 

@@ -67,26 +67,10 @@ def bars(
     """A horizontal bar a name, the first at the top, with its interval and, where there is room,
     its value in figures, in the bar's colour.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    names : sequence of str
-        Of the bars.
-    values, half_widths : array-like
-        By name, and half widths of their intervals; NaN for none.
-    published : array-like, optional
-        By name, drawn as hollow marks in a lane of their own below their bars, with their values
-        in italics; NaN for none. Thin lines part the names.
-    colours : sequence of str, optional
-        By name; those of policies unless given.
-    **style : Any
-        Of the bars.
-
-    Returns
-    -------
-    list of Rectangle
-        One a name.
+    ax: to draw on. names: of the bars. values, half_widths: by name, and half widths of their
+    intervals; NaN for none. published: by name, drawn as hollow marks in a lane of their own below
+    their bars, with their values in italics; NaN for none. Thin lines part the names. colours: by
+    name; those of policies unless given. style: of the bars. Result: one a name.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     theirs = np.full(len(names), np.nan) if published is None else np.asarray(published, float)
@@ -174,15 +158,8 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 def published(policies: Sequence[str] = ()) -> Line2D:
     """What published values look like, for a legend.
 
-    Parameters
-    ----------
-    policies : sequence of str
-        Those whose published values are drawn in lines and points; none for marks below bars.
-
-    Returns
-    -------
-    Line2D
-        For a legend's handles.
+    policies: those whose published values are drawn in lines and points; none for marks below bars.
+    Result: for a legend's handles.
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
@@ -200,25 +177,10 @@ def lines(
 ) -> list[Line2D]:
     """A line a name with intervals, and the name at its end.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    x : sequence
-        Numbers, or texts that are put side by side.
-    series : mapping
-        Name -> values and half widths of their intervals, by x; NaN for none.
-    published : mapping, optional
-        Name -> values, drawn as hollow marks.
-    styles : sequence of Look, optional
-        Looks of the lines; those of policies unless given.
-    **style : Any
-        Of the lines.
-
-    Returns
-    -------
-    list of Line2D
-        One a name.
+    ax: to draw on. x: numbers, or texts that are put side by side. series: name -> values and half
+    widths of their intervals, by x; NaN for none. published: name -> values, drawn as hollow marks.
+    styles: looks of the lines; those of policies unless given. style: of the lines. Result: one a
+    name.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -260,25 +222,10 @@ def points(
 ) -> list[Line2D]:
     """A point a name with both intervals as a thin cross, and the name beside it.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    names : sequence of str
-        Of the points.
-    x, y : tuple of (array-like, array-like)
-        Values by name, and half widths of their intervals; NaN for none.
-    published : tuple of (array-like, array-like), optional
-        x and y by name, drawn as hollow marks that a thin line joins to their points.
-    front : sequence of bool
-        To bound what some point is as good as: whether less is better, of x and of y.
-    **style : Any
-        Of the points.
-
-    Returns
-    -------
-    list of Line2D
-        One a name.
+    ax: to draw on. names: of the points. x, y: values by name, and half widths of their intervals;
+    NaN for none. published: x and y by name, drawn as hollow marks that a thin line joins to their
+    points. front: to bound what some point is as good as: whether less is better, of x and of y.
+    style: of the points. Result: one a name.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []

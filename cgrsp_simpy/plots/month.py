@@ -34,34 +34,9 @@ def daily(
 
     A day whose run failed, or that has no such figure, is a gap.
 
-    Parameters
-    ----------
-    month : Month
-        As of `cg.month`.
-    metric : str
-        A figure of `Run.summary`.
-    replication : int, optional
-        The month's seed; the first, unless given.
-    policies : sequence of str, optional
-        Those to draw; all, unless given.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    **style : Any
-        Of the lines.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For an unknown metric, replication or policy.
-
-    References
-    ----------
-    Thesis Section 5.6.
+    month: as of `cg.month`. metric: a figure of `Run.summary`. replication: the month's seed; the
+    first, unless given. policies: those to draw; all, unless given. style: of the lines. Raises
+    InputError for an unknown metric, replication or policy. Thesis Section 5.6.
     """
     if not month.days:
         raise InputError("month has no days")

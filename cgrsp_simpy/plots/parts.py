@@ -88,16 +88,8 @@ def dots(look: Look) -> dict[str, Any]:
 def hollow(look: Look | None = None) -> dict[str, Any]:
     """Style of a hollow mark, for a published value: nothing below it is hidden.
 
-    Parameters
-    ----------
-    look : Look, optional
-        Of the policy, in which it is a ring around our mark where both are equal; a black diamond
-        unless given.
-
-    Returns
-    -------
-    dict
-        As matplotlib's `plot` takes it.
+    look: of the policy, in which it is a ring around our mark where both are equal; a black diamond
+    unless given. Result: as matplotlib's `plot` takes it.
     """
     own = dots(look or Look("black", "D", ""))
     return {
@@ -121,18 +113,8 @@ def intervals(
     """Intervals around points, of half widths that may be NaN; one that leaves the Axes ends at its
     edge in an arrowhead.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    x, y : array-like
-        The points, in data coordinates.
-    x_half, y_half : array-like, optional
-        Half widths along each axis; None draws none.
-    colour : str
-        Of the lines.
-    caps : bool
-        Whether they end in caps.
+    ax: to draw on. x, y: the points, in data coordinates. x_half, y_half: half widths along each
+    axis; None draws none. colour: of the lines. caps: whether they end in caps.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -151,16 +133,8 @@ def on_dark_bars(
 ) -> None:
     """Draw white what lies on a dark bar of the interval around its end.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    bars : sequence of Rectangle
-        From 0 on.
-    halves : array-like
-        Half widths, by bar; NaN for none.
-    upright : bool
-        Whether the bars stand.
+    ax: to draw on. bars: from 0 on. halves: half widths, by bar; NaN for none. upright: whether the
+    bars stand.
     """
     for bar, half in zip(bars, np.asarray(halves, float)):
         value = bar.get_height() if upright else bar.get_width()
@@ -306,14 +280,7 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
     """A legend above the Axes, below its title, in as many columns as their width holds; the title
     alone without handles.
 
-    Parameters
-    ----------
-    ax : Axes
-        To draw on.
-    handles : sequence of Patch or Line2D
-        What the legend explains.
-    title : str
-        Above them.
+    ax: to draw on. handles: what the legend explains. title: above them.
     """
     room = ax.get_window_extent().width / ax.figure.dpi * 72
     title = _wrapped(title, room, "medium")

@@ -26,17 +26,7 @@ TEMPLATE = Path(__file__).with_name("player.html")
 def player_page(timeline: Timeline, title: str) -> str:
     """The page of a run.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        Of any model, with jobs.
-    title : str
-        Of the page.
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else.
+    timeline: of any model, with jobs. title: of the page. Result: HTML that needs nothing else.
     """
     data = json.dumps(encoded(timeline), separators=(",", ":"), allow_nan=False)
     page = TEMPLATE.read_text(encoding="utf-8").replace("@TITLE@", html.escape(title))
@@ -53,15 +43,7 @@ def encoded(timeline: Timeline) -> dict[str, Any]:
     of the jobs; `low` and `amount` are in the unit of its place, to six decimals, and null where
     every job holds a place as a whole.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        Of any model.
-
-    Returns
-    -------
-    dict
-        Plain values for JSON.
+    timeline: of any model. Result: plain values for JSON.
     """
     tick_s = 10.0 ** (math.ceil(math.log10(timeline.end_s)) - DIGITS) if timeline.end_s else 1.0
     visits = np.sort(timeline.visits, order=["ready_s", "job"])

@@ -211,28 +211,9 @@ def pareto(
     """A point a policy for two figures, with 95 % intervals, and the Pareto front of what none
     beats.
 
-    Parameters
-    ----------
-    study : Study
-        As of `cg.compare`.
-    x, y : str
-        Figures of the study.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    published : mapping, optional
-        Policy -> its x and y, drawn as hollow marks.
-    **style : Any
-        Of the points.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For an unknown figure, or a published policy that the study does not have.
+    study: as of `cg.compare`. x, y: figures of the study. published: policy -> its x and y, drawn
+    as hollow marks. style: of the points. Raises InputError for an unknown figure, or a published
+    policy that the study does not have.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies

@@ -224,20 +224,8 @@ def styled(name: str) -> AbstractContextManager[None]:
 
     An SVG file is the same to the byte if it is saved within, with `metadata={"Date": None}`.
 
-    Parameters
-    ----------
-    name : str
-        A key of STYLE: "print", "lecture", "single" or "double".
-
-    Returns
-    -------
-    AbstractContextManager
-        For a `with` statement.
-
-    Raises
-    ------
-    InputError
-        For another name.
+    name: a key of STYLE: "print", "lecture", "single" or "double". Result: for a `with` statement.
+    Raises InputError for another name.
     """
     check_one_of("style", name, STYLE)
     return rc_context(cast(Any, STYLE[name]))

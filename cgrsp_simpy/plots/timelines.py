@@ -40,24 +40,8 @@ def queue_length(runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style:
     """Jobs that have come and have not been granted places, nor given up, over time: a line a run,
     named by its policy.
 
-    Parameters
-    ----------
-    runs : Run or Timeline, or iterable of these
-        One or several, of any model, with records.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    **style : Any
-        Of the lines.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For no run.
+    runs: one or several, of any model, with records. style: of the lines. Raises InputError for no
+    run.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
@@ -109,19 +93,7 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     A job that holds a part of a place counts as that part of it. Where the places change too often
     to be seen, averages over equal spans, which the axis names.
 
-    Parameters
-    ----------
-    run : Run or Timeline
-        Of any model, with records.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    **style : Any
-        Of the areas.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
+    run: of any model, with records. style: of the areas.
     """
     ax, timeline = axes(ax), timeline_of(run)
     unit, unit_name = time_unit(timeline.end_s)

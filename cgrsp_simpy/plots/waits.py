@@ -27,28 +27,8 @@ def wait_histogram(runs: Run | Iterable[Run], ax: Axes | None = None, **style: A
 
     The mean is marked and told.
 
-    Parameters
-    ----------
-    runs : Run or iterable of Run
-        One or several, with records; they share the bins.
-    ax : Axes, optional
-        To draw on; a figure of its own unless given.
-    **style : Any
-        Of the lines.
-
-    Returns
-    -------
-    Axes
-        Drawn on.
-
-    Raises
-    ------
-    InputError
-        For no run.
-
-    References
-    ----------
-    Thesis Eq. 3.7.
+    runs: one or several, with records; they share the bins. style: of the lines. Raises InputError
+    for no run. Thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [(run.jobs["start_s"] - run.jobs["submit_s"]) / 60 for run in runs]

@@ -68,15 +68,7 @@ class ArrivalRates:
     def at(self, time_s: float) -> float:
         """The rate at a simulated time.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        float
-            Jobs per second.
+        time_s: seconds from the start of the run. Result: jobs per second.
         """
         day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
@@ -87,19 +79,8 @@ class ArrivalRates:
         The inverse of the cumulated rate: it turns a Poisson process of rate 1 into one of these
         rates (Çinlar 1975).
 
-        Parameters
-        ----------
-        expected : ndarray of shape (jobs,)
-            Expected number of jobs since time 0, not falling.
-
-        Returns
-        -------
-        ndarray of shape (jobs,)
-            Simulated times in seconds, not falling.
-
-        References
-        ----------
-        E. Çinlar, Introduction to Stochastic Processes, 1975, Section 4.7.
+        expected: expected number of jobs since time 0, not falling. Result: simulated times in
+        seconds, not falling. E. Çinlar, Introduction to Stochastic Processes, 1975, Section 4.7.
         """
         rates = np.array(self.per_h).ravel()
         until = np.concatenate([[0.0], np.cumsum(rates)])  # jobs since the start of the period
@@ -138,22 +119,10 @@ def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     The maximum-likelihood estimate for rates that are constant within each hour. The log counts
     as watched from simulated time 0 up to its last submission.
 
-    Parameters
-    ----------
-    log : LoggedWorkload
-        A log that knows the hour of day of its time 0, as one with timestamps does.
-    weekly : bool
-        Whether days of the week differ; else every day has the same 24 rates.
-
-    Returns
-    -------
-    ArrivalRates
-        They start at the log's hour of day and day of week.
-
-    Raises
-    ------
-    InputError
-        For a log without timestamps, or one that is shorter than a day, or a week.
+    log: a log that knows the hour of day of its time 0, as one with timestamps does. weekly:
+    whether days of the week differ; else every day has the same 24 rates. Result: they start at the
+    log's hour of day and day of week. Raises InputError for a log without timestamps, or one that
+    is shorter than a day, or a week.
     """
     need = "known: the log needs timestamps"
     require(log.start_h is not None, "hour of day at the log's start", log.start_h, need)

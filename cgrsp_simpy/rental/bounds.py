@@ -137,19 +137,8 @@ def check_proved(scenario: Scenario, what: str, known: Collection[str] = ()) -> 
     proof does not know of (stock that lasts or is seen, other terms of renting) is not left at
     its default.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Any.
-    what : str
-        What is asked for, such as "a bound".
-    known : collection of str
-        Fields that its proof knows of, beside those of a bound's.
-
-    Raises
-    ------
-    InputError
-        For such a part, by its name, and for what is no such scenario.
+    what: what is asked for, such as "a bound". known: fields that its proof knows of, beside those
+    of a bound's. Raises InputError for such a part, by its name, and for what is no such scenario.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]

@@ -105,25 +105,10 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     By a search over sets of jobs (ours), which the module's docstring describes. The schedule may
     keep a slot for a job that is still to come.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        At most MOST_JOBS jobs, of one GPU each.
-    seed : int
-        Of the draws, >= 0.
-    objective : str
-        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum.
-
-    Returns
-    -------
-    Optimum
-        The value and a schedule that reaches it.
-
-    Raises
-    ------
-    InputError
-        For an unknown objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of
-        several GPUs, or other terms of renting than the thesis's.
+    scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0. objective: "wait"
+    (min), "miss" (%), "tardiness" (min), or "mix", their sum. Result: the value and a schedule that
+    reaches it. Raises InputError for an unknown objective, a seed that is not allowed, more than
+    MOST_JOBS jobs, a job of several GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_whole("seed", seed, least=0)

@@ -137,11 +137,8 @@ Deadlines = DeadlineClasses | Sequence[DeadlineClass]
 def checked_deadlines(deadlines: Deadlines) -> Deadlines:
     """Deadline classes that jobs can be drawn from; a list becomes a tuple.
 
-    Raises
-    ------
-    InputError
-        For no class, names that are equal, shares that do not sum to 1, or a class without
-        window or weight.
+    Raises InputError for no class, names that are equal, shares that do not sum to 1, or a class
+    without window or weight.
     """
     if isinstance(deadlines, DeadlineClasses):
         return deadlines

@@ -111,15 +111,7 @@ class Polls:
     def run_h(self, low: bool) -> float:
         """Mean length of a run: the time spent in such runs over the number of their ends.
 
-        Parameters
-        ----------
-        low : bool
-            Of Low stock, or of other stock.
-
-        Returns
-        -------
-        float
-            Hours; infinite where none is seen to end.
+        low: of Low stock, or of other stock. Result: hours; infinite where none is seen to end.
         """
         both = self.seen[:-1] & self.seen[1:]
         inside = (self.status[:-1] == LOW) == low
@@ -129,16 +121,8 @@ class Polls:
     def correlation(self, lag_h: float) -> tuple[float, float]:
         """Correlation of the status after some hours, and its interval.
 
-        Parameters
-        ----------
-        lag_h : float
-            Hours.
-
-        Returns
-        -------
-        tuple of float
-            The correlation, and its 95 % half width by 400 resamples of whole days; NaN where
-            there are no such pairs.
+        lag_h: hours. Result: the correlation, and its 95 % half width by 400 resamples of whole
+        days; NaN where there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
         if not 0 < lag < len(self.status) or not self.seen.any():
@@ -190,15 +174,7 @@ class StockFit:
     def correlation(self, lag_h: float) -> float:
         """The correlation of the status after some hours, by the law, on the pairs observed.
 
-        Parameters
-        ----------
-        lag_h : float
-            Hours.
-
-        Returns
-        -------
-        float
-            NaN where there are no such pairs.
+        lag_h: hours. Result: NaN where there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
@@ -208,15 +184,7 @@ class StockFit:
     def run_h(self, low: bool) -> float:
         """Mean length of a run, by the law.
 
-        Parameters
-        ----------
-        low : bool
-            Of Low stock, or of other stock.
-
-        Returns
-        -------
-        float
-            Hours.
+        low: of Low stock, or of other stock. Result: hours.
         """
         stays, leaves = self._law.runs(low, self._kept(1))
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
@@ -274,21 +242,9 @@ class _Law:
 def fit_stock(snapshots: Snapshots) -> StockFit:
     """Fit the law of the stock to the snapshots of a type.
 
-    Parameters
-    ----------
-    snapshots : Snapshots
-        Two days of them or more.
-
-    Returns
-    -------
-    StockFit
-        The law beside its data.
-
-    Raises
-    ------
-    InputError
-        For less than two days of snapshots, or fewer than two snapshots in the two hours whose
-        lags tell the persistence.
+    snapshots: two days of them or more. Result: the law beside its data. Raises InputError for less
+    than two days of snapshots, or fewer than two snapshots in the two hours whose lags tell the
+    persistence.
     """
     polls, name = Polls(snapshots), snapshots.gpu
     hours = float(polls.time_s[-1] / HOUR_S)

@@ -106,26 +106,10 @@ def round_robin(
 ) -> tuple[GpuType, ...]:
     """The types of a fleet's slots.
 
-    Parameters
-    ----------
-    slots : int or sequence of str
-        A number of slots, which take the types in turn, or one type's name a slot.
-    gpus : sequence of GpuType
-        The types that there are.
-
-    Returns
-    -------
-    tuple of GpuType
-        The type of each slot.
-
-    Raises
-    ------
-    InputError
-        For a number below 1, an empty list or an unknown type.
-
-    References
-    ----------
-    Thesis Section 4.3 (the round-robin target), read as fixed types.
+    slots: a number of slots, which take the types in turn, or one type's name a slot. gpus: the
+    types that there are. Result: the type of each slot. Raises InputError for a number below 1, an
+    empty list or an unknown type. Thesis Section 4.3 (the round-robin target), read as fixed
+    types.
     """
     if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)

@@ -95,45 +95,21 @@ class Clock:
     def hour(self, time_s: float) -> float:
         """Hour of day at a simulated time.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        float
-            From 0 to below 24.
+        time_s: seconds from the start of the run. Result: from 0 to below 24.
         """
         return (self.start_h + time_s / 3600.0) % 24.0
 
     def band(self, time_s: float) -> int:
         """The band that holds at a simulated time.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        int
-            Its index.
+        time_s: seconds from the start of the run. Result: its index.
         """
         return bisect_right(self._hours, self.hour(time_s)) - 1
 
     def multiplier(self, time_s: float) -> float:
         """m(t), the stock multiplier at a simulated time.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        float
-            Of the band that holds.
+        time_s: seconds from the start of the run. Result: of the band that holds.
         """
         return self._multipliers[bisect_right(self._hours, self.hour(time_s)) - 1]
 
@@ -215,17 +191,7 @@ class HourlyStock:
     def status(self, hour: int, uniform: float) -> Status:
         """The status that a uniform variate stands for in an hour of the day.
 
-        Parameters
-        ----------
-        hour : int
-            0 to 23.
-        uniform : float
-            On [0, 1).
-
-        Returns
-        -------
-        Status
-            High, Medium or Low.
+        uniform: on [0, 1). Result: High, Medium or Low.
         """
         high, medium = self._below[hour]
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
@@ -284,15 +250,7 @@ class StockSeries:
     def status(self, time_s: float) -> Status:
         """The status at a time of the series; after its end it begins anew.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from its beginning.
-
-        Returns
-        -------
-        Status
-            The one recorded last.
+        time_s: seconds from its beginning. Result: the one recorded last.
         """
         return Status(self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1])
 
@@ -316,15 +274,7 @@ class StockSeries:
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """When it changes between two times of the series.
 
-        Parameters
-        ----------
-        after_s, before_s : float
-            Seconds from its beginning.
-
-        Returns
-        -------
-        list of float
-            Seconds, rising.
+        after_s, before_s: seconds from its beginning. Result: seconds, rising.
         """
         found, first = [], int(after_s // self.length_s)
         for turn in range(first, int(before_s // self.length_s) + 1):
@@ -432,15 +382,7 @@ class Market:
     def persistence_of(self, gpu: str) -> float:
         """How long the stock of a type persists.
 
-        Parameters
-        ----------
-        gpu : str
-            Name of the type.
-
-        Returns
-        -------
-        float
-            Seconds; 0 where every dispatch draws its own.
+        gpu: name of the type. Result: seconds; 0 where every dispatch draws its own.
         """
         own = self._by_gpu[gpu].persistence_s if gpu in self._by_gpu else None
         return self.persistence_s if own is None else own
@@ -456,21 +398,7 @@ class Market:
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
         """Chances of High, Medium and Low stock of a type, those of `stock`, or else by Eq. 3.1.
 
-        Parameters
-        ----------
-        gpu : GpuType
-            The type.
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        tuple of (float, float, float)
-            They sum to 1.
-
-        References
-        ----------
-        Thesis Eq. 3.1.
+        time_s: seconds from the start of the run. Result: they sum to 1. Thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -482,23 +410,8 @@ class Market:
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """The stock status that a uniform variate stands for.
 
-        Parameters
-        ----------
-        gpu : GpuType
-            The type.
-        time_s : float
-            Seconds from the start of the run.
-        uniform : float
-            r, on [0, 1).
-
-        Returns
-        -------
-        Status
-            High, Medium or Low.
-
-        References
-        ----------
-        Thesis Eq. 3.1.
+        time_s: seconds from the start of the run. uniform: r, on [0, 1). Result: High, Medium or
+        Low. Thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].status(int(self.clock.hour(time_s)), uniform)
@@ -513,36 +426,14 @@ class Market:
     def band(self, time_s: float) -> int:
         """The law that holds at a simulated time.
 
-        Parameters
-        ----------
-        time_s : float
-            Seconds from the start of the run.
-
-        Returns
-        -------
-        int
-            Its index in `change_hours`.
+        time_s: seconds from the start of the run. Result: its index in `change_hours`.
         """
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
         """Provisioning delay, uniform between the bounds of the status.
 
-        Parameters
-        ----------
-        status : Status
-            As met at dispatch.
-        uniform : float
-            On [0, 1).
-
-        Returns
-        -------
-        float
-            Seconds.
-
-        References
-        ----------
-        Thesis Eq. 3.2.
+        status: as met at dispatch. uniform: on [0, 1). Result: seconds. Thesis Eq. 3.2.
         """
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform

@@ -45,22 +45,10 @@ class Measured(NamedTuple):
 def measured(*paths: str | Path) -> Measured:
     """A market from files.
 
-    Parameters
-    ----------
-    *paths : str or Path
-        One file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots of types in
-        any format of `read_market`, which are replayed, and whose fitted law is what schedulers
-        know.
-
-    Returns
-    -------
-    Measured
-        Laws, prices and series.
-
-    Raises
-    ------
-    InputError
-        With the file's name, for what is not of its format, and types that come twice.
+    paths: one file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots of types in
+    any format of `read_market`, which are replayed, and whose fitted law is what schedulers know.
+    Result: laws, prices and series. Raises InputError with the file's name, for what is not of its
+    format, and types that come twice.
     """
     require(len(paths) > 0, "market", paths, "at least one file")
     if any(Path(path).suffix == ".toml" for path in paths):

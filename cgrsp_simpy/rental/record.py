@@ -239,10 +239,7 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
     """The figures of `Run.summary` with these deadline classes.
 
-    Returns
-    -------
-    dict
-        Name of a figure -> Metric, in the order of the summary.
+    Result: name of a figure -> Metric, in the order of the summary.
     """
     listed = list(classes)
     metrics: dict[str, Metric] = {}
@@ -292,10 +289,7 @@ def _class_figures(sums: Totals) -> dict[str, float]:
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
     """Figures by deadline class and name, units in the names; NaN for a class without jobs.
 
-    Returns
-    -------
-    dict
-        Name of the class -> jobs (completed), wait_min, miss_pct and tardiness_min (means).
+    Result: name of the class -> jobs (completed), wait_min, miss_pct and tardiness_min (means).
     """
     found = {}
     for own in sums.by_class:

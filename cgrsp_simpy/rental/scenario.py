@@ -487,16 +487,8 @@ class Scenario(Model):
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is overwritten.
-
-        Raises
-        ------
-        InputError
-            For a workload that no file holds, and for a part of a class of one's own, which TOML
-            cannot name.
+        path: the file; one that is there is overwritten. Raises InputError for a workload that no
+        file holds, and for a part of a class of one's own, which TOML cannot name.
         """
         Path(path).write_text(toml_text(_tables(self)), encoding="utf-8")
 
@@ -506,21 +498,8 @@ class Scenario(Model):
 
         What the file leaves out is as in the thesis; only [workload] is needed.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-
-        Returns
-        -------
-        Scenario
-            The scenario that it describes.
-
-        Raises
-        ------
-        InputError
-            With the file's name for a file that is not TOML, an unknown key or a value that is not
-            allowed.
+        Result: the scenario that it describes. Raises InputError with the file's name for a file
+        that is not TOML, an unknown key or a value that is not allowed.
         """
         path = Path(path)
         try:
@@ -534,15 +513,7 @@ class Scenario(Model):
 def widths(workload: Workload) -> Iterable[int]:
     """The numbers of slots that the jobs need, where they are known.
 
-    Parameters
-    ----------
-    workload : Workload
-        Of a scenario.
-
-    Returns
-    -------
-    iterable of int
-        One a job; none where all jobs need one.
+    workload: of a scenario. Result: one a job; none where all jobs need one.
     """
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]

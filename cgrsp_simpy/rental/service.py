@@ -53,21 +53,8 @@ class Service:
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
         """Realised over mean execution times, one factor a job.
 
-        Parameters
-        ----------
-        generator : Generator
-            Of the random numbers.
-        complexity : array
-            Of shape (jobs,), whole numbers from 1.
-
-        Returns
-        -------
-        list of float
-            In the order of `complexity`.
-
-        References
-        ----------
-        Thesis Eq. 3.12.
+        generator: of the random numbers. complexity: of shape (jobs,), whole numbers from 1.
+        Result: in the order of `complexity`. Thesis Eq. 3.12.
         """
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(len(complexity)).tolist()

@@ -167,15 +167,7 @@ class Terms:
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """The rate per hour at which instances of a type are taken back.
 
-        Parameters
-        ----------
-        gpu : str
-            Name of the type.
-
-        Returns
-        -------
-        tuple of 24 floats
-            One an hour of the day, from midnight on.
+        gpu: name of the type. Result: one an hour of the day, from midnight on.
         """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
@@ -183,18 +175,9 @@ class Terms:
     def check_against(self, gpus: Iterable[str], longest_s: float) -> None:
         """Refuse terms under which checkpoints never come, or jobs never end.
 
-        Parameters
-        ----------
-        gpus : iterable of str
-            Names of the types that can be rented.
-        longest_s : float
-            Greatest mean execution time, seconds.
-
-        Raises
-        ------
-        InputError
-            For checkpoints that are further apart than that, and for preemptions that come
-            much faster than work can be saved.
+        gpus: names of the types that can be rented. longest_s: greatest mean execution time,
+        seconds. Raises InputError for checkpoints that are further apart than that, and for
+        preemptions that come much faster than work can be saved.
         """
         if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
@@ -209,20 +192,9 @@ class Terms:
     def check_stock(self, market: Market, gpus: Iterable[str], longest_s: float) -> None:
         """Refuse `taken_when_low` where the stock has no course of its own, or jobs never end.
 
-        Parameters
-        ----------
-        market : Market
-            Whose stock it is.
-        gpus : iterable of str
-            Names of the types that can be rented.
-        longest_s : float
-            Greatest mean execution time, seconds.
-
-        Raises
-        ------
-        InputError
-            For a type whose stock does not persist, and for one that is never in stock for long
-            enough to save work.
+        market: whose stock it is. gpus: names of the types that can be rented. longest_s: greatest
+        mean execution time, seconds. Raises InputError for a type whose stock does not persist, and
+        for one that is never in stock for long enough to save work.
         """
         if not self.taken_when_low:
             return
@@ -298,15 +270,7 @@ class Terms:
     def rounding_s(self, used_s: float) -> float:
         """Seconds that are billed for an instance beyond those for which it was used.
 
-        Parameters
-        ----------
-        used_s : float
-            Seconds; of an instance that has not been used nothing is billed.
-
-        Returns
-        -------
-        float
-            Seconds.
+        used_s: seconds; of an instance that has not been used nothing is billed. Result: seconds.
         """
         if not used_s:
             return 0.0

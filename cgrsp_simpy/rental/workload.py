@@ -116,21 +116,8 @@ def redrawn(
 ) -> list[tuple[Job, Draws]]:
     """The same jobs with the draws of another seed; measured service factors stay.
 
-    Parameters
-    ----------
-    drawn : sequence of tuple of (Job, Draws)
-        In order of submission.
-    seed : int
-        Of the draws.
-    service : Service
-        The law of the service factors.
-    measured : bool
-        Whether the factors are a log's.
-
-    Returns
-    -------
-    list of tuple of (Job, Draws)
-        In the same order.
+    drawn: in order of submission. seed: of the draws. service: the law of the service factors.
+    measured: whether the factors are a log's. Result: in the same order.
     """
     complexity = np.array([job.complexity for job, _ in drawn])
     factors = [draws.service for _, draws in drawn] if measured else None
@@ -197,17 +184,8 @@ class _DrawnJobs:
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws.
 
-        Parameters
-        ----------
-        seed : int
-            Of the submissions, jobs and draws.
-        service : Service
-            The law of the service factors.
-
-        Yields
-        ------
-        tuple of (Job, Draws)
-            A job with its draws.
+        seed: of the submissions, jobs and draws. service: the law of the service factors. Each: a
+        job with its draws.
         """
         submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
@@ -427,17 +405,8 @@ class JobList:
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws.
 
-        Parameters
-        ----------
-        seed : int
-            Of the draws; the jobs are the same for all.
-        service : Service
-            The law of their service factors.
-
-        Yields
-        ------
-        tuple of (Job, Draws)
-            A job with its draws.
+        seed: of the draws; the jobs are the same for all. service: the law of their service
+        factors. Each: a job with its draws.
         """
         return zip(
             self.listed,
@@ -599,17 +568,8 @@ class LoggedWorkload:
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """The jobs in order of submission, each with its draws.
 
-        Parameters
-        ----------
-        seed : int
-            Of the deadline classes, stock and delays.
-        service : Service
-            Not used: the seconds are the log's.
-
-        Yields
-        ------
-        tuple of (Job, Draws)
-            A job with its draws.
+        seed: of the deadline classes, stock and delays. service: not used: the seconds are the
+        log's. Each: a job with its draws.
         """
         own, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
         deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)

@@ -133,34 +133,15 @@ class Advice:
     def at(self, slots: int, types: str) -> list[Option]:
         """The options of a fleet.
 
-        Parameters
-        ----------
-        slots : int
-            Number of slots.
-        types : str
-            As of an option.
-
-        Returns
-        -------
-        list of Option
-            One a policy, least cost first; none for a fleet that was not tried.
+        slots: number of slots. types: as of an option. Result: one a policy, least cost first; none
+        for a fleet that was not tried.
         """
         return [option for option in self.options if (option.slots, option.types) == (slots, types)]
 
     def between(self, one: Option, other: Option, figure: str) -> Mean:
         """The mean of the paired differences of one option from another.
 
-        Parameters
-        ----------
-        one, other : Option
-            Of `options`.
-        figure : str
-            A name of FIGURES.
-
-        Returns
-        -------
-        Mean
-            In the figure's unit, with its 95 % interval.
+        figure: a name of FIGURES. Result: in the figure's unit, with its 95 % interval.
         """
         return with_enough(
             paired_difference(self._values(one, figure), self._values(other, figure))
@@ -183,15 +164,7 @@ class Advice:
 
         Simulates again, for the days of the jobs.
 
-        Parameters
-        ----------
-        option : Option
-            Of `options`.
-
-        Returns
-        -------
-        Mean
-            USD a day, with its 95 % interval; None where jobs are drawn, and below a week.
+        Result: USD a day, with its 95 % interval; None where jobs are drawn, and below a week.
         """
         if not self.block_days:
             return None
@@ -219,17 +192,7 @@ class Advice:
         """How far the means of an option over many draws are above the bound of the same
         arrivals, paired on the seeds of the bound.
 
-        Parameters
-        ----------
-        option : Option
-            Of `options`.
-        figure : str
-            wait_min or miss_pct.
-
-        Returns
-        -------
-        Mean or None
-            In the figure's unit; None without an interval.
+        figure: wait_min or miss_pct. Result: in the figure's unit; None without an interval.
         """
         own = option.slots == len(self.scenario.slots)
         bounds = self.bounds.get((option.types, figure), []) if own else []
@@ -296,18 +259,8 @@ def _loads(run: Run) -> tuple[float, ...]:
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
     """The policy in use with loose jobs later, where that can differ.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What is now.
-    policy : str or Policy
-        In use.
-
-    Returns
-    -------
-    list of Policy
-        One, or none: for an own policy, where no hour is scarcer than another, and where all jobs
-        are tight.
+    scenario: what is now. policy: in use. Result: one, or none: for an own policy, where no hour is
+    scarcer than another, and where all jobs are tight.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
     loose = any(not each.tight and each.share for each in scenario.workload.classes)
@@ -319,15 +272,7 @@ def numbers_around(scenario: Scenario) -> list[int]:
     """The numbers of slots that are tried unless told: one less to two more than there are, each
     enough for the widest job.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        What is now.
-
-    Returns
-    -------
-    list of int
-        Rising.
+    scenario: what is now. Result: rising.
     """
     own, least = len(scenario.slots), max(widths(scenario.workload), default=1)
     return [number for number in range(own - 1, own + 3) if number >= least]

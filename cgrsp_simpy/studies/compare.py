@@ -215,22 +215,8 @@ class Comparison(Study):
     def run(self, policy: str, seed: int) -> Any:
         """The run behind a row, with its per-job records: simulated again, equal to the bit.
 
-        Parameters
-        ----------
-        policy : str
-            As it is called in the table.
-        seed : int
-            Any, not only of the study's.
-
-        Returns
-        -------
-        Any
-            Of the scenario's module, as from `simulate`.
-
-        Raises
-        ------
-        InputError
-            For an unknown policy.
+        policy: as it is called in the table. seed: any, not only of the study's. Result: of the
+        scenario's module, as from `simulate`. Raises InputError for an unknown policy.
         """
         check_one_of("policy", policy, self._named)
         return simulate(self.scenario, self._named[policy], seed)
@@ -240,21 +226,9 @@ class Comparison(Study):
 
         Simulates again, for the records of the jobs.
 
-        Parameters
-        ----------
-        column : str
-            Its name.
-
-        Returns
-        -------
-        list of dict
-            A row a value and policy: by, value, policy, and means over the seeds of the figures
-            of a run's `by`.
-
-        Raises
-        ------
-        InputError
-            For a column that the log does not have, or jobs that are not of a log.
+        column: its name. Result: a row a value and policy: by, value, policy, and means over the
+        seeds of the figures of a run's `by`. Raises InputError for a column that the log does not
+        have, or jobs that are not of a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 

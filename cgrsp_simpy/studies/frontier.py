@@ -70,15 +70,7 @@ class Frontier:
     def miss_pct(self, wait_min: float) -> float:
         """The least misses of a policy of such a mean wait.
 
-        Parameters
-        ----------
-        wait_min : float
-            Minutes.
-
-        Returns
-        -------
-        float
-            Per cent; infinite where no policy waits so little.
+        wait_min: minutes. Result: per cent; infinite where no policy waits so little.
         """
         found = 0.0
         for price, value in ((price, mean(own).mean) for price, own in self.least.items()):
@@ -127,26 +119,10 @@ def frontier(
 ) -> Frontier:
     """The least misses at every mean wait, that no policy can be below.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        As of `lower_bound`.
-    seeds, executor
-        As of `compare`.
-    prices : sequence of float
-        Of a per cent missed, in minutes of mean wait, >= 0, each once; infinity for misses alone.
-    bin_s : float
-        As of `lower_bound`.
-
-    Returns
-    -------
-    Frontier
-        From a bound a price and seed, of which each takes seconds to minutes.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed, or a scenario that has no bound.
+    scenario: as of `lower_bound`. seeds, executor: as of `compare`. prices: of a per cent missed,
+    in minutes of mean wait, >= 0, each once; infinity for misses alone. bin_s: as of `lower_bound`.
+    Result: from a bound a price and seed, of which each takes seconds to minutes. Raises InputError
+    for what is not allowed, or a scenario that has no bound.
     """
     numbers = entries_of("prices", prices, "a list of numbers")
     for price in numbers:

@@ -176,20 +176,8 @@ class Judgement(Tidy):
     def values(self, scenario: str, policy: str, figure: str = "usd_per_job") -> list[float]:
         """A figure by seed.
 
-        Parameters
-        ----------
-        scenario, policy, figure : str
-            As they are called in the rows.
-
-        Returns
-        -------
-        list of float
-            NaN where the run failed.
-
-        Raises
-        ------
-        InputError
-            For an unknown name.
+        scenario, policy, figure: as they are called in the rows. Result: NaN where the run failed.
+        Raises InputError for an unknown name.
         """
         check_one_of("scenario", scenario, self.scenarios)
         check_one_of("policy", policy, self.policies)
@@ -220,24 +208,9 @@ class Judgement(Tidy):
         difference is above 0 in expectation. A policy of which a run failed there is not chosen;
         its own difference does not exist.
 
-        Parameters
-        ----------
-        policy, figure : str
-            As they are called in the rows.
-        others : sequence of str, optional
-            Policies that it is compared with; default: all.
-        confidence : float
-            Of the interval.
-
-        Returns
-        -------
-        list of Beside
-            As the scenarios; the regret, where the figure is the expected cost.
-
-        Raises
-        ------
-        InputError
-            For an unknown name, or no others.
+        policy, figure: as they are called in the rows. others: policies that it is compared with;
+        default: all. confidence: of the interval. Result: as the scenarios; the regret, where the
+        figure is the expected cost. Raises InputError for an unknown name, or no others.
         """
         named = self.policies if others is None else others
         rest = [each for each in named if each != policy]
@@ -253,16 +226,9 @@ class Judgement(Tidy):
     def regret(self, policy: str) -> Mean:
         """Expected cost beyond the best of the others, USD a job; below 0: it is the best.
 
-        Parameters
-        ----------
-        policy : str
-            As it is called in the rows.
-
-        Returns
-        -------
-        Mean
-            Over the scenarios, each a mean over its seeds; with the interval over scenarios. NaN
-            for a policy of which a run failed; scenarios where one of all others did are left out.
+        policy: as it is called in the rows. Result: over the scenarios, each a mean over its seeds;
+        with the interval over scenarios. NaN for a policy of which a run failed; scenarios where
+        one of all others did are left out.
         """
         own = self._mean(policy, "usd_per_job")
         found = mean([each.difference.mean for each in self.beside(policy)])
@@ -271,22 +237,9 @@ class Judgement(Tidy):
     def worst(self, policy: str, figure: str = "usd_per_job", number: int = 5) -> list[Beside]:
         """The scenarios where it is furthest behind the best of the others.
 
-        Parameters
-        ----------
-        policy, figure : str
-            As they are called in the rows.
-        number : int
-            Of scenarios.
-
-        Returns
-        -------
-        list of Beside
-            The worst first; without those where there is no difference, since runs failed.
-
-        Raises
-        ------
-        InputError
-            For an unknown name, or a number below 0.
+        policy, figure: as they are called in the rows. number: of scenarios. Result: the worst
+        first; without those where there is no difference, since runs failed. Raises InputError for
+        an unknown name, or a number below 0.
         """
         check_whole("number", number, least=0)
         known = [each for each in self.beside(policy, figure) if each.difference.n]
@@ -304,25 +257,10 @@ class Judgement(Tidy):
         and more as the best is chosen on the same seeds. Whether a difference is real, other seeds
         tell.
 
-        Parameters
-        ----------
-        policy : str
-            As it is called in the rows.
-        points : float
-            By more than so many points of per cent on average, and above 0 by the 95 % interval;
-            with one seed there is none.
-        others : sequence of str, optional
-            As in `beside`.
-
-        Returns
-        -------
-        list of Beside
-            The worst first.
-
-        Raises
-        ------
-        InputError
-            For an unknown name, no others, or points that are no number.
+        policy: as it is called in the rows. points: by more than so many points of per cent on
+        average, and above 0 by the 95 % interval; with one seed there is none. others: as in
+        `beside`. Result: the worst first. Raises InputError for an unknown name, no others, or
+        points that are no number.
         """
         check_number("points", points)
         found = [

@@ -271,24 +271,9 @@ class Month(Study):
     def run(self, policy: str, replication: int, day: int) -> Run:
         """The run of one day, with its per-job records: simulated again, equal to the bit.
 
-        Parameters
-        ----------
-        policy : str
-            As it is called in the table.
-        replication : int
-            The month's seed.
-        day : int
-            Of the month, as in `days`.
-
-        Returns
-        -------
-        Run
-            As from `simulate`.
-
-        Raises
-        ------
-        InputError
-            For a policy or day that is not of this study.
+        policy: as it is called in the table. replication: the month's seed. day: of the month, as
+        in `days`. Result: as from `simulate`. Raises InputError for a policy or day that is not of
+        this study.
         """
         check_one_of("policy", policy, self._named)
         key = {"policy": policy, "replication": replication, "day": day}
@@ -300,10 +285,7 @@ class Month(Study):
     def keep(self, store: Store | None) -> None:
         """Write rows, days and summary into a results directory.
 
-        Parameters
-        ----------
-        store : Store or None
-            None writes nothing.
+        store: none writes nothing.
         """
         super().keep(store)
         if store:

@@ -29,26 +29,9 @@ def order_by_place(
 ) -> Grid:
     """Run every order with every placement, all on the same seeds.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Of rented slots.
-    orders, places : mapping
-        Callables of `policies.rules`, or own ones, by name.
-    seeds : iterable of int
-        Of the runs.
-    executor : Executor or int, optional
-        As in `compare`.
-
-    Returns
-    -------
-    Grid
-        The study, and each policy's merit by order and placement.
-
-    Raises
-    ------
-    InputError
-        For no order or placement, or what `compare` refuses.
+    scenario: of rented slots. orders, places: callables of `policies.rules`, or own ones, by name.
+    seeds: of the runs. executor: as in `compare`. Result: the study, and each policy's merit by
+    order and placement. Raises InputError for no order or placement, or what `compare` refuses.
     """
     for name, named in (("orders", orders), ("places", places)):
         made = isinstance(named, Mapping) and all(map(callable, named.values()))
@@ -99,20 +82,8 @@ class Grid:
     def values(self, order: str, place: str, figure: str) -> list[float]:
         """A figure of a pair by seed.
 
-        Parameters
-        ----------
-        order, place, figure : str
-            As they are called.
-
-        Returns
-        -------
-        list of float
-            In the order of the seeds.
-
-        Raises
-        ------
-        InputError
-            For an unknown name.
+        order, place, figure: as they are called. Result: in the order of the seeds. Raises
+        InputError for an unknown name.
         """
         check_one_of("order", order, self.orders)
         check_one_of("placement", place, self.places)
@@ -121,17 +92,8 @@ class Grid:
     def shares(self, figure: str, first: tuple[str, str], second: tuple[str, str]) -> Shares:
         """How far the second policy's difference from the first is its order's.
 
-        Parameters
-        ----------
-        figure : str
-            A key of the study's rows.
-        first, second : tuple of (str, str)
-            Order and placement.
-
-        Returns
-        -------
-        Shares
-            Of the second less the first.
+        figure: a key of the study's rows. first, second: order and placement. Result: of the second
+        less the first.
         """
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
@@ -142,15 +104,7 @@ class Grid:
     def table(self, figure: str) -> str:
         """A line an order, a column a placement: means with 95 % half widths.
 
-        Parameters
-        ----------
-        figure : str
-            A key of the study's rows.
-
-        Returns
-        -------
-        str
-            Lines of text.
+        figure: a key of the study's rows. Result: lines of text.
         """
         count, alone = self.study.n, self.study.independent
         rows = [

@@ -87,19 +87,8 @@ class Prices:
     def bill(self, row: Mapping[str, float], slots: int, days: float) -> dict[str, float]:
         """The cost of a day by its parts, and their sum.
 
-        Parameters
-        ----------
-        row : mapping
-            Figures of a run, as of its `summary`.
-        slots : int
-            That are kept.
-        days : float
-            That the run stands for, > 0.
-
-        Returns
-        -------
-        dict
-            USD a day by name of PARTS, and COST.
+        row: figures of a run, as of its `summary`. slots: that are kept. days: that the run stands
+        for, > 0. Result: USD a day by name of PARTS, and COST.
         """
         jobs = row["completed"] / days
         parts = {
@@ -182,15 +171,7 @@ class Option:
         """Whether misses, wait, and what is paid for rent and slots are no more in the mean, and
         one of them is less.
 
-        Parameters
-        ----------
-        other : Option
-            Another option.
-
-        Returns
-        -------
-        bool
-            By the means alone, without their intervals.
+        other: another option. Result: by the means alone, without their intervals.
         """
         pairs = list(zip(self._paid(), other._paid()))
         return all(own <= theirs for own, theirs in pairs) and any(
@@ -218,15 +199,8 @@ def shown_cheaper(options: Sequence[Option]) -> list[Option]:
     Shown is what Student's t-test of the paired differences says, by Holm's adjustment over all
     options: the chance that any is named where none is cheaper stays below SHOWN.
 
-    Parameters
-    ----------
-    options : sequence of Option
-        All others that were tried; what is now is not one of them.
-
-    Returns
-    -------
-    list of Option
-        In the order given; none from fewer than LEAST_SEEDS.
+    options: all others that were tried; what is now is not one of them. Result: in the order given;
+    none from fewer than LEAST_SEEDS.
     """
     adjusted = holm([option.change[COST].p for option in options])
     return [option for option, p in zip(options, adjusted) if p < SHOWN and option.is_worth]

@@ -85,22 +85,9 @@ def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
 
     `print(step)` prints the event and the state that it leaves.
 
-    Parameters
-    ----------
-    scenario, policy, seed
-        As of `simulate`.
-
-    Yields
-    ------
-    Step
-        The state right after an event.
-
-    Raises
-    ------
-    InputError
-        For a policy or seed that is not allowed.
-    PolicyError
-        If the policy answers what cannot be carried out.
+    scenario, policy, seed: as of `simulate`. Each: the state right after an event. Raises
+    InputError for a policy or seed that is not allowed; PolicyError if the policy answers what
+    cannot be carried out.
     """
     check_whole("seed", seed, least=0)
     made = checked_model(scenario).make_policy(policy)

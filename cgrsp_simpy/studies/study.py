@@ -63,10 +63,7 @@ class Tidy(Protocol):
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is overwritten.
+        path: the file; one that is there is overwritten.
         """
         write_csv(path, self.rows)
 
@@ -77,10 +74,7 @@ class Tidy(Protocol):
     def to_json(self, path: str | Path) -> None:
         """Write means and differences to a JSON file.
 
-        Parameters
-        ----------
-        path : str or Path
-            The file; one that is there is overwritten.
+        path: the file; one that is there is overwritten.
         """
         Path(path).write_text(self.json(), encoding="utf-8")
 
@@ -111,10 +105,7 @@ class Tidy(Protocol):
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory.
 
-        Parameters
-        ----------
-        store : Store or None
-            None writes nothing.
+        store: none writes nothing.
         """
         if store:
             store.write("rows.csv", csv_text(self.rows))
@@ -177,15 +168,7 @@ class Study(Tidy):
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
         """Values as independent ones: the means of clusters; without clusters as they are.
 
-        Parameters
-        ----------
-        *values : sequences of float
-            By seed; where one is NaN, none of that seed counts.
-
-        Returns
-        -------
-        list of lists of float
-            One for each given.
+        values: by seed; where one is NaN, none of that seed counts. Result: one for each given.
         """
         if self.n == len(self.seeds):
             return [list(each) for each in values]
@@ -219,22 +202,8 @@ class Study(Tidy):
     def values(self, policy: str, figure: str) -> list[float]:
         """A figure of a policy by seed.
 
-        Parameters
-        ----------
-        policy : str
-            As it is called in the table.
-        figure : str
-            A key of the rows.
-
-        Returns
-        -------
-        list of float
-            In the order of the seeds; NaN where the run failed.
-
-        Raises
-        ------
-        InputError
-            For an unknown policy or figure.
+        policy: as it is called in the table. figure: a key of the rows. Result: in the order of the
+        seeds; NaN where the run failed. Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # else all runs have failed

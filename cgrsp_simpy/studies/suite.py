@@ -36,18 +36,10 @@ HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that bloc
 def scenario(seed: int) -> Scenario:
     """The scenario of a seed.
 
-    Parameters
-    ----------
-    seed : int
-        Names the scenario; the runs in it have seeds of their own.
-
-    Returns
-    -------
-    Scenario
-        Two to twelve slots, or fifty in one of ten; half of them on the thesis's types; free
-        choice of type in three of ten; 200 to 900 jobs, twice as many on fifty slots; offered load
-        from .5 to 2 by execution time alone, from second 0 to the last submission. The jobs are
-        those of a log in one of five.
+    seed: names the scenario; the runs in it have seeds of their own. Result: two to twelve slots,
+    or fifty in one of ten; half of them on the thesis's types; free choice of type in three of ten;
+    200 to 900 jobs, twice as many on fifty slots; offered load from .5 to 2 by execution time
+    alone, from second 0 to the last submission. The jobs are those of a log in one of five.
     """
     check_whole("seed", seed, least=0)
     rng = stream(seed, "suite")

@@ -227,20 +227,8 @@ class Sweep(Tidy):
     def at(self, **where: Any) -> Comparison:
         """The comparison at the one point that fits, such as `at(slots=7)` for one.
 
-        Parameters
-        ----------
-        **where : Any
-            Name -> value of what varies.
-
-        Returns
-        -------
-        Comparison
-            Of the point.
-
-        Raises
-        ------
-        InputError
-            For a name that is not in the grid, or if not exactly one point fits.
+        where: name -> value of what varies. Result: of the point. Raises InputError for a name that
+        is not in the grid, or if not exactly one point fits.
         """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])

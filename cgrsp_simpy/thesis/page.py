@@ -97,21 +97,9 @@ def report_page(
 ) -> str:
     """The page.
 
-    Parameters
-    ----------
-    tables : mapping
-        Number of a table -> its judged figures.
-    findings : sequence of Told
-        With their verdicts.
-    preface : sequence of str
-        How many replications there are, and how z is to be read.
-    summary : sequence of str
-        On all tables.
-
-    Returns
-    -------
-    str
-        HTML that needs nothing else; its links lead within it.
+    tables: number of a table -> its judged figures. findings: with their verdicts. preface: how
+    many replications there are, and how z is to be read. summary: on all tables. Result: HTML that
+    needs nothing else; its links lead within it.
     """
     numbered = list(enumerate(findings, start=1))
     body = [f"<h1>{html.escape(TITLE)}</h1>", *map(paragraph, preface), bullets(summary, "summary")]

@@ -528,28 +528,10 @@ def draw_figures(
     """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an SVG;
     and an index of all.
 
-    Parameters
-    ----------
-    folder : str or Path
-        Made where it is not there.
-    ids : sequence of str, optional
-        Names of FIGURES; all unless given.
-    style : str
-        A key of `plots.STYLE`.
-    executor : Executor or int, optional
-        As of `cg.compare`.
-    market : sequence of str or Path
-        Files of `cg.measured`: a market whose stock, replayed, is another of the findings' markets.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        For an unknown figure or style, files of no market, or a file that cannot be written.
+    folder: made where it is not there. ids: names of FIGURES; all unless given. style: a key of
+    `plots.STYLE`. executor: as of `cg.compare`. market: files of `cg.measured`: a market whose
+    stock, replayed, is another of the findings' markets. Result: the files. Raises InputError for
+    an unknown figure or style, files of no market, or a file that cannot be written.
     """
     intro = [
         "# The thesis's days on a market whose stock persists",

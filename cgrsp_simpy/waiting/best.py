@@ -27,24 +27,10 @@ def best_number(scenario: Scenario, by: str = "price", seed: int = 0) -> Run:
     Numbers are tried up to that with which no job waits, or until the machines alone, paid only
     until all jobs can have ended, cost more than the best number.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Its machines name the kind.
-    by : str
-        "price", "opportunity" or "total", as of `optimum`.
-    seed : int
-        Of the jobs.
-
-    Returns
-    -------
-    Run
-        Its scenario has that number of machines; its jobs are kept.
-
-    Raises
-    ------
-    InputError
-        For a fixed price of 0, of which no number is the best, and for jobs without any work.
+    scenario: its machines name the kind. by: "price", "opportunity" or "total", as of `optimum`.
+    seed: of the jobs. Result: its scenario has that number of machines; its jobs are kept. Raises
+    InputError for a fixed price of 0, of which no number is the best, and for jobs without any
+    work.
     """
     check_one_of("objective", by, OBJECTIVES)
     fixed = scenario.prices.fixed
@@ -97,15 +83,8 @@ def strained(figures: Mapping[str, float]) -> str:
     """Why few would do as recommended: the fixed machines get at least the work that they can do
     and leave a backlog, or jobs wait longer in the mean than they run.
 
-    Parameters
-    ----------
-    figures : mapping
-        wait_s and service_s; those of `strain`, where the jobs are listed.
-
-    Returns
-    -------
-    str
-        "" where neither holds.
+    figures: wait_s and service_s; those of `strain`, where the jobs are listed. Result: "" where
+    neither holds.
     """
     wait_s, service_s, load = figures["wait_s"], figures["service_s"], figures.get("own_load", 0.0)
     reasons = []

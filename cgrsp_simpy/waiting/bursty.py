@@ -98,15 +98,7 @@ class BurstyJobs:
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, a day a chunk; fewer jobs are the first of more.
 
-        Parameters
-        ----------
-        seed : int
-            Of the draws.
-
-        Yields
-        ------
-        Chunk
-            In order of submission.
+        seed: of the draws. Each: in order of submission.
         """
         arrivals, services, needs = (
             stream(seed, "arrivals"),

@@ -118,15 +118,7 @@ class ExponentialJobs:
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs of a seed, chunk by chunk; the first comes after one gap.
 
-        Parameters
-        ----------
-        seed : int
-            Of the draws.
-
-        Yields
-        ------
-        Chunk
-            In order of submission.
+        seed: of the draws. Each: in order of submission.
         """
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
         now = 0.0
@@ -213,15 +205,7 @@ class ListedJobs:
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """The jobs, chunk by chunk.
 
-        Parameters
-        ----------
-        seed : int
-            Not used.
-
-        Yields
-        ------
-        Chunk
-            In order of submission.
+        seed: not used. Each: in order of submission.
         """
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
@@ -236,24 +220,8 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
 
     Provisioning has no part in it: owned machines stand ready.
 
-    Parameters
-    ----------
-    scenario : Any
-        A `cgrsp_simpy.Scenario`.
-    gpu : str
-        Name of one of its types.
-    seed : int
-        Of the jobs.
-
-    Returns
-    -------
-    ListedJobs
-        Cores are the jobs' GPUs.
-
-    Raises
-    ------
-    InputError
-        For another type.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. seed: of the jobs. Result:
+    cores are the jobs' GPUs. Raises InputError for another type.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")

@@ -48,23 +48,10 @@ def read_jobs(
     (else 0) are taken where they are told. A job of 0 s takes no time, and is kept; one without a
     processor is left out.
 
-    Parameters
-    ----------
-    path, format, window, strict, columns
-        As of `cgrsp_simpy.logs.read_log`.
-    whole : bool
-        Whether each job is to take a machine as a whole: then its GPUs do not matter.
-
-    Returns
-    -------
-    ReadJobs
-        The jobs and their log.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one; also for jobs that hold GPUs, unless
-        `whole`: machines are priced by processor cores and memory.
+    path, format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`. whole: whether each
+    job is to take a machine as a whole: then its GPUs do not matter. Result: the jobs and their
+    log. Raises InputError with the file's name, and the line where there is one; also for jobs that
+    hold GPUs, unless `whole`: machines are priced by processor cores and memory.
     """
     log = read_log(path, format, window=window, strict=strict, columns=columns)
     if not whole:
@@ -104,16 +91,8 @@ def _without_cores(log: Log) -> np.ndarray:
 def describe(jobs: ListedJobs) -> str:
     """A log in one line.
 
-    Parameters
-    ----------
-    jobs : ListedJobs
-        Of a log.
-
-    Returns
-    -------
-    str
-        Number of jobs, days up to the last submission, jobs a day, load in core-seconds submitted a
-        second, run times in seconds, and cores.
+    jobs: of a log. Result: number of jobs, days up to the last submission, jobs a day, load in
+    core-seconds submitted a second, run times in seconds, and cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = "all at once"

@@ -135,20 +135,8 @@ M5 = tuple(
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
     """A price table from a CSV file.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file with the columns name, cores, memory_gb, price_per_h.
-
-    Returns
-    -------
-    tuple of Size
-        In the order of the file.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    path: a file with the columns name, cores, memory_gb, price_per_h. Result: in the order of the
+    file. Raises InputError with the file's name, and the line where there is one.
     """
     with csv_faults(path), text_of(path) as file:
         table = csv.DictReader(file)

@@ -75,8 +75,6 @@ class WaitingPolicy:
 def ajw() -> WaitingPolicy:
     """All jobs wait, for as long as it takes.
 
-    References
-    ----------
     waiting-policies.txt Section 3.1.
     """
     return WaitingPolicy("ajw")
@@ -85,8 +83,6 @@ def ajw() -> WaitingPolicy:
 def njw() -> WaitingPolicy:
     """No jobs wait: who finds no machine idle goes on demand.
 
-    References
-    ----------
     waiting-policies.txt Section 3.2.
     """
     return WaitingPolicy("njw", wait_s=0.0)
@@ -95,19 +91,7 @@ def njw() -> WaitingPolicy:
 def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
     """All jobs wait, but no longer than a limit.
 
-    Parameters
-    ----------
-    wait_s : float
-        b, seconds, >= 0.
-
-    Returns
-    -------
-    WaitingPolicy
-        Named "ajw-t".
-
-    References
-    ----------
-    waiting-policies.txt Section 3.3.
+    wait_s: b, seconds, >= 0. Result: named "ajw-t". waiting-policies.txt Section 3.3.
     """
     return WaitingPolicy("ajw-t", wait_s=wait_s)
 
@@ -115,19 +99,7 @@ def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
     """Short waits wait: who would wait longer than a limit goes on demand at once.
 
-    Parameters
-    ----------
-    wait_s : float
-        b, seconds, >= 0.
-
-    Returns
-    -------
-    WaitingPolicy
-        Named "sww".
-
-    References
-    ----------
-    waiting-policies.txt Section 4.1.
+    wait_s: b, seconds, >= 0. Result: named "sww". waiting-policies.txt Section 4.1.
     """
     return WaitingPolicy("sww", wait_s=wait_s, balks=True)
 
@@ -135,18 +107,7 @@ def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
     """Long jobs wait: short ones go on demand at once.
 
-    Parameters
-    ----------
-    short_s : float
-        t, seconds, >= 0; jobs that run below it are short.
-
-    Returns
-    -------
-    WaitingPolicy
-        Named "ljw".
-
-    References
-    ----------
+    short_s: t, seconds, >= 0; jobs that run below it are short. Result: named "ljw".
     waiting-policies.txt Section 4.2.
     """
     return WaitingPolicy("ljw", short_s=short_s)
@@ -155,20 +116,7 @@ def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
 def compound(wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
     """Both: long jobs wait, and of these who would not wait long.
 
-    Parameters
-    ----------
-    wait_s : float
-        b, seconds, >= 0.
-    short_s : float
-        t, seconds, >= 0.
-
-    Returns
-    -------
-    WaitingPolicy
-        Named "compound".
-
-    References
-    ----------
+    wait_s: b, seconds, >= 0. short_s: t, seconds, >= 0. Result: named "compound".
     waiting-policies.txt Section 4.3.
     """
     return WaitingPolicy("compound", wait_s=wait_s, short_s=short_s, balks=True)
@@ -193,24 +141,9 @@ def waiting_policy(
     """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as in
     "sww:wait_s=60".
 
-    Parameters
-    ----------
-    text : str
-        The name; parameters in it come before the arguments.
-    wait_s : float
-        b, seconds >= 0: of ajw-t, sww and compound.
-    short_s : float
-        t, seconds >= 0: of ljw and compound.
-
-    Returns
-    -------
-    WaitingPolicy
-        Of that name.
-
-    Raises
-    ------
-    InputError
-        For another name or parameter, or a number below 0.
+    text: the name; parameters in it come before the arguments. wait_s: b, seconds >= 0: of ajw-t,
+    sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result: of that name. Raises
+    InputError for another name or parameter, or a number below 0.
     """
     name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)

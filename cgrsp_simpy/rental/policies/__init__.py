@@ -55,20 +55,7 @@ SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6
 def make_policy(policy: str | Policy) -> Policy:
     """A policy from its text; a callable is passed through.
 
-    Parameters
-    ----------
-    policy : str or Policy
-        "rh", "rh:reserve=2,gate=0.9" or "own.py:youngest_first", or a function of a
-        View.
-
-    Returns
-    -------
-    Policy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For an unknown name, parameter or file.
+    policy: "rh", "rh:reserve=2,gate=0.9" or "own.py:youngest_first", or a function of a
+    View. Raises InputError for an unknown name, parameter or file.
     """
     return chosen("policy", policy, POLICIES | PREEMPTIVE)

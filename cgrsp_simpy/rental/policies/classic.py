@@ -34,24 +34,8 @@ def fifo() -> ListPolicy:
 def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock.
 
-    Parameters
-    ----------
-    cost_weight : float
-        Weight of cost against speed, 0 to 1.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a weight that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.2, Eq. 4.1.
+    cost_weight: weight of cost against speed, 0 to 1. Raises InputError for a weight
+    that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
     """
     check_fraction("cost_weight", cost_weight)
     return ListPolicy(shortest_first, speed_cost_stock(cost_weight), "spt")
@@ -83,24 +67,8 @@ def balanced(alpha: float = 0.8) -> ListPolicy:
     """In order of submission, on the slot of best speed-biased composite of time, price
     and stock.
 
-    Parameters
-    ----------
-    alpha : float
-        Weight of time against price, 0 to 1.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For an alpha that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.5, Eq. 4.2.
+    alpha: weight of time against price, 0 to 1. Raises InputError for an alpha that is
+    not allowed. Thesis Section 4.5.5, Eq. 4.2.
     """
     check_fraction("alpha", alpha)
 

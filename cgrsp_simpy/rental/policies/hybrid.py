@@ -36,26 +36,8 @@ def spt_rescue(
 ) -> ListPolicy:
     """Shortest first, but jobs of little laxity before all others, by deadline.
 
-    Parameters
-    ----------
-    threshold_s : float
-        Laxity below which a job goes first, seconds.
-    cost_weight : float
-        Weight of cost against speed, 0 to 1.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.8, Eq. 4.3.
+    threshold_s: laxity below which a job goes first, seconds. cost_weight: weight of
+    cost against speed, 0 to 1. Thesis Section 4.5.8, Eq. 4.3.
     """
     check_number("threshold_s", threshold_s)
     check_fraction("cost_weight", cost_weight)
@@ -76,28 +58,9 @@ def adaptive(
     """SPT+Rescue with doomed jobs last, and by deadline throughout while more than
     `pressure` jobs wait.
 
-    Parameters
-    ----------
-    threshold_s : float
-        Laxity below which a job is critical, seconds.
-    pressure : int
-        Number of waiting jobs above which `wide_s` takes its place, >= 0.
-    wide_s : float
-        Laxity below which a job is critical then, seconds.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.12.
+    threshold_s: laxity below which a job is critical, seconds. pressure: number of
+    waiting jobs above which `wide_s` takes its place, >= 0. wide_s: laxity below which
+    a job is critical then, seconds. Thesis Section 4.5.12.
     """
     check_number("threshold_s", threshold_s)
     check_number("wide_s", wide_s)
@@ -146,24 +109,8 @@ def cadr(critical_ratio: float = 3.0) -> ListPolicy:
     """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot that
     meets the deadline.
 
-    Parameters
-    ----------
-    critical_ratio : float
-        CR*, up to which a job that is not doomed is at risk, >= 1.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a ratio that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.11, Eq. 4.5.
+    critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
+    Section 4.5.11, Eq. 4.5.
     """
     return ListPolicy(critical_ratio_tiers(critical_ratio), cheapest_in_time, "cadr")
 
@@ -183,24 +130,7 @@ def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     """CADR's triage on the fastest idle slot, whatever its price and stock: what the
     order alone is worth.
 
-    Parameters
-    ----------
-    critical_ratio : float
-        As of `cadr`.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a ratio that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.11, "the fastest-available-node rule"; the text ascribes it to
-    SPT, whose own score is Eq. 4.1.
+    critical_ratio: as of `cadr`. Thesis Section 4.5.11, "the fastest-available-node
+    rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
     return ListPolicy(critical_ratio_tiers(critical_ratio), fastest, "cadr-oo")

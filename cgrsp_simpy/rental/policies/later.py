@@ -53,15 +53,8 @@ class LooseLater:
     def __call__(self, view: View) -> Iterator[Assignment | Wake | Suspend]:
         """Decide.
 
-        Parameters
-        ----------
-        view : View
-            Of this moment.
-
-        Yields
-        ------
-        Assignment, Wake or Suspend
-            The policy's answers, and when the jobs that are kept back may start.
+        view: of this moment. Each: the policy's answers, and when the jobs that are
+        kept back may start.
         """
         if self._policy is None:
             self._policy = chosen("policy", self.policy, POLICIES)
@@ -93,16 +86,8 @@ class LooseLater:
 def scarce_spans(known: Known) -> list[tuple[float, float]]:
     """When the market is scarce.
 
-    Parameters
-    ----------
-    known : Known
-        Whose market it is.
-
-    Returns
-    -------
-    list of tuple of (float, float)
-        Begin, an hour of day, and end, above 24 where it lasts over midnight; none
-        where no hour is scarcer than another.
+    known: whose market it is. Result: begin, an hour of day, and end, above 24 where it
+    lasts over midnight; none where no hour is scarcer than another.
     """
     market = known.market
     delays_s = [(least + most) / 2 for least, most in market.delay_s]

@@ -27,27 +27,9 @@ def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
     """Jobs that cannot wait for the next slot first; below saturation a reserve of idle
     slots is kept for tight jobs.
 
-    Parameters
-    ----------
-    reserve : int
-        Idle slots withheld from loose jobs, >= 0; one slot at least is always left to
-        them.
-    gate : float
-        Offered load from which nothing is reserved, >= 0.
-
-    Returns
-    -------
-    ListPolicy
-        A function of a View.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    Thesis Section 4.5.10.
+    reserve: idle slots withheld from loose jobs, >= 0; one slot at least is always left
+    to them. gate: offered load from which nothing is reserved, >= 0. Thesis
+    Section 4.5.10.
     """
     check_whole("reserve", reserve, least=0)
     check_number("gate", gate, least=0)

@@ -103,15 +103,7 @@ def sent(job: Job, slots: Sequence[SlotView]) -> Assignment:
 def by_submission(view: View) -> Iterable[Job]:
     """First come, first served; as many jobs as slots are idle.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-
-    Returns
-    -------
-    iterable of Job
-        In order of submission.
+    view: of the decision. Result: in order of submission.
     """
     return view.first(view.idle_count)
 
@@ -188,15 +180,7 @@ class Tiers:
     def whole_queue(self, view: View) -> list[Job]:
         """The order by its definition: all waiting jobs, each by its own tier.
 
-        Parameters
-        ----------
-        view : View
-            Of the decision.
-
-        Returns
-        -------
-        list of Job
-            In that order.
+        view: of the decision. Result: in that order.
         """
         estimates, tiers_of_class = self.estimates(view), self.tiers(view)
 
@@ -252,19 +236,8 @@ shortest_first = Tiers(_all_by_time, reference_s)
 def first_idle(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """The slot that was registered first.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-    job : Job
-        The job to place.
-    offers : sequence of SlotView
-        Idle slots, at least one.
-
-    Returns
-    -------
-    SlotView
-        One of the offers.
+    view: of the decision. job: the job to place. offers: idle slots, at least one.
+    Result: one of the offers.
     """
     return offers[0]
 
@@ -272,19 +245,8 @@ def first_idle(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 def fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """The least mean execution time.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-    job : Job
-        The job to place.
-    offers : sequence of SlotView
-        Idle slots, at least one.
-
-    Returns
-    -------
-    SlotView
-        One of the offers.
+    view: of the decision. job: the job to place. offers: idle slots, at least one.
+    Result: one of the offers.
     """
     return min(offers, key=lambda slot: view.mean_s(job, slot))
 
@@ -292,19 +254,8 @@ def fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """The least price per second; of equal ones the fastest.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-    job : Job
-        The job to place.
-    offers : sequence of SlotView
-        Idle slots, at least one.
-
-    Returns
-    -------
-    SlotView
-        One of the offers.
+    view: of the decision. job: the job to place. offers: idle slots, at least one.
+    Result: one of the offers.
     """
 
     def price_and_time(slot: SlotView) -> tuple[float, float]:
@@ -316,23 +267,8 @@ def cheapest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
 def stock_then_fastest(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
     """High before Medium before Low stock, then the fastest.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-    job : Job
-        The job to place.
-    offers : sequence of SlotView
-        Idle slots, at least one.
-
-    Returns
-    -------
-    SlotView
-        One of the offers.
-
-    References
-    ----------
-    Thesis Section 4.5.3.
+    view: of the decision. job: the job to place. offers: idle slots, at least one.
+    Result: one of the offers. Thesis Section 4.5.3.
     """
     return min(offers, key=lambda slot: (view.status(slot), view.mean_s(job, slot)))
 
@@ -340,19 +276,8 @@ def stock_then_fastest(view: View, job: Job, offers: Sequence[SlotView]) -> Slot
 def speed_cost_stock(cost_weight: float) -> Place:
     """Least score of stock, speed and cost over the best idle's.
 
-    Parameters
-    ----------
-    cost_weight : float
-        Weight of cost against speed, 0 to 1.
-
-    Returns
-    -------
-    callable
-        A placement for `ListPolicy`.
-
-    References
-    ----------
-    Thesis Eq. 4.1.
+    cost_weight: weight of cost against speed, 0 to 1. Result: a placement for
+    `ListPolicy`. Thesis Eq. 4.1.
     """
 
     def place(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:

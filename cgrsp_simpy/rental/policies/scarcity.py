@@ -97,15 +97,7 @@ class Law(NamedTuple):
     def left_s(self, hour: float) -> float:
         """For how long the type stays scarce: 0, up to the end, or for ever.
 
-        Parameters
-        ----------
-        hour : float
-            Of the day, now.
-
-        Returns
-        -------
-        float
-            Seconds.
+        hour: of the day, now. Result: seconds.
         """
         if not self.scarce:
             return 0.0
@@ -123,21 +115,9 @@ Laws = dict[str, Law]
 def law_of(known: Known, gpu: GpuType, time_s: float, harmless_s: float = 0.0) -> Law:
     """The law of a type in the band of a time.
 
-    Parameters
-    ----------
-    known : Known
-        What is known of the scenario.
-    gpu : GpuType
-        The type.
-    time_s : float
-        Seconds from the start of the run.
-    harmless_s : float
-        Low stock whose longest delay is no longer is not called scarce.
-
-    Returns
-    -------
-    Law
-        Of the type, up to the next change of the law.
+    known: what is known of the scenario. time_s: seconds from the start of the run.
+    harmless_s: Low stock whose longest delay is no longer is not called scarce. Result:
+    of the type, up to the next change of the law.
     """
     market, work_s = known.market, mean_work_s(known, gpu)
     held_s = {each: occupation_s(known, each, time_s) for each in known.types}
@@ -188,17 +168,8 @@ def bands_to_come(market: Market, now_s: float) -> list[tuple[float, float]]:
 def next_band_s(market: Market, now_s: float) -> float:
     """When the law of the stock changes next, seconds from the start of the run.
 
-    Parameters
-    ----------
-    market : Market
-        Of which the law is.
-    now_s : float
-        Seconds from the start of the run.
-
-    Returns
-    -------
-    float
-        A second after it, in the next band.
+    market: of which the law is. now_s: seconds from the start of the run. Result: a
+    second after it, in the next band.
     """
     return bands_to_come(market, now_s)[0][1]
 
@@ -210,19 +181,9 @@ def all_scarce_h(
 ) -> tuple[float, float] | None:
     """When next all types become scarce, and until when.
 
-    Parameters
-    ----------
-    known : Known
-        What is known of the scenario.
-    time_s : float
-        Seconds from the start of the run.
-    harmless_s : float
-        As of `law_of`.
-
-    Returns
-    -------
-    tuple of (float, float) or None
-        Hours of day; None where they are all scarce now, or never within a day.
+    known: what is known of the scenario. time_s: seconds from the start of the run.
+    harmless_s: as of `law_of`. Result: hours of day; None where they are all scarce
+    now, or never within a day.
     """
 
     def all_scarce(at_s: float) -> bool:
@@ -256,18 +217,9 @@ def occupation_s(known: Known, gpu: GpuType, time_s: float) -> float:
 def variation(known: Known, met: Mapping[GpuType, tuple[float, float, float]]) -> float:
     """Coefficient of variation of the time for which a job holds a slot.
 
-    Parameters
-    ----------
-    known : Known
-        What is known of the scenario.
-    met : dict
-        By type the chances of High, Medium and Low stock that a dispatch meets.
-
-    Returns
-    -------
-    float
-        sd(D + W) / E[D + W] over all slots, D the delay and W by complexity the mean
-        execution time; 0 where both are certain.
+    known: what is known of the scenario. met: by type the chances of High, Medium and
+    Low stock that a dispatch meets. Result: sd(D + W) / E[D + W] over all slots, D the
+    delay and W by complexity the mean execution time; 0 where both are certain.
     """
     slots = mean_s = square_s2 = 0.0
     for gpu, number in known.types.items():
@@ -293,19 +245,9 @@ def excess_s(least: float, most: float, bound: float) -> float:
 def late(market: Market, law: Law, laxity_s: float) -> tuple[float, float]:
     """How likely a delay makes a job late, and by how much on average.
 
-    Parameters
-    ----------
-    market : Market
-        Of which the delays are, uniform as in thesis Eq. 3.2.
-    law : Law
-        Of the type on which the job would run.
-    laxity_s : float
-        Deadline - now - mean execution time, seconds.
-
-    Returns
-    -------
-    tuple of (float, float)
-        P(D > x), and E[(D - x)+] in seconds.
+    market: of which the delays are, uniform as in thesis Eq. 3.2. law: of the type on
+    which the job would run. laxity_s: deadline - now - mean execution time, seconds.
+    Result: P(D > x), and E[(D - x)+] in seconds.
     """
     chance = mean_s = 0.0
     for own, (least, most) in zip(law.chances, market.delay_s):
@@ -319,21 +261,9 @@ def late(market: Market, law: Law, laxity_s: float) -> tuple[float, float]:
 def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float:
     """Mean time by which Low stock holds a slot beyond the time left.
 
-    Parameters
-    ----------
-    market : Market
-        Of which the delays are.
-    low : float
-        Chance of Low stock.
-    work_s : float
-        W, mean execution time.
-    left_s : float
-        h, seconds.
-
-    Returns
-    -------
-    float
-        P(Low) E[(D + W - h)+], D uniform as in thesis Eq. 3.2.
+    market: of which the delays are. low: chance of Low stock. work_s: W, mean execution
+    time. left_s: h, seconds. Result: P(Low) E[(D + W - h)+], D uniform as in thesis
+    Eq. 3.2.
     """
     return low * excess_s(*market.delay_s[LOW], left_s - work_s)
 
@@ -344,17 +274,8 @@ def overrun_s(market: Market, low: float, work_s: float, left_s: float) -> float
 def next_look_s(market: Market, now_s: float) -> float:
     """Seconds until the stock is looked at again; 0 if it is seen at any time.
 
-    Parameters
-    ----------
-    market : Market
-        Of which the stock is.
-    now_s : float
-        Seconds from the start of the run.
-
-    Returns
-    -------
-    float
-        Above 0, where there is some time between two looks.
+    market: of which the stock is. now_s: seconds from the start of the run. Result:
+    above 0, where there is some time between two looks.
     """
     poll_s = market.poll_s or 0.0
     return poll_s - now_s % poll_s if poll_s else 0.0
@@ -453,22 +374,10 @@ class Sight(NamedTuple):
 def sight_of(known: Known, gpu: GpuType, time_s: float, law: Law) -> Sight | None:
     """What a look at a type tells.
 
-    Parameters
-    ----------
-    known : Known
-        What is known of the scenario.
-    gpu : GpuType
-        The type.
-    time_s : float
-        Of the band, seconds from the start of the run.
-    law : Law
-        Of the type in the band.
-
-    Returns
-    -------
-    Sight or None
-        None where its stock does not persist, or is not looked at: what is shown tells
-        nothing of what a dispatch will meet.
+    known: what is known of the scenario. time_s: of the band, seconds from the start of
+    the run. law: of the type in the band. Result: none where its stock does not
+    persist, or is not looked at: what is shown tells nothing of what a dispatch will
+    meet.
     """
     market = known.market
     if market.poll_s is None or not market.persistence_of(gpu.name):
@@ -504,27 +413,10 @@ def seen_law(
     The type is held while now > later. Besides, it is scarce while now > W, the mean
     execution time; then for R, if it was seen Low.
 
-    Parameters
-    ----------
-    market : Market
-        Of which the law is.
-    gpu : GpuType
-        The type.
-    sight : Sight
-        Of the type in the band.
-    now_s, seen_s : float
-        The time, and that of the last look, seconds from the start of the run.
-    status : Status
-        What was seen.
-
-    Returns
-    -------
-    Law
-        Of the moment.
-
-    References
-    ----------
-    As in `watch`, where looks are free (b = 0) and no hours end.
+    market: of which the law is. sight: of the type in the band. now_s, seen_s: the
+    time, and that of the last look, seconds from the start of the run. status: what was
+    seen. Result: of the moment. As in `watch`, where looks are free (b = 0) and no
+    hours end.
     """
     law, per_s = sight.law, sight.recovers_per_s
     chances = seen_chances(market, gpu, now_s, seen_s, status)

@@ -403,10 +403,7 @@ class Left:
     def take(self, job: Job) -> None:
         """A job is sent.
 
-        Parameters
-        ----------
-        job : Job
-            One that is left.
+        job: one that is left.
         """
         self.number -= 1
         self.tight -= job.tight
@@ -415,17 +412,7 @@ class Left:
     def front(self, own: JobClass, first: int, stop: int) -> Job | None:
         """The first job of a class that is left, from one place up to a later one.
 
-        Parameters
-        ----------
-        own : JobClass
-            The class.
-        first, stop : int
-            Places in it.
-
-        Returns
-        -------
-        Job or None
-            None if all are taken.
+        first, stop: places in it. Result: none if all are taken.
         """
         if not self._taken:
             return own.jobs[first]
@@ -597,15 +584,7 @@ class Decision:
     def prospects(self, offers: Sequence[SlotView]) -> list[Prospect]:
         """Of each offer, for the jobs that are left.
 
-        Parameters
-        ----------
-        offers : sequence of SlotView
-            What can be provisioned.
-
-        Returns
-        -------
-        list of Prospect
-            In the same order.
+        offers: what can be provisioned. Result: in the same order.
         """
         return [self._prospect(offer) for offer in offers]
 
@@ -665,20 +644,9 @@ class Decision:
     def usd(self, prospect: Prospect, level: int, left_s: float) -> float:
         """Expected cost of a job on a slot.
 
-        Parameters
-        ----------
-        prospect : Prospect
-            The slot.
-        level : int
-            Complexity - 1.
-        left_s : float
-            Seconds to the deadline; infinite: it is late anyway.
-
-        Returns
-        -------
-        float
-            Rent, slot time, and the chance of being late; where `score` is off, the
-            slot time alone, seconds.
+        prospect: the slot. level: complexity - 1. left_s: seconds to the deadline;
+        infinite: it is late anyway. Result: rent, slot time, and the chance of being
+        late; where `score` is off, the slot time alone, seconds.
         """
         rules, gpu, law = self.rules, prospect.slot.gpu, prospect.law
         mean_s = gpu.mean_execution_s[level]
@@ -699,19 +667,8 @@ class Decision:
     ) -> tuple[SlotView, ...]:
         """The chosen slot, and for a job of several GPUs others of least delay.
 
-        Parameters
-        ----------
-        job : Job
-            The job.
-        chosen : SlotView
-            Its first slot.
-        offers : sequence of SlotView
-            Among which that is.
-
-        Returns
-        -------
-        tuple of SlotView
-            As many as the job has GPUs, or all that are idle.
+        chosen: its first slot. offers: among which that is. Result: as many as the job
+        has GPUs, or all that are idle.
         """
         slots = [chosen]
         while len(slots) < job.gpus:
@@ -729,15 +686,8 @@ class Decision:
     ) -> tuple[Job | None, tuple[SlotView, ...]]:
         """The job that goes next, with its slot.
 
-        Parameters
-        ----------
-        prospects : list of Prospect
-            What is idle.
-
-        Returns
-        -------
-        tuple
-            Job and slot; None and no slot if all jobs are held.
+        prospects: what is idle. Result: job and slot; None and no slot if all jobs are
+        held.
         """
         pairs = self._pairs(prospects)
         if not pairs:  # what a scarce slot would hold may go to another

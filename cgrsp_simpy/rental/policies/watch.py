@@ -37,26 +37,9 @@ def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
     """Hold a slot while its type is seen Low and is expected to recover sooner than a
     Low delay ends; shortest first, jobs of little laxity before.
 
-    Parameters
-    ----------
-    urgent_s : float
-        Laxity in seconds below which a job goes first.
-    look_s : float
-        Seconds between two looks at a slot that is held.
-
-    Returns
-    -------
-    Watch
-        The policy.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
-    References
-    ----------
-    Ours; thesis Eq. 3.1 and 3.2 for the law of the stock.
+    urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
+    two looks at a slot that is held. Result: the policy. Ours; thesis Eq. 3.1 and 3.2
+    for the law of the stock.
     """
     check_number("urgent_s", urgent_s, least=0)
     check_number("look_s", look_s, above=0)
@@ -85,15 +68,8 @@ class Watch:
     def __call__(self, view: View) -> list[Assignment | Wake]:
         """Decide.
 
-        Parameters
-        ----------
-        view : View
-            What is seen at the decision.
-
-        Returns
-        -------
-        list of Assignment and Wake
-            The assignments, and a Wake if slots are held.
+        view: what is seen at the decision. Result: the assignments, and a Wake if slots
+        are held.
         """
         answer: list[Assignment | Wake] = []
         offers = view.offers()

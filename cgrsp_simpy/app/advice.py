@@ -16,8 +16,6 @@ from cgrsp_simpy.studies.advice import html_page, markdown
 from cgrsp_simpy.studies.advise import advise, fleets, later, numbers_around
 from cgrsp_simpy.studies.recommend import Prices
 
-__all__ = ["page"]
-
 PRICED = {
     "price_miss": "a missed deadline",
     "price_late": "a late minute",

@@ -11,8 +11,6 @@ from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.schedulers import SCHEDULERS
 from cgrsp_simpy.studies.replicate import simulate
 
-__all__ = ["page"]
-
 
 def page() -> None:
     """Sliders, one run with its pictures, and schedulers compared."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cgrsp_simpy.app.parts import compared, policies_of, scenario_of, seeds_of
 
-__all__ = ["page"]
-
 
 def page() -> None:
     """Sliders, and the comparison."""

@@ -8,8 +8,6 @@ from cgrsp_simpy.app.parts import figures, pictures, scenario_of
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.studies.replicate import simulate
 
-__all__ = ["page"]
-
 SHOWN = ("wait_min", "miss_pct", "tight_miss_pct", "tardiness_min", "cost_usd", "utilisation_pct")
 
 

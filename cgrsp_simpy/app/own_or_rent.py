@@ -18,8 +18,6 @@ from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
 
-__all__ = ["page"]
-
 FIGURES = {
     "wait_s": "mean wait, s",
     "price": "price of an hour's work",

@@ -17,19 +17,6 @@ from cgrsp_simpy.rental.scenario import Scenario, day
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import compare
 
-__all__ = [
-    "Progress",
-    "compared",
-    "draw",
-    "estimate",
-    "figures",
-    "pictures",
-    "policies_of",
-    "scenario_of",
-    "seeds_of",
-    "wanted",
-]
-
 MOST_S = 60.0  # of work that a page starts
 PLAYER = 760  # pixels high
 A_ROW = 4  # figures

@@ -17,8 +17,6 @@ from typing import Any
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["notebook", "notebook_text", "run", "slides"]
-
 CELL_S = 600  # seconds that a cell may take
 PICTURE = "picture"  # the tag of a cell that draws
 SLIDE = {"slideshow": {"slide_type": "slide"}}

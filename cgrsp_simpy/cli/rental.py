@@ -12,8 +12,6 @@ from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["RENTAL"]
-
 
 def _drawn(scenario: Scenario, given: argparse.Namespace) -> Iterable[Any]:
     """The arrivals as they come, with a bar where nothing is listed."""

@@ -16,8 +16,6 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.files import write_whole
 from cgrsp_simpy.model.table import visible
 
-__all__ = ["PICTURES", "add_watching", "check_watching", "draw", "watch"]
-
 # Suffix of a picture -> what is written into it in place of the date, so that the same run gives
 # the same bytes.
 PICTURES: dict[str, dict[str, Any]] = {

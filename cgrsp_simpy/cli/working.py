@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from cgrsp_simpy.model.shown import progress
 
-__all__ = ["working"]
-
 SILENT_S, EVERY_S = 1.0, 0.5
 
 

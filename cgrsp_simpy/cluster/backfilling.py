@@ -16,8 +16,6 @@ from cgrsp_simpy.cluster.profile import Profile, Reservation
 from cgrsp_simpy.cluster.single import fifo, named
 from cgrsp_simpy.cluster.view import Starts, View
 
-__all__ = ["Conservative", "easy", "shadow"]
-
 
 @named("easy")
 def easy(view: View) -> Starts:

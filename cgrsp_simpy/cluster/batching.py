@@ -10,8 +10,6 @@ from cgrsp_simpy.cluster.single import named, start_chosen
 from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_fraction, check_number, check_whole
 
-__all__ = ["sbs"]
-
 BATCHES = (3, 4, 5)  # jobs, by the authors' program
 
 

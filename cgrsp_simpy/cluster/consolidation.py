@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from cgrsp_simpy.cluster.placement import Nodes
 
-__all__ = ["moves"]
-
 
 def moves(
     free: Sequence[int], nodes: Nodes, held: Sequence[Sequence[int]], gpus: int

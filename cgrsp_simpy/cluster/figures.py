@@ -12,8 +12,6 @@ from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 from cgrsp_simpy.plots.parts import decimals
 
-__all__ = ["FIGURES", "draw_figures", "pictures"]
-
 
 def pictures(runs: Runs) -> dict[str, Picture]:
     """How each figure is drawn."""

@@ -20,8 +20,6 @@ from cgrsp_simpy.cluster.jobs import PAPER_CLUSTER
 from cgrsp_simpy.cluster.table import CLAIMS, DYNAMIC, verdict
 from cgrsp_simpy.model.table import half
 
-__all__ = ["aging", "claims", "course", "gantt", "metrics", "table_two", "waits"]
-
 CLAIMED = {
     "throughput_per_h": "More jobs per hour",
     "starved": "Fewer starved jobs",

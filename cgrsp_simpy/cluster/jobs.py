@@ -14,20 +14,6 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = [
-    "COLUMNS",
-    "KINDS",
-    "MAY_LACK",
-    "PAPER_CLUSTER",
-    "Cluster",
-    "Floats",
-    "Ints",
-    "Jobs",
-    "Row",
-    "gpus_told",
-    "known",
-]
-
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 KINDS = ("inference", "training", "research")  # kinds of jobs, in the order of their indices

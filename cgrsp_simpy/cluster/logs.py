@@ -18,8 +18,6 @@ from cgrsp_simpy.logs import NO_TIME, Log, read_log, swf_text
 from cgrsp_simpy.logs.format import Format
 from cgrsp_simpy.model.checks import InputError, check_bool
 
-__all__ = ["cluster_of", "jobs_of", "read_jobs", "schedule_text"]
-
 log = logging.getLogger(__name__)
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
 NEEDED = ("submit_s", "service_s", "gpus")

@@ -21,19 +21,6 @@ from cgrsp_simpy.model.model import Metric
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.run import Run
 
-__all__ = [
-    "GPU_CLASSES",
-    "METRICS",
-    "STARVED_S",
-    "by_class",
-    "course",
-    "figures_of",
-    "fragmentation",
-    "jain",
-    "metrics",
-    "run_s",
-]
-
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
 # the most GPUs of each; the paper's 1, 2, 4, 8 and 16+

@@ -8,18 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = [
-    "PLACEMENTS",
-    "Held",
-    "Nodes",
-    "Place",
-    "Placement",
-    "best_fit",
-    "first_fit",
-    "pack",
-    "spread",
-]
-
 Place = Sequence[tuple[int, int]]
 """Nodes, and how many GPUs are taken of each."""
 

@@ -9,8 +9,6 @@ from cgrsp_simpy.cluster.single import fitting, named, start_chosen, start_in_or
 from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_bool, check_number, check_one_of, check_whole
 
-__all__ = ["pbs"]
-
 
 def pbs(
     mode: str = "program",

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from cgrsp_simpy.cluster.placement import Nodes, Place
 
-__all__ = ["Profile", "Reservation"]
-
 
 class Reservation(NamedTuple):
     """GPUs that are kept for a job. start_s, end_s: seconds. place: its nodes."""

@@ -26,8 +26,6 @@ from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, requi
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
 
-__all__ = ["Scenario", "simulate"]
-
 NEEDED = {  # what jobs that lack a column do not tell
     "iterations": "the work of each job (iterations)",
     "family": "the model family of each job",

@@ -15,8 +15,6 @@ from cgrsp_simpy.cluster.single import LeastAttained, fifo, fifo_skip, shortest,
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.model.parameters import chosen
 
-__all__ = ["COMPARED", "SCHEDULERS", "fifo", "make_scheduler"]
-
 # Schedulers, and factories of those that have parameters or remember.
 SCHEDULERS: dict[str, Callable[..., Any]] = {
     "fifo": fifo,

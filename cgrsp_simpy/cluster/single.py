@@ -16,19 +16,6 @@ from cgrsp_simpy.cluster.jobs import Floats, Ints, known
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View
 from cgrsp_simpy.model.policy import policy
 
-__all__ = [
-    "LeastAttained",
-    "fifo",
-    "fifo_skip",
-    "fitting",
-    "named",
-    "shortest",
-    "shortest_gpu",
-    "sjf",
-    "start_by",
-    "start_chosen",
-]
-
 Named = TypeVar("Named", bound=Scheduler)
 
 

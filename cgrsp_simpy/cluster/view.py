@@ -18,8 +18,6 @@ from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.model.sealed import SealedDict, SealedList
 
-__all__ = ["Arrived", "Running", "Scheduler", "Starts", "View"]
-
 
 def _shown(name: str) -> Any:
     return property(attrgetter(name))

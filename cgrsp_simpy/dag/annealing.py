@@ -15,8 +15,6 @@ from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
 from cgrsp_simpy.model.checks import check_number, check_one_of
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["STARTS", "anneal"]
-
 STARTS = ("heft", "random")  # plans that annealing starts from; see `anneal`
 SWAP = 0.5  # share of the moves in which two units change places
 

@@ -9,8 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from cgrsp_simpy.dag.problem import Problem
 
-__all__ = ["capacity_s", "critical_path_s", "lower_bound_s"]
-
 
 def lower_bound_s(problem: Problem) -> float:
     """A makespan that no plan is below but by rounding (ours).

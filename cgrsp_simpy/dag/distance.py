@@ -17,8 +17,6 @@ from cgrsp_simpy.dag.search import random_units
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Correlation", "correlate", "finish_time_gap_s", "node_loads_s", "plan_distance_s"]
-
 # pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in memory
 TOGETHER = 200
 

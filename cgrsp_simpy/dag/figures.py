@@ -11,8 +11,6 @@ from cgrsp_simpy.dag import findings, panels
 from cgrsp_simpy.dag.figure_data import Row, Runs
 from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
-__all__ = ["FIGURES", "draw_figures"]
-
 
 def _pictures(runs: Runs) -> dict[str, Picture]:
     graphs, nodes, evaluations = runs.graphs, runs.nodes, runs.evaluations

@@ -11,8 +11,6 @@ from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["LEAST_S", "TIMES_S", "erdos_renyi", "star"]
-
 Law = tuple[float, float]
 TIMES_S: dict[str, Law] = {  # mean and standard deviation of the nodes' times, seconds
     "small": (10.0, 2.0),  # Section 4.2, with degrees 1 and 3

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, require
 
-__all__ = ["Floats", "Graph", "Ints", "Node"]
-
 Floats = npt.NDArray[np.float64]  # an array of floats
 Ints = npt.NDArray[np.int64]  # an array of whole numbers
 

@@ -12,16 +12,6 @@ from cgrsp_simpy.dag.listing import Draft, by_priority
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.model.checks import check_one_of
 
-__all__ = [
-    "ORDERS",
-    "cpop",
-    "critical_path",
-    "downward_rank_s",
-    "heft",
-    "run_order",
-    "upward_rank_s",
-]
-
 ORDERS = ("graph", "rank")  # orders of a plan: topological, or by upward rank; see `run_order`
 
 

@@ -19,8 +19,6 @@ from cgrsp_simpy.dag.search import Budget, Found, Search, of_parts, random_units
 from cgrsp_simpy.model.checks import check_bool, check_fraction, check_number, check_whole
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["TRAINING", "Agent", "Training", "Turns", "ddqn", "double_q"]
-
 
 @dataclass(frozen=True)
 class Training:

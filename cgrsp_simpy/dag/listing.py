@@ -19,8 +19,6 @@ from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.search import random_units
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Draft", "by_priority", "by_work", "min_min", "random_plan", "round_robin"]
-
 
 class Draft:
     """A plan being made: nodes are placed one after the other, each after its predecessors, and

@@ -23,8 +23,6 @@ from cgrsp_simpy.logs.text import faults_of
 from cgrsp_simpy.model.checks import InputError, check_bool
 from cgrsp_simpy.model.reading import listed, note
 
-__all__ = ["read_alibaba", "read_wfformat"]
-
 log = logging.getLogger(__name__)
 BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6
 

@@ -12,8 +12,6 @@ from numpy.random import Generator
 
 from cgrsp_simpy.dag.graph import Floats, Ints
 
-__all__ = ["HIDDEN", "Adam", "Network"]
-
 HIDDEN = (128, 64)  # units of the hidden layers, printed
 
 

@@ -10,8 +10,6 @@ import numpy.typing as npt
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 
-__all__ = ["BUSY", "IDLE", "Platform", "Servers"]
-
 # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
 BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
 

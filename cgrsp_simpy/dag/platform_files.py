@@ -18,8 +18,6 @@ from cgrsp_simpy.model.files import text_of
 from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
-__all__ = ["read_platform"]
-
 Entry = tuple[str, dict[str, Any]]  # where it stands in the file, and what it says
 TEXTS = ("name", "server", "one_end", "other_end")
 

@@ -14,8 +14,6 @@ from cgrsp_simpy.dag.graph import Floats, Graph, Ints
 from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 
-__all__ = ["READINGS", "Plan", "Problem", "Schedule"]
-
 READINGS = ("exclusive", "shared")  # how a GPU runs nodes; see `Problem`
 
 

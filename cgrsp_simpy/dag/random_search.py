@@ -7,8 +7,6 @@ from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.dag.search import Budget, Found, Search, random_units
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["random_search"]
-
 
 def random_search(problem: Problem, budget: Budget, seed: int = 0, order: str = "graph") -> Found:
     """The best of as many random plans as the budget has: each unit on one of the GPUs that have

@@ -12,8 +12,6 @@ from cgrsp_simpy.studies.compare import Comparison
 if TYPE_CHECKING:
     from cgrsp_simpy.analysis.ranks import Ranks
 
-__all__ = ["ranks", "ranks_told"]
-
 
 def ranks(study: Comparison) -> Ranks:
     """Friedman and Nemenyi over the makespans, a seed a block; seeds on which a run failed do not

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from cgrsp_simpy.dag.graph import Floats, Ints
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 
-__all__ = ["carried_out", "makespans"]
-
 FEW = 16  # plans: up to so many are quicker one by one, in plain Python, than all at once, in NumPy
 
 

@@ -35,17 +35,6 @@ from cgrsp_simpy.model.policy import Named
 from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import Timeline
 
-__all__ = [
-    "GRAPHS",
-    "METRICS",
-    "STATES",
-    "Planned",
-    "Scenario",
-    "read_graph",
-    "schedule_of",
-    "simulate",
-]
-
 METRICS = {
     "makespan_s": Metric("makespan", "s"),
     "bound_s": Metric("what no plan ends before", "s", ""),

@@ -19,16 +19,6 @@ from cgrsp_simpy.dag.search import Budget, Found
 from cgrsp_simpy.dag.whales import rtgs, woa, worl_rtgs
 from cgrsp_simpy.model.parameters import made
 
-__all__ = [
-    "COMPARED",
-    "CONSTRUCTIVE",
-    "POLICIES",
-    "SCHEDULERS",
-    "SEARCHES",
-    "Planner",
-    "find",
-]
-
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "random": random_plan,
     "round-robin": round_robin,

@@ -14,8 +14,6 @@ import numpy as np
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.model.checks import check_number, check_whole, require
 
-__all__ = ["training_graph"]
-
 TFLOP_PER_GB = 0.25e-3  # of an operation on each of a gigabyte of parameters, four bytes long
 
 

@@ -20,8 +20,6 @@ from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
-__all__ = ["Answer", "InTurn", "OwnPolicy", "View"]
-
 
 class View(view.View):
     """What a policy sees at a decision, read only; its `queue` are the nodes that are ready.

@@ -26,8 +26,6 @@ from cgrsp_simpy.dag.search import Budget, Found, Search, of_parts, random_units
 from cgrsp_simpy.model.checks import check_fields, check_number, check_whole
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["by_number", "factors", "greedy", "hopes", "rtgs", "woa", "worl_rtgs"]
-
 Build = Callable[[Floats], Ints]
 """From hopes of the units, seconds, to plans; both of shape (plans, units)."""
 

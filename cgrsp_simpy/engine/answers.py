@@ -17,8 +17,6 @@ import simpy
 from cgrsp_simpy.engine.events import job_id, policy_name
 from cgrsp_simpy.model.policy import PolicyError, Suspend, Wake
 
-__all__ = ["Answers"]
-
 THIS = Path(__file__)
 PACKAGE = THIS.parents[1]
 PYTHON = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]

@@ -16,8 +16,6 @@ from cgrsp_simpy.model.timeline import CLAIM, PHASES
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
-__all__ = ["Claim", "Held", "Interrupt", "Part", "claims_table"]
-
 Interrupt = simpy.Interrupt
 """SimPy's: raised in the life of a job whose places are taken away."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Event", "Listener", "job_id", "policy_name"]
-
 
 class Event(NamedTuple):
     """Something that happened in a run.

@@ -22,8 +22,6 @@ from cgrsp_simpy.model.parameters import chosen
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
-__all__ = ["Model"]
-
 
 class Model:
     """Everything that a run depends on, but the policy and the seed: a frozen dataclass

@@ -12,9 +12,6 @@ import simpy
 
 from cgrsp_simpy.model.checks import check_number, check_whole, entries_of, require
 
-__all__ = ["Place", "Places", "Pool", "Resource", "Slot", "pools", "slots"]
-
-
 Kind = TypeVar("Kind", covariant=True)
 
 

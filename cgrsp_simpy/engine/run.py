@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
     from cgrsp_simpy.engine.places import Place
 
-__all__ = ["Records", "Run", "Tally"]
-
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
 KINDS = dict.fromkeys(TIMES, "f8")

@@ -34,8 +34,6 @@ from cgrsp_simpy.model.streams import Draw
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
 
-__all__ = ["Process", "Simulation"]
-
 Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 

@@ -15,8 +15,6 @@ from cgrsp_simpy.engine.events import Event, Listener, job_id
 from cgrsp_simpy.engine.instant import Bell, Patience
 from cgrsp_simpy.engine.simulation import Life, Simulation
 
-__all__ = ["Due", "Holder", "Step", "steps"]
-
 SHOWN = 12  # places; of more, only those that are held are shown
 
 

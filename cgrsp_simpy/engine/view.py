@@ -12,8 +12,6 @@ from cgrsp_simpy.model.policy import PlaceError
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
-__all__ = ["View", "first_come"]
-
 
 class View:
     """The moment of a decision, read only: one a run, which shows what is so now, the

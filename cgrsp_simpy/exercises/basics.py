@@ -25,8 +25,6 @@ from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, Workload
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 
-__all__ = ["EXERCISES"]
-
 
 def plain(workload: Workload, mean_s: tuple[float, ...], slots: int = 1) -> Scenario:
     """Equal slots whose GPUs come at once, and jobs that take exactly their mean

@@ -5,8 +5,6 @@ from __future__ import annotations
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.model.checks import require
 
-__all__ = ["ClaimError", "claim"]
-
 
 class ClaimError(AssertionError):
     """A sentence says what was not found."""

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.checks import InputError, require
 
-__all__ = ["Exercise", "Mistake", "Verdict", "number"]
-
 ROUNDING = 1e-6  # a tolerance below it is for rounding alone: a count
 THREE_FIGURES = 5e-3  # how far three significant figures may lie from the number, as a share
 

@@ -12,8 +12,6 @@ from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 
-__all__ = ["EXERCISES"]
-
 # ---- lecture 9: input modelling ----
 
 

@@ -16,8 +16,6 @@ from cgrsp_simpy.rental.scenario import day
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.select import select
 
-__all__ = ["EXERCISES"]
-
 # ---- lecture 12: validation ----
 
 LOG_MIN = np.array([12, 9, 14, 8, 11, 10, 13, 9, 12, 12.0])

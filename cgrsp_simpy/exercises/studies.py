@@ -22,9 +22,6 @@ from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 
-__all__ = ["EXERCISES"]
-
-
 # ---- 5.1: correlated waits ----
 
 

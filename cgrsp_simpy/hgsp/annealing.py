@@ -16,8 +16,6 @@ from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences, greedy_assignmen
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Sequences", "anneal"]
-
 ROUNDS = 10  # each after the first starts from the best so far, reheated
 # first temperature of a round, of the mean weighted tardiness of the start's late tasks, unless
 # that is far too hot

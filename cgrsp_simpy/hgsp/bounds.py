@@ -14,8 +14,6 @@ import scipy
 from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.hgsp.instance import COLUMNS, Floats, Instance
 
-__all__ = ["alone", "by_capacity", "lower_bound"]
-
 log = logging.getLogger(__name__)
 
 MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program

@@ -11,8 +11,6 @@ from cgrsp_simpy.hgsp.panels import amount
 from cgrsp_simpy.model.table import half
 from cgrsp_simpy.plots.gallery import Gallery, Picture, markdown
 
-__all__ = ["FIGURES", "draw_figures", "pictures"]
-
 
 def pictures(runs: Runs) -> dict[str, Picture]:
     """How each figure is drawn."""

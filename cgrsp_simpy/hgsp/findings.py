@@ -7,9 +7,6 @@ from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.llm import OWNED
 from cgrsp_simpy.model.table import half
 
-__all__ = ["comparison", "gantt", "searches", "table_one", "table_two", "utilisation"]
-
-
 BLOCKED = (
     "what it moves to the front of its order takes a GPU at once and blocks it until it has"
     " arrived and run"

@@ -12,8 +12,6 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
 from cgrsp_simpy.model.checks import check_number, check_one_of, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["LEVELS", "Level", "generate"]
-
 BASE_SPEED = 30.0  # the A30's, the "baseline" of Section IV
 MEAN_WORKLOAD = 900.0  # half a minute on an A30
 SPREAD = 0.5  # standard deviation of the workload's logarithm

@@ -30,18 +30,6 @@ from cgrsp_simpy.model.reading import csv_faults, listed
 from cgrsp_simpy.model.table import csv_text, from_cell
 from cgrsp_simpy.model.toml import check_keys, entries, make, read_toml
 
-__all__ = [
-    "CLUSTERS",
-    "COLUMNS",
-    "Gpu",
-    "Instance",
-    "cluster",
-    "read_cluster",
-    "read_instance",
-    "read_orlib",
-    "write_instance",
-]
-
 log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")

@@ -17,8 +17,6 @@ from typing import Any
 from cgrsp_simpy.hgsp.llm_policies import STEP_S
 from cgrsp_simpy.hgsp.serving import WAIT_PERCENTILES, Requests
 
-__all__ = ["OWNED", "table_two"]
-
 OWNED = (
     "A request owns its GPUs from start to end, which is the paper's model; it needs many times"
     " the GPUs of a server that batches requests."

@@ -14,18 +14,6 @@ from cgrsp_simpy.engine.view import View
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import PlaceError, Wake
 
-__all__ = [
-    "SCHEDULERS",
-    "STEP_S",
-    "Request",
-    "RequestPolicy",
-    "RequestView",
-    "Stepped",
-    "Waves",
-    "fifo",
-    "wsrpt",
-]
-
 STEP_S = 0.01  # between decisions in the loop of hgsp.txt Section VI.D, seconds
 
 

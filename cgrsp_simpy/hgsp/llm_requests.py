@@ -22,16 +22,6 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = [
-    "QWEN3",
-    "WEIGHTS",
-    "LlmCluster",
-    "LlmModel",
-    "RequestList",
-    "printed_requests",
-    "read_requests",
-]
-
 # columns of whole numbers, and the least of each
 WHOLE = {"prompt_tokens": 0, "output_tokens": 0, "gpus": 1}
 MOST = 1e15  # of a whole number: up to here floats are exact

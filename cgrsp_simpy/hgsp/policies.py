@@ -17,8 +17,6 @@ from cgrsp_simpy.hgsp.view import Task, View
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.policy import Wake
 
-__all__ = ["Answer", "Follow", "Online", "Replan", "TaskPolicy"]
-
 Answer = Iterator[tuple[Task, Place] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
 TaskPolicy = Callable[[View], object]

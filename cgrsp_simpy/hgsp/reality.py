@@ -15,8 +15,6 @@ from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.hgsp.schedulers import SCHEDULERS, Found, Limits
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 
-__all__ = ["OWNERS", "POLICIES", "Plan", "Way"]
-
 MOST_PLANS = 100_000  # within the time of the first
 
 OWNERS = {

@@ -11,8 +11,6 @@ import numpy as np
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule
 
-__all__ = ["RULES", "Columns", "Priority", "atc", "columns_of", "decide", "dispatch", "edd", "wspt"]
-
 LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
 

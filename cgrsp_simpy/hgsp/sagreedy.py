@@ -29,8 +29,6 @@ from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Assign", "Iteration", "greedy_as_they_arrive", "sagreedy"]
-
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.95, 100  # T_initial, alpha, K; Section IV.A
 LEAST = INITIAL * COOLING**ITERATIONS  # T_min is not printed: what the schedule ends at
 LEAST_RATIO, MOST_RATIO = 0.1, 0.8

@@ -29,8 +29,6 @@ from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.streams import Draw, stream
 from cgrsp_simpy.model.timeline import Timeline
 
-__all__ = ["METRICS", "Scenario", "luck", "plan_of", "schedule_of", "solve"]
-
 MOST_NOISE = 100  # a hundred times the mean
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")

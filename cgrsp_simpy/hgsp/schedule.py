@@ -14,8 +14,6 @@ from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.model.timeline import VISIT, Timeline
 
-__all__ = ["Schedule", "from_sequences", "greedy_assignment", "weighted_tardiness"]
-
 Ints = npt.NDArray[np.int64]
 
 

@@ -15,8 +15,6 @@ from cgrsp_simpy.hgsp.sagreedy import Assign, greedy_as_they_arrive, sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
 from cgrsp_simpy.model.checks import check_number, check_whole
 
-__all__ = ["SCHEDULERS", "SEEDED", "Found", "Limits"]
-
 ANNEALING_S, MILP_S = 10.0, 60.0
 
 

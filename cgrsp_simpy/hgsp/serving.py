@@ -31,8 +31,6 @@ from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.streams import Draw
 from cgrsp_simpy.model.timeline import Timeline
 
-__all__ = ["METRICS", "WAIT_PERCENTILES", "Requests"]
-
 MOST_STEPS = 10**9  # a minute of adding them up
 ASKED = ("arrival_s", "prompt_tokens", "output_tokens", "weight", "gpus")
 # of waits, by the name of their figure

@@ -16,8 +16,6 @@ from cgrsp_simpy.hgsp.instance import Gpu
 from cgrsp_simpy.hgsp.rules import Columns, columns_of
 from cgrsp_simpy.model.policy import PlaceError
 
-__all__ = ["Task", "View"]
-
 
 class Task(NamedTuple):
     """A task that has arrived.

@@ -15,18 +15,6 @@ import numpy.typing as npt
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.reading import Zones, timestamp, zoned
 
-__all__ = [
-    "MOST",
-    "TEXT",
-    "TIME",
-    "Array",
-    "Clock",
-    "Field",
-    "Floats",
-    "of_unix",
-    "seconds_between",
-]
-
 Array = npt.NDArray[Any]  # an array of any kind
 Floats = npt.NDArray[np.float64]  # an array of floats
 Faults = dict[int, str]  # by row, what is wrong

@@ -14,8 +14,6 @@ import numpy as np
 from cgrsp_simpy.logs.fields import Array, Field
 from cgrsp_simpy.logs.text import Rows, comma_rows
 
-__all__ = ["Format", "Made", "Raw", "as_they_are"]
-
 
 @dataclass(frozen=True)
 class Raw:

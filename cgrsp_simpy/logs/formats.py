@@ -20,8 +20,6 @@ from cgrsp_simpy.logs.wfformat import WFFORMAT
 from cgrsp_simpy.model.checks import check_number
 from cgrsp_simpy.model.reading import timestamp
 
-__all__ = ["FORMATS", "STEPS_PER_S", "SWF_FIELDS", "TASK", "format_of", "philly"]
-
 KB_PER_GB, MB_PER_GB = 1 << 20, 1 << 10
 NO_VALUE = ("", "nan", "nat", "none", "null", "na", "n/a")  # as programs write it
 GIVEN = ()  # no text stands for a missing value

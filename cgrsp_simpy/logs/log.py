@@ -17,8 +17,6 @@ import numpy.typing as npt
 from cgrsp_simpy.logs.fields import Floats
 from cgrsp_simpy.model.checks import InputError, check_one_of, require
 
-__all__ = ["COLUMNS", "NO_TIME", "Fault", "Log", "Report", "Tags"]
-
 log = logging.getLogger(__name__)
 Mask = npt.NDArray[np.bool_]
 

@@ -34,16 +34,6 @@ from cgrsp_simpy.logs.text import comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, check_whole, require
 from cgrsp_simpy.model.reading import Zones, zoned
 
-__all__ = [
-    "NOT_FETCHED",
-    "Row",
-    "Snapshots",
-    "name_of",
-    "read_market",
-    "rows_of",
-    "seconds_between",
-]
-
 NOT_FETCHED = -1  # the status of a snapshot that tells nothing
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}

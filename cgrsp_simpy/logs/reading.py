@@ -21,8 +21,6 @@ from cgrsp_simpy.logs.text import Rows, comma_rows, faults_of, opened, parted_by
 from cgrsp_simpy.model.checks import InputError, check_bool, check_one_of, require
 from cgrsp_simpy.model.reading import listed, note, timestamp
 
-__all__ = ["read_log"]
-
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # that are read before they are checked together
 NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column

@@ -12,8 +12,6 @@ from cgrsp_simpy.logs.fields import MOST, TEXT, TIME, Field, Floats, seconds_bet
 from cgrsp_simpy.logs.format import Format, Made, Raw
 from cgrsp_simpy.logs.text import pipe_rows
 
-__all__ = ["SACCT"]
-
 NONE = ("", "Unknown", "None")
 # Slurm's plain number is MB
 GB_PER = {"": 2.0**-10, "K": 2.0**-20, "M": 2.0**-10, "G": 1.0, "T": 2.0**10, "P": 2.0**20}

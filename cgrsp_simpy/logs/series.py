@@ -18,8 +18,6 @@ from cgrsp_simpy.logs.market import Row, name_of, rows_of, seconds_between
 from cgrsp_simpy.logs.text import faults_of, opened
 from cgrsp_simpy.model.checks import InputError, check_whole, entries_of, require
 
-__all__ = ["Series", "read_series"]
-
 
 @dataclass(frozen=True)
 class Series:

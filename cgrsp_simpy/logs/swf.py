@@ -9,8 +9,6 @@ import numpy as np
 from cgrsp_simpy.logs.fields import Array
 from cgrsp_simpy.logs.formats import SWF_FIELDS
 
-__all__ = ["swf_text"]
-
 
 def swf_text(columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]) -> str:
     """The text of a log in the Standard Workload Format.

@@ -16,17 +16,6 @@ from typing import BinaryIO, TextIO, cast
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.files import Text, check_named
 
-__all__ = [
-    "Rows",
-    "comma_rows",
-    "faults_of",
-    "opened",
-    "parted_by",
-    "pipe_rows",
-    "swf_rows",
-    "tab_rows",
-]
-
 # the numbers of lines, and their cells, or what is wrong with them
 Rows = Iterator[tuple[int, list[str] | str]]
 log = logging.getLogger(__name__)

@@ -20,8 +20,6 @@ from cgrsp_simpy.logs.format import Format
 from cgrsp_simpy.logs.log import Tags
 from cgrsp_simpy.model.checks import InputError, check_number, check_one_of, require
 
-__all__ = ["WFFORMAT"]
-
 VERSIONS = ("1.4", "1.5", "1.6")
 KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # of JSON
 BYTES_PER_GB = 1 << 30

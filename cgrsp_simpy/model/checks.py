@@ -11,22 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "InputError",
-    "check_bool",
-    "check_fields",
-    "check_fraction",
-    "check_number",
-    "check_one_of",
-    "check_shares",
-    "check_whole",
-    "entries_of",
-    "nearest",
-    "python_number",
-    "python_numbers",
-    "require",
-]
-
 BILLION = 10**9
 MOST_SHOWN = 400  # characters of a value in a message
 

@@ -14,19 +14,6 @@ from typing import Any, BinaryIO
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = [
-    "MOST_BYTES",
-    "MOST_LINES",
-    "Text",
-    "check_folder",
-    "check_named",
-    "check_size",
-    "large_files",
-    "naming_nothing",
-    "text_of",
-    "write_whole",
-]
-
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
 _LARGE = ContextVar("large", default=False)

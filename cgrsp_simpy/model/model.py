@@ -7,8 +7,6 @@ from enum import Enum
 from types import FunctionType
 from typing import Any, NamedTuple
 
-__all__ = ["Metric", "foreign_part"]
-
 PLAIN = (int, float, bool, str, type(None))
 KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")  # where the classes of parts are from
 

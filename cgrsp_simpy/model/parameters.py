@@ -15,8 +15,6 @@ from cgrsp_simpy.model.checks import InputError, check_one_of, require
 from cgrsp_simpy.model.files import check_named
 from cgrsp_simpy.model.policy import Named, is_policy
 
-__all__ = ["chosen", "from_file", "in_file", "made", "parameters"]
-
 Made = TypeVar("Made")
 
 READERS: dict[type, tuple[Callable[[str], Any], str]] = {

@@ -8,8 +8,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Named", "PlaceError", "PolicyError", "Suspend", "Wake", "is_policy", "policy"]
-
 Decided = TypeVar("Decided", bound=Callable[..., Any])
 
 

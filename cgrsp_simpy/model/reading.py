@@ -11,8 +11,6 @@ from pathlib import Path
 
 from cgrsp_simpy.model.checks import InputError
 
-__all__ = ["Zones", "csv_faults", "listed", "note", "timestamp", "zoned"]
-
 
 @contextmanager
 def csv_faults(path: str | Path) -> Iterator[None]:

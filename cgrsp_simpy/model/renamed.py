@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["renamed"]
-
 
 def renamed(module: Mapping[str, Any], names: Mapping[str, str]) -> Callable[[str], Any]:
     """A `__getattr__` of a module, by which names of the last release are those of today, with a

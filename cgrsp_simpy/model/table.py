@@ -14,18 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "aligned",
-    "csv_text",
-    "from_cell",
-    "half",
-    "json_text",
-    "or_none",
-    "to_pandas",
-    "visible",
-    "write_csv",
-]
-
 Rows = Sequence[Mapping[str, Any]]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a formula
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from cgrsp_simpy.model.checks import require
 
-__all__ = ["CLAIM", "PHASES", "VISIT", "Timed", "Timeline", "check_run", "timeline_of"]
-
 PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
     [

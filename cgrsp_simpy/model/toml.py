@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from cgrsp_simpy.model.checks import InputError, check_one_of, python_number, require
 from cgrsp_simpy.model.files import check_named, check_size
 
-__all__ = ["check_keys", "entries", "make", "mapping", "read_toml", "table_of", "toml_text"]
-
 T = TypeVar("T")
 
 

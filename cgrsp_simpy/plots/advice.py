@@ -25,8 +25,6 @@ from cgrsp_simpy.plots.style import (
     looks,
 )
 
-__all__ = ["HOURS", "PARTS", "cost_bars", "cost_by_slots", "slot_hours", "trade_off"]
-
 HOURS = {  # of `rental.metrics.slot_hours`: label and colour
     "service": ("service", EXECUTING),
     "provisioning_high": ("provisioning, High stock", STATUS[0]),

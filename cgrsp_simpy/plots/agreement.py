@@ -15,8 +15,6 @@ from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.parts import Several, intervals, legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes
 
-__all__ = ["published_vs_reproduced"]
-
 # what a cell measures, and its marker
 KINDS = {"wait": "o", "miss": "s", "tardiness": "^", "cost": "D"}
 UNITS = {

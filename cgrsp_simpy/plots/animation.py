@@ -27,8 +27,6 @@ from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, colour_of, ink_on, phase_greys
 
-__all__ = ["RunAnimation", "animate"]
-
 A_ROW = 10  # boxes
 LABELLED = 20  # up to so many boxes are named
 LETTERS = 65  # of a job's name, in all boxes of a row

@@ -15,8 +15,6 @@ from matplotlib.transforms import Bbox
 from cgrsp_simpy.plots.labels import LEADER, AtDrawing, extent
 from cgrsp_simpy.plots.style import ink
 
-__all__ = ["Mark", "label_marks"]
-
 CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
 DIRECTIONS = np.concatenate([CORNERS, SIDES, CORNERS * (1, 0.5), CORNERS * (0.5, 1)])

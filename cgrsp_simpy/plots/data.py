@@ -15,21 +15,6 @@ from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.model.timeline import Timed, Timeline, check_run
 from cgrsp_simpy.rental.record import METRICS
 
-__all__ = [
-    "Drawn",
-    "Month",
-    "Study",
-    "Sweep",
-    "axis",
-    "check_published",
-    "found",
-    "metrics_of",
-    "named",
-    "replications",
-    "runs_of",
-    "time_unit",
-]
-
 PARAMETERS = {
     "name": "day",
     "tight_fraction": "share of tight deadlines",

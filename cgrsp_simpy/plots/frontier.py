@@ -15,8 +15,6 @@ from cgrsp_simpy.plots.gallery import Picture
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above
 from cgrsp_simpy.plots.style import axes, looks
 
-__all__ = ["frontier_picture", "policies_and_frontier"]
-
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}
 NONE_HERE: dict[str, Any] = {"color": "0.92", "linewidth": 0, "zorder": 0}
 BAND: dict[str, Any] = {"color": "0.78", "linewidth": 0, "zorder": 1}

@@ -23,8 +23,6 @@ from cgrsp_simpy.model.table import csv_text
 from cgrsp_simpy.plots.parts import letters
 from cgrsp_simpy.plots.style import COLUMNS_MM, SIZE, STYLE, styled
 
-__all__ = ["Gallery", "Picture", "drawn", "markdown", "write_figure", "write_gallery"]
-
 Row = dict[str, Any]
 DPI = 200
 UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what changes with time

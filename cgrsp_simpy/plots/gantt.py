@@ -23,8 +23,6 @@ from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
 
-__all__ = ["gantt"]
-
 NAMED = 25  # up to so many places are named
 ROWS = 100  # up to so many places are drawn
 TOLD = 9  # of more kinds, every second, third, ... is in the legend

@@ -17,8 +17,6 @@ from scipy.optimize import isotonic_regression
 
 from cgrsp_simpy.plots.style import ink
 
-__all__ = ["LEADER", "AtDrawing", "extent", "labels_at_ends", "spread"]
-
 # the line that joins a label to what it names
 LEADER: dict[str, Any] = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0}
 ASIDE = 8 / 72  # inches between the Axes and the labels

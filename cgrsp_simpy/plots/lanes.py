@@ -10,8 +10,6 @@ import numpy as np
 
 from cgrsp_simpy.model.timeline import CLAIM, Timeline
 
-__all__ = ["bars", "stays"]
-
 ROUNDING = 1e-9  # amounts are sums of doubles
 
 Stretch = tuple[float, float]

@@ -15,8 +15,6 @@ from matplotlib.ticker import MaxNLocator
 from cgrsp_simpy.plots.style import STATUS
 from cgrsp_simpy.rental.fit import StockFit
 
-__all__ = ["draw_market", "market_rows"]
-
 Row = dict[str, Any]
 LAGS_H = (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24)
 

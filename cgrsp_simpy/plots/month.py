@@ -14,8 +14,6 @@ from cgrsp_simpy.plots.data import Month, axis
 from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.style import axes
 
-__all__ = ["KINDS", "daily"]
-
 # day types, and their tints
 KINDS = {"quiet": "#ffffff", "normal": "#eef1f4", "hectic": "#ffe9bd", "surge": "#f4cbb8"}
 OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")

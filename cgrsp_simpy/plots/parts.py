@@ -32,28 +32,6 @@ from matplotlib.transforms import IdentityTransform
 
 from cgrsp_simpy.plots.style import Look, ink_on
 
-__all__ = [
-    "FAINT",
-    "Several",
-    "Values",
-    "beside_point",
-    "decimals",
-    "dots",
-    "few_ticks",
-    "hollow",
-    "intervals",
-    "legend_above",
-    "legend_outside",
-    "letters",
-    "merged",
-    "no_flat_axis",
-    "on_dark_bars",
-    "say",
-    "told",
-    "whole_numbers",
-    "width",
-]
-
 Values = Sequence[float] | np.ndarray  # numbers to be drawn
 CARETS = tuple(
     tuple(map(MarkerStyle, pair)) for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))

@@ -16,8 +16,6 @@ from cgrsp_simpy.model.timeline import PHASES, Timeline
 from cgrsp_simpy.plots.lanes import bars
 from cgrsp_simpy.plots.style import EXECUTING, MISSED, ink_on, kind_colours, phase_greys
 
-__all__ = ["encoded", "player_page"]
-
 DIGITS = 7  # of the end of a run, in ticks
 DECIMALS = 6  # of an amount
 TEMPLATE = Path(__file__).with_name("player.html")

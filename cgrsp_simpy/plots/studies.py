@@ -22,8 +22,6 @@ from cgrsp_simpy.plots.data import (
 )
 from cgrsp_simpy.plots.style import Look, axes, looks
 
-__all__ = ["pareto", "policy_bars", "sweep_lines"]
-
 LINES = ("-", "--", ":", "-.")
 
 

@@ -20,8 +20,6 @@ from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
 from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
-__all__ = ["queue_length", "slot_timeline"]
-
 LABELLED = 5  # up to so many lines bear their names; more have a legend
 ANCHORS = 40  # places along a line where its name is tried
 STEPS = 200  # changes of the slots, beyond which averages over about as many spans are drawn

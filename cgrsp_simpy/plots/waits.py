@@ -16,8 +16,6 @@ from cgrsp_simpy.plots.parts import dots, merged, say, told
 from cgrsp_simpy.plots.style import axes, looks
 from cgrsp_simpy.plots.timelines import name_lines
 
-__all__ = ["wait_histogram"]
-
 BINS = 40  # about so many
 
 

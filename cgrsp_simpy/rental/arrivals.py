@@ -20,8 +20,6 @@ from cgrsp_simpy.rental.market import CLOCKS
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.workload import LoggedWorkload
 
-__all__ = ["WEEK", "ArrivalRates", "arrival_rates"]
-
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Days of the week, in order."""
 HOURS = 24

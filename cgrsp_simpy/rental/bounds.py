@@ -62,8 +62,6 @@ from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.occupation import Laws, levels_of
 from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["OBJECTIVES", "Bound", "Weights", "check_proved", "lower_bound"]
-
 STEP_S, DAY_S = 10.0, 86400.0
 GROUPS_PER_BIN = 2
 # rounds of column generation at most; columns a group that are kept from one to the next

@@ -11,8 +11,6 @@ from cgrsp_simpy.rental.market import Clock
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.view import View
 
-__all__ = ["Budget"]
-
 DAY_S = 86400.0
 ROUNDING_S = 1e-3  # of midnight
 

@@ -31,8 +31,6 @@ from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import Stock
 
-__all__ = ["MOST_JOBS", "Optimum", "optimum"]
-
 MOST_JOBS = 12  # jobs that are solved for, at most
 
 

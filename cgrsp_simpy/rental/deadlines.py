@@ -21,16 +21,6 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = [
-    "TWO",
-    "ClassColumns",
-    "DeadlineClass",
-    "DeadlineClasses",
-    "Deadlines",
-    "checked_deadlines",
-    "classes_of",
-]
-
 TWO = ("tight", "loose")  # the classes of the thesis
 
 

@@ -27,8 +27,6 @@ from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.market import LOW, HourlyStock
 
-__all__ = ["LAGS_H", "Polls", "StockFit", "fit_stock"]
-
 HOUR_S, DAY_S = 3600.0, 86400.0
 FITTED_S = 2 * HOUR_S  # lags up to there tell tau
 LEAST_S = 2 * DAY_S

@@ -17,8 +17,6 @@ from cgrsp_simpy.model.checks import (
     require,
 )
 
-__all__ = ["CATALOGUES", "GPUS_2025", "THESIS_GPUS", "GpuType", "round_robin"]
-
 
 @dataclass(frozen=True)
 class GpuType:

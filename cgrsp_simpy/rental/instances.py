@@ -23,8 +23,6 @@ from cgrsp_simpy.rental.view import SlotView, View
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.renting import Tenant
 
-__all__ = ["Instance", "Renting", "Takings"]
-
 
 class Renting:
     """What the lives of one run share under other terms than the thesis's.

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from cgrsp_simpy.model.checks import InputError, check_bool, check_number, check_whole, require
 
-__all__ = ["Draws", "Job", "check_class", "check_job"]
-
 
 class _Described(NamedTuple):
     id: int

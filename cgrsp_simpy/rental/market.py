@@ -21,18 +21,6 @@ from cgrsp_simpy.model.checks import (
 )
 from cgrsp_simpy.rental.gpu import GpuType
 
-__all__ = [
-    "CLOCKS",
-    "HIGH",
-    "LOW",
-    "MEDIUM",
-    "Clock",
-    "HourlyStock",
-    "Market",
-    "Status",
-    "StockSeries",
-]
-
 
 class Status(IntEnum):
     """Stock status of a GPU type (thesis Section 3.2)."""

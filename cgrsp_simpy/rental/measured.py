@@ -21,8 +21,6 @@ from cgrsp_simpy.rental.fit import Polls, StockFit, fit_stock
 from cgrsp_simpy.rental.market import HourlyStock, StockSeries
 from cgrsp_simpy.rental.scenario import Scenario
 
-__all__ = ["Measured", "measured", "measured_toml", "on_market", "series_of", "snapshots_of"]
-
 
 class Measured(NamedTuple):
     """A market by the names of its own types.

@@ -11,8 +11,6 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.checks import require
 from cgrsp_simpy.rental.market import Status
 
-__all__ = ["slot_hours", "utilisation"]
-
 
 def slot_hours(run: Run) -> dict[str, float]:
     """Where the slots' hours go, from time 0 to the last completion, by name; they sum to slots x

@@ -18,8 +18,6 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
-__all__ = ["Laws", "Level", "levels_of"]
-
 TAIL = 1e-3  # the chance of a longer time, where a law of times is cut off
 # of a log: factors of a level are this near to each other, unless that takes more levels a class
 NEAR, MOST_LEVELS = 1.25, 8

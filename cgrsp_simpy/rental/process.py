@@ -10,8 +10,6 @@ from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.stock import Stock
 
-__all__ = ["life", "provisioning"]
-
 
 def life(run: Simulation, job: Job) -> Process:
     """A job: wait for dispatch, provisioning, request, execution, release.

@@ -15,21 +15,6 @@ from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
 from cgrsp_simpy.rental.market import Status
 
-__all__ = [
-    "GAPS",
-    "KINDS",
-    "METRICS",
-    "RECORD",
-    "ClassTotals",
-    "JobRecord",
-    "Kinds",
-    "Totals",
-    "by_class",
-    "figures",
-    "is_count",
-    "metrics_of",
-]
-
 STATUS_NAMES = [status.name.title() for status in Status]
 
 

@@ -21,8 +21,6 @@ from cgrsp_simpy.rental.market import HIGH, LOW, Status
 from cgrsp_simpy.rental.process import provisioning
 from cgrsp_simpy.rental.terms import PARTS
 
-__all__ = ["Tenant", "renting_life"]
-
 COUNTED = (
     "refusals",
     "warm_starts",

@@ -74,8 +74,6 @@ from cgrsp_simpy.rental.workload import (
     Workload,
 )
 
-__all__ = ["Scenario", "day", "trace", "widths"]
-
 THESIS_TERMS = Terms()
 MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 

@@ -10,8 +10,6 @@ from numpy.random import Generator
 
 from cgrsp_simpy.model.checks import check_number, check_one_of, entries_of, require
 
-__all__ = ["DISTRIBUTIONS", "Service"]
-
 DISTRIBUTIONS = ("lognormal", "exponential")  # laws of the service factors
 
 

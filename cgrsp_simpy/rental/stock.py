@@ -11,8 +11,6 @@ from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status, StockSeries
 
-__all__ = ["DAY_S", "Stock", "start_s"]
-
 DAY_S = 86400.0  # seconds of a day
 DRAWN = 256  # epochs that are drawn together
 

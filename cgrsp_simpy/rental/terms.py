@@ -21,8 +21,6 @@ from cgrsp_simpy.model.checks import (
 from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.rental.market import Market
 
-__all__ = ["BILLED_FROM", "PARTS", "Preemption", "Terms"]
-
 BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
 HOURS = 24

@@ -14,8 +14,6 @@ from cgrsp_simpy.rental.arrivals import WEEK
 from cgrsp_simpy.rental.deadlines import DeadlineClasses, Deadlines, checked_deadlines, classes_of
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
-__all__ = ["read_log"]
-
 
 def read_log(
     path: str | Path,

@@ -28,17 +28,6 @@ from cgrsp_simpy.rental.terms import Terms
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
-__all__ = [
-    "Assignment",
-    "JobClass",
-    "Known",
-    "Policy",
-    "Running",
-    "SlotView",
-    "View",
-]
-
-
 _ID = attrgetter("id")
 
 

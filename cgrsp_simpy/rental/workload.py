@@ -36,17 +36,6 @@ from cgrsp_simpy.rental.deadlines import (
 from cgrsp_simpy.rental.job import Draws, Job, check_class, check_job
 from cgrsp_simpy.rental.service import Service
 
-__all__ = [
-    "DAYS",
-    "DeadlineClasses",
-    "HourlyWorkload",
-    "JobList",
-    "LoggedWorkload",
-    "PoissonWorkload",
-    "Workload",
-    "redrawn",
-]
-
 T = TypeVar("T")
 CHUNK = 4096  # jobs generated at a time; the draws do not depend on it
 COMPLEXITY_MIX = (0.4, 0.4, 0.2)  # thesis Section 4.4

@@ -23,8 +23,6 @@ from cgrsp_simpy.spot.market import HOUR_S, Job
 from cgrsp_simpy.spot.rules import Choice
 from cgrsp_simpy.spot.view import View
 
-__all__ = ["AGES_H", "classes_of", "expected_cost", "exposure", "hazards", "transitions"]
-
 Floats = npt.NDArray[np.float64]
 STEPS = 600  # of the time until the deadline
 AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))

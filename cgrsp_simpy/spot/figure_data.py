@@ -14,8 +14,6 @@ from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.spot.study import deadline_study
 from cgrsp_simpy.studies.replicate import simulate
 
-__all__ = ["DEADLINES_H", "DRAWN", "MARKET", "OVERHEADS_H", "Row", "Runs", "costs", "course"]
-
 Row = dict[str, Any]  # a row of a figure's CSV
 # mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot traces
 MARKET = TwoState(up_h=2.3, down_h=1.6)

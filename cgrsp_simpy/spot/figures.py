@@ -13,8 +13,6 @@ from cgrsp_simpy.spot import figure_data as data
 from cgrsp_simpy.spot import panels
 from cgrsp_simpy.spot.figure_data import DEADLINES_H, MARKET, OVERHEADS_H, Row, Runs
 
-__all__ = ["FIGURES", "draw_figures"]
-
 MADE_UP = (
     f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on average,\n"
     "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's spot traces"

@@ -17,8 +17,6 @@ from cgrsp_simpy.logs.series import Series, read_series
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["Job", "Stretch", "Traces", "TwoState", "Zone", "read_traces"]
-
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years

@@ -10,8 +10,6 @@ from cgrsp_simpy.model.model import Metric
 from cgrsp_simpy.spot.market import HOUR_S
 from cgrsp_simpy.spot.optimum import Market
 
-__all__ = ["METRICS", "Course", "Stay", "figures", "stays"]
-
 ROUNDING_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
 
 METRICS = {

@@ -27,8 +27,6 @@ import scipy
 
 from cgrsp_simpy.spot.market import HOUR_S, Job, Stretch, Zone
 
-__all__ = ["Held", "Market", "Optimum", "optimum"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.parts import legend_outside
 from cgrsp_simpy.spot.figure_data import DRAWN, Row
 
-__all__ = ["costs", "course"]
-
 COLOURS = {  # told apart by the colour-blind, and in grey
     "market": "#c7e9c0",
     "spot": "#41ab5d",

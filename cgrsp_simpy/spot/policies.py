@@ -19,8 +19,6 @@ from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.rules import ROUNDING_S, Choice, Oracle, Ruled
 from cgrsp_simpy.spot.view import Policy, View
 
-__all__ = ["COMPARED", "POLICIES", "make_policy"]
-
 
 def on_demand_only(view: View) -> Choice:
     """On demand from start to end."""

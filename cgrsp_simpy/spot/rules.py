@@ -22,8 +22,6 @@ from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.view import Policy, View
 
-__all__ = ["Choice", "Oracle", "Ruled", "is_late"]
-
 ROUNDING_S = 1e-6  # a rule holds from a time on although its sum of doubles is below by so much
 
 

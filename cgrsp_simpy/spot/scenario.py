@@ -26,8 +26,6 @@ from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.view import View
 
-__all__ = ["Scenario"]
-
 MOST_ZONES = 8
 WORK = 500  # a run takes about as long as so many jobs of the thesis's model
 ROUNDING_S = 1e-6  # computing below this is done: sums of doubles

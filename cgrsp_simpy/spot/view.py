@@ -14,8 +14,6 @@ from cgrsp_simpy.model.policy import PlaceError
 from cgrsp_simpy.spot.market import Job, Stretch
 from cgrsp_simpy.spot.optimum import Market
 
-__all__ = ["Policy", "View", "ZoneView"]
-
 
 class ZoneView(NamedTuple):
     """A zone now.

@@ -31,8 +31,6 @@ from cgrsp_simpy.studies.recommend import (
 )
 from cgrsp_simpy.studies.study import clustered, many
 
-__all__ = ["PICTURES", "hours", "html_page", "levers", "markdown", "rows", "sentences"]
-
 HEAD = (
     "policy",
     "slots",

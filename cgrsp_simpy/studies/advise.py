@@ -42,19 +42,6 @@ from cgrsp_simpy.studies.replicate import check_policies, check_seeds
 from cgrsp_simpy.studies.study import failures_told
 from cgrsp_simpy.studies.sweep import Sweep, sweep
 
-__all__ = [
-    "Advice",
-    "Option",
-    "Prices",
-    "Spot",
-    "advise",
-    "fleets",
-    "later",
-    "numbers_around",
-    "own_types",
-    "variant",
-]
-
 HOUR_S, DAY_S = 3600, 86_400
 WEEK = 7  # days: of fewer, nothing is said of others
 

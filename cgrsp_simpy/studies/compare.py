@@ -28,8 +28,6 @@ from cgrsp_simpy.studies.replicate import (
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
-__all__ = ["Comparison", "by_column", "compare"]
-
 MOST_SEEDS = 10_000  # where the search for a precision ends
 
 

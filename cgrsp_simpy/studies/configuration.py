@@ -9,8 +9,6 @@ from typing import Any
 from cgrsp_simpy.studies.identity import Identity
 from cgrsp_simpy.studies.store import Store
 
-__all__ = ["open_store"]
-
 
 def open_store(
     out: str | Path | None,

@@ -20,8 +20,6 @@ import loky
 
 from cgrsp_simpy.model.checks import InputError, check_whole
 
-__all__ = ["MOST_WORKERS", "WorkerError", "as_they_come", "check_sendable"]
-
 MOST_WORKERS = 1024  # processes at once, at most
 Task = TypeVar("Task")
 Result = TypeVar("Result")

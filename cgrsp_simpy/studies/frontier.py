@@ -22,8 +22,6 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.gaps import BIN_S, lower_bounds
 from cgrsp_simpy.studies.replicate import check_seeds
 
-__all__ = ["PRICES", "Frontier", "frontier"]
-
 PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
 """Of a per cent missed, minutes of mean wait; infinity: misses alone."""
 

@@ -22,8 +22,6 @@ from cgrsp_simpy.rental.workload import LoggedWorkload, redrawn
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
 
-__all__ = ["LUCKS", "bounds_of", "expected", "lower_bounds", "over_lucks", "with_gaps"]
-
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
 BIN_S = 600.0  # wider than a bound's default: here there are many
 OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}  # figure -> objective of its bound

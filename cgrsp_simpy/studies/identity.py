@@ -36,8 +36,6 @@ from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.model.parameters import from_file, in_file
 from cgrsp_simpy.model.toml import table_of
 
-__all__ = ["Identity", "Restored", "digest"]
-
 LONG = 100  # numbers or texts in a list that are told by a digest
 PACKAGE = __name__.partition(".")[0]
 STANDARD = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]

@@ -26,8 +26,6 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many, plain_mean
 
-__all__ = ["Beside", "Judgement", "judge"]
-
 
 def judge(
     scenarios: Iterable[Model],

@@ -30,17 +30,6 @@ from cgrsp_simpy.studies.replicate import (
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import Row, Study
 
-__all__ = [
-    "THESIS_MIX",
-    "Day",
-    "Month",
-    "day_rows",
-    "days_of",
-    "month",
-    "month_rows",
-    "wanted_days",
-]
-
 # inferred: the thesis does not print it
 THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-__all__ = ["bullets", "page", "paragraph"]
-
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

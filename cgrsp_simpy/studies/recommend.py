@@ -14,22 +14,6 @@ from cgrsp_simpy.analysis.statistics import Mean, holm
 from cgrsp_simpy.model.checks import check_number, python_numbers, require
 from cgrsp_simpy.studies.study import many
 
-__all__ = [
-    "COST",
-    "FIGURES",
-    "FIXED",
-    "FREE",
-    "LEAST_SEEDS",
-    "PARTS",
-    "SHOWN",
-    "Option",
-    "Prices",
-    "Spot",
-    "cheapest",
-    "shown_cheaper",
-    "with_enough",
-]
-
 PARTS = ("rent_usd", "slots_usd", "misses_usd", "late_usd", "waits_usd")  # of the cost of a day
 COST = "total_usd"  # the figure that options are ranked by
 FIGURES = ("wait_min", "miss_pct", "tardiness_min", *PARTS, COST)  # figures of an option

@@ -21,18 +21,6 @@ from cgrsp_simpy.model.shown import progress
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come, check_sendable
 from cgrsp_simpy.studies.store import Store
 
-__all__ = [
-    "Runs",
-    "Wanted",
-    "check_policies",
-    "check_seeds",
-    "checked_model",
-    "label",
-    "replicate",
-    "simulate",
-    "step_through",
-]
-
 JOBS_PER_TASK = 20_000  # about half a second of work
 # what a model keeps of a run, as plain values; a text is the error that ended the run
 Outcome = Any

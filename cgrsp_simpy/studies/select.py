@@ -10,8 +10,6 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.model.checks import check_one_of, require
 from cgrsp_simpy.studies.replicate import check_policies, checked_model, simulate
 
-__all__ = ["select"]
-
 
 def select(
     scenario: Model,

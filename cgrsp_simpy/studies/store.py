@@ -34,8 +34,6 @@ from cgrsp_simpy.model.files import check_size, write_whole
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.studies.identity import digest
 
-__all__ = ["Checked", "Outcome", "Store", "kept_json", "source_digest", "verifying"]
-
 Outcome = list[Any] | dict[str, Any] | str
 """What a model keeps of a run, as plain values; a text is the error that ended it."""
 

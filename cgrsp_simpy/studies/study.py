@@ -28,17 +28,6 @@ from cgrsp_simpy.studies.store import Store
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "Study",
-    "Tidy",
-    "clustered",
-    "counted",
-    "failures_told",
-    "interval",
-    "many",
-    "mean_of",
-]
-
 Row = dict[str, Any]
 Value = TypeVar("Value")
 

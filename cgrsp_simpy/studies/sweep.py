@@ -32,8 +32,6 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.study import Row, Tidy, counted, interval, many, mean_of
 
-__all__ = ["Sweep", "scenarios_of", "sweep"]
-
 Point = dict[str, Any]
 
 

@@ -15,8 +15,6 @@ from cgrsp_simpy.rental.service import Service
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.rental.workload import JobList
 
-__all__ = ["QOS_FIRST", "SEVEN_JOBS", "THREE_JOBS"]
-
 HOUR_S = 3600.0
 BY_TABLE = Service("lognormal", (0, 0, 0))  # the mean execution times themselves
 # High stock, delays negligible

@@ -25,8 +25,6 @@ from cgrsp_simpy.thesis.report import IDS, run_tables
 from cgrsp_simpy.thesis.runs import Results, known_directory
 from cgrsp_simpy.thesis.seen import seen_decision, seen_front
 
-__all__ = ["FIGURES", "Figure", "draw_figures"]
-
 Row = dict[str, Any]
 
 

@@ -32,19 +32,6 @@ from cgrsp_simpy.thesis.published import PRINTED
 from cgrsp_simpy.thesis.runs import Results, low_stock_pct, queue_pct
 from cgrsp_simpy.thesis.verdict import composite_error, deviation, half_width
 
-__all__ = [
-    "FAILS",
-    "FINDINGS",
-    "HOLDS",
-    "OPEN",
-    "RECORDED",
-    "Finding",
-    "Part",
-    "Told",
-    "of_printed_figures",
-    "told",
-]
-
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable"  # verdicts on a finding
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
 SEVEN = ("fifo", "spt", "edf", "lcf", "balanced", "random", "spt-rescue")

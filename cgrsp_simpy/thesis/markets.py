@@ -43,21 +43,6 @@ from cgrsp_simpy.thesis.findings import (
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.verdict import deviation, half_width
 
-__all__ = [
-    "DEPENDS",
-    "GONE",
-    "MARGINS",
-    "NO_MEANING",
-    "UNDECIDED",
-    "Tested",
-    "finding_rows",
-    "in_market",
-    "over_markets",
-    "persistent",
-    "replayed",
-    "tested",
-]
-
 Row = dict[str, Any]
 GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
 """What another market does to a finding, beside holding and failing."""

@@ -24,8 +24,6 @@ from cgrsp_simpy.thesis.wording import (
     z_of,
 )
 
-__all__ = ["SECTIONS", "report_page"]
-
 CHAPTERS = {
     "3": "Problem formulation and mathematical model",
     "4": "System design and scheduling algorithms",

@@ -38,8 +38,6 @@ from cgrsp_simpy.thesis.markets import (
 )
 from cgrsp_simpy.thesis.runs import Results, reproduce
 
-__all__ = ["FIGURES", "Runs", "draw_figures"]
-
 Row = dict[str, Any]
 POLICIES = ("fifo", "rh", "cadr", "triage", "watch")
 FIRST_SEED, SEEDS = 5000, 20

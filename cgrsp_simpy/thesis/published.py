@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["INPUTS", "PRINTED", "Printed"]
-
 
 @dataclass(frozen=True)
 class Printed:

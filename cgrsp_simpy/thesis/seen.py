@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["seen_decision", "seen_front"]
-
 TextRow = dict[str, str]
 MISS, LATE = "miss, %", "tardiness, min"
 FEWER = ("fewer", "more")

@@ -11,20 +11,6 @@ from cgrsp_simpy.thesis.notes import TABLE_NOTES
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED, Printed
 from cgrsp_simpy.thesis.verdict import LIMIT, Judged, composite_error, decimals
 
-__all__ = [
-    "CANNOT_TITLE",
-    "FINDINGS_READING",
-    "FINDINGS_TITLE",
-    "READING",
-    "TITLE",
-    "column_of",
-    "heading",
-    "notes_of",
-    "ours_of",
-    "printed_table",
-    "z_of",
-]
-
 TITLE = "The thesis's tables, printed and reproduced"  # the report's title
 READING = (
     "z = (published - reproduced) / (between-seed deviation x sqrt(1 / published n + 1 /"

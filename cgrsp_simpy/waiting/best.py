@@ -17,8 +17,6 @@ from cgrsp_simpy.waiting.policies import njw
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.scenario import Scenario
 
-__all__ = ["best_number", "strain", "strained"]
-
 
 def best_number(scenario: Scenario, by: str = "price", seed: int = 0) -> Run:
     """The run on the best number of fixed machines, 0 among them unless no job may go on demand

@@ -15,8 +15,6 @@ from cgrsp_simpy.model.checks import check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.waiting.jobs import Chunk, Floats, Ints
 
-__all__ = ["BurstyJobs"]
-
 DAY_S = 86_400.0
 PAUSE_S = 180.0, 180_000.0  # least and most: 3 minutes and 50 hours
 ARRAY_JOBS, WITHIN_S = 8.0, 0.1  # of an array: mean size, and mean gap between its jobs, seconds

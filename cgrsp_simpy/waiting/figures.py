@@ -22,8 +22,6 @@ from cgrsp_simpy.waiting.figure_data import SCALE, Row, Rows, Runs
 from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.panels import PRICE, SERVERS, Draw, Panel, curves
 
-__all__ = ["FIGURES", "draw_figures"]
-
 BOTH = "line: formula; marks: simulation with 95 % intervals"
 SIMULATED = "simulation with 95 % intervals"
 GENERATED = f"generated bursty jobs, not a log, at 1/{SCALE} of the paper's cluster"

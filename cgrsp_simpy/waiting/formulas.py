@@ -26,8 +26,6 @@ from cgrsp_simpy.waiting.policies import (
     waiting_policy,
 )
 
-__all__ = ["OBJECTIVES", "ClosedForm", "analyze", "closed_form", "optimum", "unsteady", "waited_s"]
-
 
 @dataclass(frozen=True)
 class ClosedForm:

@@ -13,8 +13,6 @@ from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.model.checks import InputError, check_fields, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
-__all__ = ["CHUNK", "Chunk", "ExponentialJobs", "Job", "JobSource", "ListedJobs", "scenario_jobs"]
-
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

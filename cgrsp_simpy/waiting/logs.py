@@ -12,8 +12,6 @@ from cgrsp_simpy.logs import Log, read_log
 from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.waiting.jobs import ListedJobs
 
-__all__ = ["ReadJobs", "describe", "read_jobs"]
-
 # the paper's short jobs, waiting-policies.txt Section 6.1: below 3 minutes
 DAY_S, SHORT_S = 86_400, 180
 

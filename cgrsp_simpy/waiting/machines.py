@@ -15,18 +15,6 @@ from cgrsp_simpy.model.files import text_of
 from cgrsp_simpy.model.reading import csv_faults
 from cgrsp_simpy.waiting.jobs import Floats, Ints
 
-__all__ = [
-    "M5",
-    "PAPER_PRICES",
-    "Prices",
-    "Room",
-    "Size",
-    "exact_gb",
-    "read_sizes",
-    "rent_per_h",
-    "size_for",
-]
-
 
 @dataclass(frozen=True)
 class Prices:

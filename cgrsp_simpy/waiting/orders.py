@@ -9,8 +9,6 @@ from cgrsp_simpy.model.policy import Wake
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.view import View
 
-__all__ = ["ORDERS", "Order", "first_come", "order_of", "shortest_first"]
-
 Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
 """Answers with pairs of a job and the machine that it gets; a generator is asked for the next pair
 when the last has its own.

@@ -9,8 +9,6 @@ from heapq import heappop, heappush, heapreplace
 from cgrsp_simpy.waiting.jobs import Job
 from cgrsp_simpy.waiting.machines import Room, Size
 
-__all__ = ["Plan", "SharedPlan", "WholePlan", "plan_of"]
-
 
 class WholePlan:
     """When each whole machine falls free, with every job planned that has been admitted: exact,

@@ -15,21 +15,6 @@ from cgrsp_simpy.model.parameters import parameters
 from cgrsp_simpy.model.streams import stream
 from cgrsp_simpy.waiting.jobs import Chunk, JobSource
 
-__all__ = [
-    "BASELINE_SHORT_S",
-    "BASELINE_WAIT_S",
-    "GOES",
-    "MISLED",
-    "NO_ERRORS",
-    "POLICIES",
-    "WAITS",
-    "Mispredictions",
-    "WaitingPolicy",
-    "foreseen",
-    "limits_of",
-    "waiting_policy",
-]
-
 BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0  # b and t of waiting-policies.txt Sections 3 and 4
 
 

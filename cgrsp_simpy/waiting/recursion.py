@@ -22,8 +22,6 @@ from cgrsp_simpy.waiting.tally import Columns
 if TYPE_CHECKING:
     from cgrsp_simpy.waiting.scenario import Scenario
 
-__all__ = ["follow", "recursion"]
-
 
 def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
     """The run of a scenario under its own policy, without events; a job takes about a microsecond.

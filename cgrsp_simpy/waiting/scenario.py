@@ -45,8 +45,6 @@ from cgrsp_simpy.waiting.tally import Tally
 from cgrsp_simpy.waiting.timeline import timeline_of
 from cgrsp_simpy.waiting.view import SharedView, View, WholeView
 
-__all__ = ["Scenario"]
-
 ROW = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "wait_s", "on_demand")
 
 

@@ -16,8 +16,6 @@ from cgrsp_simpy.model.checks import InputError, require
 from cgrsp_simpy.waiting.jobs import CHUNK, Floats, Ints
 from cgrsp_simpy.waiting.machines import Prices, Size, rent_per_h
 
-__all__ = ["BATCHES", "Columns", "Tally", "batched", "of_trials"]
-
 BATCHES = 20  # batches of a run, whose spread tells how sure its means are
 # share of generated jobs at either end that is left out (waiting-policies.txt Section 3.1)
 TRIM = 0.1

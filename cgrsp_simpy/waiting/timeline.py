@@ -16,8 +16,6 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.model.timeline import CLAIM, PHASES, VISIT, Timeline
 from cgrsp_simpy.waiting.machines import Size
 
-__all__ = ["timeline_of"]
-
 
 def timeline_of(run: Run, machines: int | tuple[Size, ...]) -> Timeline:
     """The run as machines and jobs; these are of two kinds, by where they ran."""

@@ -18,8 +18,6 @@ from cgrsp_simpy.waiting.machines import Room, Size
 if TYPE_CHECKING:
     from cgrsp_simpy.engine.simulation import Simulation
 
-__all__ = ["SharedView", "View", "WholeView"]
-
 
 class View(view.View):
     """The jobs that wait, their running times, and where there is room; read only.

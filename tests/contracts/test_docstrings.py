@@ -54,9 +54,19 @@ def uncached(thing):
     return thing.__wrapped__ if hasattr(thing, "cache_info") else thing
 
 
+def names_of(module):
+    """Those that it lists, or that it defines."""
+    made = [
+        name
+        for name, thing in vars(module).items()
+        if is_public(name) and getattr(thing, "__module__", None) == module.__name__
+    ]
+    return getattr(module, "__all__", made)
+
+
 def shown(module):
     """The things that a module shows, those in its registries too."""
-    for name in module.__all__:
+    for name in names_of(module):
         thing = getattr(module, name)
         yield uncached(thing)
         if isinstance(thing, dict):

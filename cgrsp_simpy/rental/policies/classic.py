@@ -20,8 +20,6 @@ from cgrsp_simpy.rental.policies.rules import (
 )
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
-__all__ = ["balanced", "edf", "fifo", "lcf", "random", "spt"]
-
 COST_WEIGHT = 0.3  # w_c of thesis Eq. 4.1
 STOCK_FACTOR = (1.0, 1.05, 1.15)  # sigma(s) at High, Medium, Low, thesis Section 4.5.4
 

@@ -27,8 +27,6 @@ from cgrsp_simpy.rental.policies.rules import (
 )
 from cgrsp_simpy.rental.view import SlotView, View
 
-__all__ = ["adaptive", "cadr", "cadr_order_only", "spt_rescue"]
-
 
 def spt_rescue(
     threshold_s: float = 600.0,

@@ -19,8 +19,6 @@ from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.view import Assignment, Known, Policy, View
 
-__all__ = ["LooseLater", "scarce_spans"]
-
 AFTER_S = 1e-6  # of the change of an hour, so that no rounding puts it before
 TOLERANCE = 1e-9  # of a mean delay
 

@@ -17,8 +17,6 @@ from cgrsp_simpy.rental.policies.rules import (
 )
 from cgrsp_simpy.rental.view import Assignment, View
 
-__all__ = ["Preemptive", "edf_p", "srpt"]
-
 Key = Callable[[View, Job, float], Any]
 """What jobs are ranked by, the least first: from a view, a job, and the share of its
 mean time that is left.

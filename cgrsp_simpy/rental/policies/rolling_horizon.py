@@ -17,8 +17,6 @@ from cgrsp_simpy.rental.policies.rules import (
 )
 from cgrsp_simpy.rental.view import SlotView, View
 
-__all__ = ["rolling_horizon"]
-
 QOS_WEIGHT, COST_WEIGHT = 0.5, 0.5  # w_qos, w_cost
 WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 

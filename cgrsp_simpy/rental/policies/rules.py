@@ -9,22 +9,6 @@ from math import inf
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
-__all__ = [
-    "ListPolicy",
-    "Order",
-    "Place",
-    "Tiers",
-    "by_deadline",
-    "by_submission",
-    "cheapest",
-    "fastest",
-    "first_idle",
-    "sent",
-    "shortest_first",
-    "speed_cost_stock",
-    "stock_then_fastest",
-]
-
 Order = Callable[[View], Iterable[Job]]
 """From a view to waiting jobs, the next to run first.
 

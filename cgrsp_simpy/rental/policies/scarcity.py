@@ -16,21 +16,6 @@ from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.market import LOW, Market, Status
 from cgrsp_simpy.rental.view import Known
 
-__all__ = [
-    "Law",
-    "Laws",
-    "Sight",
-    "all_scarce_h",
-    "late",
-    "law_of",
-    "next_band_s",
-    "next_look_s",
-    "overrun_s",
-    "seen_law",
-    "sight_of",
-    "variation",
-]
-
 ROUNDING = 1e-9  # in sums of chances
 UNITS = (
     (1.0, 0.0, 0.0),

@@ -96,8 +96,6 @@ from cgrsp_simpy.rental.policies.scarcity import (
 )
 from cgrsp_simpy.rental.view import Assignment, JobClass, Known, SlotView, View
 
-__all__ = ["triage"]
-
 HELD = -1  # the rank of a tier that is not served now
 # shares of a line for which there must be time: to press, and for deadlines to count
 FEASIBLE, HOPELESS = 0.75, 0.25

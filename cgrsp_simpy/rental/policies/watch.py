@@ -30,8 +30,6 @@ from cgrsp_simpy.rental.policies.rules import Tiers, TiersOfClass, fastest_idle_
 from cgrsp_simpy.rental.policies.scarcity import next_look_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
-__all__ = ["watch"]
-
 
 def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
     """Hold a slot while its type is seen Low and is expected to recover sooner than a

@@ -46,11 +46,6 @@ def pbs(
     Scheduler
         A function of a View.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     References
     ----------
     cluster-schedulers.txt Section V.B; numbers: authors' program.

@@ -63,11 +63,6 @@ def erdos_renyi(
     -------
     Graph
         Named by its parameters.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
     """
     check_whole("nodes", nodes, least=1)
     check_whole("per_unit", per_unit, least=1)

@@ -250,11 +250,6 @@ def ddqn(  # noqa: D417, the fields of a part stand for it
     Found
         The best plan.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     References
     ----------
     worl-rtgs.txt Section 4.3.4, Algorithm 1.

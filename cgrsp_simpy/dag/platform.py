@@ -37,11 +37,6 @@ class Platform:
     name : str
         Of the platform.
 
-    Raises
-    ------
-    InputError
-        For what is not allowed.
-
     References
     ----------
     Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274, Equation 3: the start-up costs.
@@ -125,11 +120,6 @@ class Servers:
     intra_gb_per_s, inter_gb_per_s : float
         Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s), and of the
         network between servers; 0: no connection.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
     """
 
     gpus: int = 10

@@ -92,11 +92,6 @@ class Scenario(Model):
         "exclusive" or "shared", as of `Problem`.
     budget : Budget
         Of each search for a plan.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     graph: str | Graph = "er"

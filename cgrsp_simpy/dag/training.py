@@ -68,11 +68,6 @@ def training_graph(
     -------
     Graph
         With the nodes' names.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
     """
     cut = _Cut(layers, stages, micro_batches, replicas, shards)
     check_number("samples", samples, above=0)

@@ -201,11 +201,6 @@ def rtgs(  # noqa: D417, the fields of a part stand for it
     Found
         The best plan.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     References
     ----------
     worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
@@ -268,11 +263,6 @@ def worl_rtgs(  # noqa: D417, the fields of a part stand for it
     -------
     Found
         The best plan.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
 
     References
     ----------

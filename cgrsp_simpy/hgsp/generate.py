@@ -34,11 +34,6 @@ class Level:
         Offered work per second over the speed of all GPUs of the cluster.
     slack : pair of float
         Least and greatest time from arrival to deadline, as multiples of the task's time on an A30.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     tasks: int

@@ -51,11 +51,6 @@ class Gpu:
     speed : float
         v_j, workload per second, above 0.
 
-    Raises
-    ------
-    InputError
-        For what is not allowed.
-
     References
     ----------
     hgsp.txt Section I.B.

@@ -37,11 +37,6 @@ class LlmModel:
         For messages.
     memory_gb : float
         What it needs in all, m_i, GB, >= 0; each of tau GPUs holds m_i / tau of it.
-
-    Raises
-    ------
-    InputError
-        For a memory that is not allowed.
     """
 
     name: str
@@ -165,11 +160,6 @@ class LlmCluster:
         M_j of each.
     prefill_tokens_per_s, decode_tokens_per_s : float
         lambda_j of the two phases; one request has it whatever its tau.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
 
     References
     ----------

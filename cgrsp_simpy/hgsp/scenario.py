@@ -72,11 +72,6 @@ class Scenario(Model):
         Of an annealing whose text gives no limit.
     seconds : float, optional
         Of an annealing or a MILP whose text gives no limit.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     source: str | Level | Instance = "tasks1"

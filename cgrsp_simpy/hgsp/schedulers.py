@@ -30,11 +30,6 @@ class Limits:
         That the annealing makes; with them its answer is the same each time.
     seconds : float, optional
         That the annealing (10 unless it has moves) or the MILP (60) may take.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     seed: int = 0

@@ -35,11 +35,6 @@ class Series:
         Whether it was to be had at the first.
     changes : sequence of int
         The polls at which that changes, in order.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     name: str

@@ -39,11 +39,6 @@ class ArrivalRates:
         clock, whose calibrated one starts at 8.
     start_day : str
         Day of the week at simulated time 0.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     per_h: tuple[tuple[float, ...], ...]

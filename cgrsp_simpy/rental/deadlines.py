@@ -46,11 +46,6 @@ class DeadlineClass:
     complexity_mix : sequence of float or None
         Shares of complexity 1, 2, ... among its jobs: of small rush jobs, or big batches. None:
         those of the workload. The jobs of a log bring their complexity.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     name: str
@@ -91,11 +86,6 @@ class DeadlineClasses:
         Share of tight jobs, from 0 to 1.
     tight_window_s, loose_window_s : float
         Seconds from submission to deadline.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
 
     References
     ----------

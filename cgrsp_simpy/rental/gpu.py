@@ -34,11 +34,6 @@ class GpuType:
         beta_g, the chance of High stock at multiplier 1 (thesis Section 5.1.1).
     speed : float
         Work done per second, relative to the RTX 3090, > 0; scales the measured seconds of a log.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     name: str

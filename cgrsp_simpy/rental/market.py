@@ -43,11 +43,6 @@ class Clock:
         Hour of day from which it holds, and the multiplier; from hour 0 on, hours rising.
     start_h : float
         Hour of day at simulated time 0, from 0 to below 24.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     bands: tuple[tuple[float, float], ...]
@@ -147,11 +142,6 @@ class HourlyStock:
         from 0 to 1; the three sum to 1.
     persistence_s : float, optional
         How long its stock persists, seconds, in place of the market's.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     gpu: str
@@ -201,11 +191,6 @@ class StockSeries:
         Length of the series in seconds, above the last time; then it begins anew.
     start_h : float, optional
         Hour of day at second 0, from 0 to below 24; None where it is not known.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     gpu: str
@@ -303,11 +288,6 @@ class Market:
         Seconds between two looks at the stock; 0: it is seen at any time; None: never.
     change_hours : tuple of float
         Hours of day at which the chances of a type may change, rising.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     clock: Clock = CLOCKS["calibrated"]

@@ -567,11 +567,6 @@ def day(
     Scenario
         Its name is the day's.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     References
     ----------
     Thesis Section 5.1.1.

@@ -27,11 +27,6 @@ class Service:
     sigma : tuple of float
         Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives deterministic times.
         Unused by "exponential".
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     distribution: str = "lognormal"

@@ -39,11 +39,6 @@ class Preemption:
         Name of the type.
     per_h : float, or 24 floats
         Rate per hour, >= 0; of each hour of the day from midnight on, if there are 24.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     gpu: str
@@ -111,11 +106,6 @@ class Terms:
         Seconds that a job that has been stopped takes when it starts again, before it goes on.
     suspension : bool
         Whether a policy may suspend running jobs. These keep all that they have done.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
 
     References
     ----------

@@ -215,11 +215,6 @@ class PoissonWorkload(_DrawnJobs):
     deadlines : DeadlineClasses or sequence of DeadlineClass
         The thesis's two classes, or any number of one's own; their order is the index.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     References
     ----------
     Thesis Sections 4.4 and 5.1.1.
@@ -265,11 +260,6 @@ class HourlyWorkload(_DrawnJobs):
         Jobs per hour, by hour.
     complexity_mix, deadlines
         As in PoissonWorkload.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     jobs: int
@@ -438,11 +428,6 @@ class LoggedWorkload:
         of the others the class is drawn.
     start_day : str, optional
         Day of the week at time 0, such as "Monday"; None where the log does not say.
-
-    Raises
-    ------
-    InputError
-        For a column or value that is not allowed.
     """
 
     submit_s: tuple[float, ...] = field(repr=False)

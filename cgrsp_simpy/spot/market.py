@@ -205,11 +205,6 @@ class TwoState:
         Between polls, seconds.
     history_h : float
         How long the market has been watched before a run, hours.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     up_h: float = 3.0

@@ -52,11 +52,6 @@ class Scenario(Model):
     zones : int, optional
         The first so many of the source; all that it has unless told.
 
-    Raises
-    ------
-    InputError
-        For what is not allowed.
-
     References
     ----------
     Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.

@@ -392,11 +392,6 @@ def advise(
     -------
     Advice
         `print` shows it.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     PolicyError
         If a run fails.
     """

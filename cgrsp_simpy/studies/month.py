@@ -92,11 +92,6 @@ def month(
     -------
     Month
         Its rows, days, means, tests and table.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     WorkerError
         If the executor dies.
 

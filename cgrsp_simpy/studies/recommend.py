@@ -95,11 +95,6 @@ class Spot:
         Their price, as a share of the type's, from 0 to 1.
     per_h : float
         Rate per hour at which one is taken back, > 0.
-
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
     """
 
     share: float

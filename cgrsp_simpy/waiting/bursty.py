@@ -68,11 +68,6 @@ class BurstyJobs:
     mean_run_s : float
         Mean running time, seconds, above 45.
 
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
     References
     ----------
     waiting-policies.txt Section 6.1.

@@ -92,11 +92,6 @@ class ExponentialJobs:
     service_s : float
         1 / mu, seconds, > 0.
 
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
-
     References
     ----------
     waiting-policies.txt Section 3.

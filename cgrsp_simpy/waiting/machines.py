@@ -29,11 +29,6 @@ class Prices:
     on_demand : float
         p_o on demand, >= 0.
 
-    Raises
-    ------
-    InputError
-        For a price that is not allowed.
-
     References
     ----------
     waiting-policies.txt Table 1 and Section 3.1.
@@ -84,11 +79,6 @@ class Size:
         GB, >= 0.
     price_per_h : float
         On demand, any unit of money, >= 0.
-
-    Raises
-    ------
-    InputError
-        For a number that is not allowed.
     """
 
     name: str

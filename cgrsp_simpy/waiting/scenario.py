@@ -85,11 +85,6 @@ class Scenario(Model):
     work_conserving : bool
         Whether a job that is to go on demand without waiting takes an idle fixed machine if there
         is one.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
     source: JobSource

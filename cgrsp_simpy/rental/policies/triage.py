@@ -174,11 +174,6 @@ def triage(
     Triage
         A function of a View.
 
-    Raises
-    ------
-    InputError
-        For a value that is not allowed.
-
     Notes
     -----
     The rules were chosen on the thesis's days and on scenarios 0 to 299 of

@@ -117,7 +117,8 @@ class Answers:
         """The error of jobs that wait when nothing else will ever happen."""
         waiting, noun = self.waiting, places[0].noun if places else "place"
         first = islice(waiting, 3)
-        named = [f"job {job_id(job)} ({self.describe(job)})" for job in first]
+        told = [(job_id(job), self.describe(job)) for job in first]
+        named = [f"job {job}" + f" ({more})" * bool(more) for job, more in told]
         named += ["..."] * (len(waiting) > len(named))
         every = {place.index for place in places}
         full = {p.index for p, left in zip(places, free) if p.size and not left}

@@ -104,7 +104,13 @@ class Records:
         self.names = [*own, *TIMES[skipped:], *self._own]
         columns = zip(self.names, (*values, *times[skipped:]))
         kinds = self._kinds
-        self.take({name: np.array(each, kinds.get(name)) for name, each in columns})
+        found = {}
+        for name, each in columns:
+            try:
+                found[name] = np.array(each, kinds.get(name))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"column {name} of jobs: {error}") from error
+        self.take(found)
 
     def take(self, jobs: Columns) -> None:
         """Take rows, given as columns."""

@@ -26,8 +26,9 @@ from cgrsp_simpy.engine.instant import (
     Patience,
     delay_until,
 )
+from cgrsp_simpy.engine.places import Place
 from cgrsp_simpy.engine.run import Records, Run
-from cgrsp_simpy.model.checks import InputError
+from cgrsp_simpy.model.checks import InputError, check_number, require
 from cgrsp_simpy.model.policy import PlaceError, Suspend, Wake
 from cgrsp_simpy.model.streams import Draw
 
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
     from cgrsp_simpy.engine.model import Model
 
 Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
+
+
+def declared_by(model: Model) -> tuple[Place, ...]:
+    """The places of a model; raises InputError for what is none."""
+    given = model.places()
+    places = tuple(given) if isinstance(given, Iterable) else ()
+    right = places and all(type(place) is Place for place in places)
+    allowed = "places, as of cg.slots(...) or cg.pools(...), one at least"
+    require(bool(right), f"places() of {model.name}", given, allowed)
+    return places
 
 
 class Life(simpy.Process):
@@ -115,7 +126,7 @@ class Simulation:
         self.model, self.seed, self.listener = model, seed, listener
         self.luck: dict[Any, Any] = {}
         self.draw = Draw(seed, "run ")
-        self.declared = tuple(model.places())
+        self.declared = declared_by(model)
         self.places = [place.resource(env) for place in self.declared]
         # ---- the engine's own ----
         self.free = [place.size for place in self.places]  # what is promised to nobody
@@ -144,6 +155,7 @@ class Simulation:
         )
         self.decisions, self.grants = 0, 0
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
+        self._then_s = -1.0  # the clock at the last look
         self.view = model.view(self)
         says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
         self.answers = Answers(env, self.policy, self.view, self.waiting, says)
@@ -181,6 +193,9 @@ class Simulation:
         instead_of: a claim that the job holds; the grant of this one revokes it, and is
         the cause of the interrupt.
         """
+        if job in self.waiting:
+            told = f"job {job_id(job)} claims while a claim of its own waits"
+            raise InputError(f"{told}: one at a time, or of a pair such as (job, 2)")
         claim = self.waiting[job] = Claim(self, job, patience_s, start)
         if instead_of is not None:
             claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
@@ -188,7 +203,8 @@ class Simulation:
         if self.listener:
             self.tell("submit", job, self.model.says("submit", claim))
         self.ring()
-        if patience_s < math.inf:
+        if patience_s != math.inf:
+            check_number("patience_s", patience_s, least=0)
             if self._rung:
                 self._impatient.append(claim)
             else:
@@ -217,6 +233,8 @@ class Simulation:
         """While in the block, a place of `places` is granted to nobody; who holds it is
         interrupted, unless it is the life that says so. Downs of one place may overlap.
         """
+        if place not in self.places:
+            raise InputError(f"down(={place!r}) must be one of run.places")
         number = self.places.index(place)
         down = self.downs.setdefault(number, [0, 0.0])
         down[0] += 1
@@ -262,6 +280,10 @@ class Simulation:
 
     def note(self, job: Hashable, *values: Any) -> None:
         """What the model's own columns say of a job, in their order."""
+        if len(values) != len(self.records.blank):
+            names = ", ".join(self.model.columns) or "none"
+            told = f"note of job {job_id(job)} has {len(values)} values"
+            raise InputError(f"{told}; the columns of {self.model.name} are {names}")
         self._jobs[job].notes = values
 
     def started(self, job: Hashable, at_s: float) -> None:
@@ -302,8 +324,18 @@ class Simulation:
     def _source(self, arrivals: Iterable[Any]) -> Process:
         """Start the life of each job when it arrives."""
         env, model, jobs, end = self.env, self.model, self._jobs, self._end
+        before_s = 0.0
         for arrival in arrivals:
-            at_s, job = arrival[0], arrival[1]
+            try:
+                at_s, job = arrival[0], arrival[1]
+                right = before_s <= at_s < math.inf and hash(job) is not None
+            except (TypeError, IndexError, KeyError):
+                right = False
+            if not right:
+                raise InputError(
+                    f"arrivals() of {model.name} gave {arrival!r}, which is no pair of"
+                    f" a second, from {before_s:g} on, and a job that can be hashed"
+                )
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
@@ -314,7 +346,11 @@ class Simulation:
                 raise InputError(told)
             if len(arrival) > 2:
                 self.luck[job] = arrival[2]
-            life = jobs[job] = Life(env, model.life(self, job))
+            before_s, process = at_s, model.life(self, job)
+            if not hasattr(process, "throw"):
+                told = f"life() of {model.name} must be a generator, which yields"
+                raise InputError(f"{told}; it gave {process!r}")
+            life = jobs[job] = Life(env, process)
             life.job, life.submit_s = job, at_s
             life.callbacks.append(end)
             self._alive += 1
@@ -529,21 +565,37 @@ class Simulation:
                 f"{told}; this scenario allows no suspension"
             ) from None
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
-            self._check_served()
+            self._check_ended()
             return False
         moved = self.grants, len(self.waiting), self.records.number
-        self._still, self._moved = (
-            (self._still + events) * (moved == self._moved),
-            moved,
-        )
-        if self._still > MANY and not (self.holding or self._alarm.is_set):
-            self._check_served()
+        still = self._still + events
+        self._still, self._moved = still * (moved == self._moved), moved
+        if self._still > MANY:
+            if self._then_s == self.now_s:
+                told = f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
+                raise InputError(f"{told} of {self.model.name} goes on without time")
+            if not (self.holding or self._alarm.is_set):
+                self._check_served()
+        self._then_s = self.now_s
         return True
 
     def _check_served(self) -> None:
-        """Raise PolicyError if jobs wait, as nothing is to come that helps them."""
+        """Raise PolicyError if jobs wait, as nothing is to come that helps them;
+        InputError if that is a life's fault.
+        """
+        for claim in (*self.holding, *self.waiting.values()):
+            if not (claim.process and claim.process.is_alive):
+                told = f"the life of job {job_id(claim.job)} has ended, and its claim"
+                raise InputError(f"{told} has not: `with run.claim(job) as claim:`")
         if self.waiting:
             raise self.answers.stuck(self.declared, self.free)
+
+    def _check_ended(self) -> None:
+        """Raise InputError if a life waits for what never comes."""
+        self._check_served()
+        for job in self._jobs:
+            told = f"the life of job {job_id(job)} has not ended"
+            raise InputError(f"{told}, and nothing is left to happen that it waits for")
 
     def finish(self) -> Run:
         """Carry the run out to its end; what it leaves."""
@@ -555,7 +607,7 @@ class Simulation:
         """What the run leaves, once nothing is left to happen; PolicyError if jobs
         wait.
         """
-        self._check_served()
+        self._check_ended()
         return Run(
             self.model,
             self.name,

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.engine.claim import Claim, Part
+from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.places import Place, Places
+from cgrsp_simpy.model.checks import InputError
 from cgrsp_simpy.model.policy import PlaceError
 
 if TYPE_CHECKING:
@@ -76,8 +78,12 @@ class View:
 
         Raises PlaceError if it means none.
         """
+        need = self._run.model.need(claim.job)
+        if not need > 0:
+            told = f"need() of {self._run.model.name} must be above 0"
+            raise InputError(f"{told}; it is {need!r} for job {job_id(claim.job)}")
         if type(chosen) is Place:
-            return ((self._number(chosen), self._run.model.need(claim.job)),)
+            return self._whole(((self._number(chosen), need),))
         try:
             parts = tuple([(self._number(place), amount) for place, amount in chosen])
             total, least = (
@@ -88,8 +94,17 @@ class View:
             raise PlaceError(f"{chosen!r}, which is no place of the view") from None
         if not least > 0:
             raise PlaceError(f"{chosen!r}, of which an amount is not above 0")
-        if total != (need := self._run.model.need(claim.job)):
+        if total != need:
             raise PlaceError(f"{total:g} in all; it needs {need:g}")
+        return self._whole(parts)
+
+    def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """The parts of a claim; PlaceError for a slot that is not taken as a whole."""
+        for number, amount in parts:
+            place = self._run.declared[number]
+            if amount != 1 and not place.unit:
+                told = f"{place.noun} {place.index}, which one job holds as a whole"
+                raise PlaceError(f"{told}; it needs {amount:g}")
         return parts
 
     def _number(self, place: Any) -> int:

@@ -4,11 +4,14 @@ every use that a model has.
 
 import csv
 import json
+import math
 import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
 import pytest
 import simpy
 
@@ -380,3 +383,107 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
 def test_to_and_fro_in_one_instant_is_an_error_and_no_hang():
     with pytest.raises(cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"):
         cg.simulate(Moves(), restless)
+
+
+# ---- what is wrong is one line ----
+
+
+def unreleased(run, job):
+    yield run.claim(job)
+
+
+def twice(run, job):
+    with run.claim(job) as first, run.claim(job) as second:
+        yield first & second
+
+
+def endless(run, job):
+    yield run.env.event()
+
+
+def impatient(run, job):
+    with run.claim(job, patience_s=math.nan) as claim:
+        yield claim
+
+
+def noted(*values):
+    def life(run, job):
+        with run.claim(job) as claim:
+            yield claim
+        run.note(job, *values)
+
+    return life
+
+
+def down(run, job):
+    with run.down("slot 0"):
+        yield run.timeout(1.0)
+
+
+def whirl(run):
+    while True:
+        yield run.timeout(0)
+
+
+WRONG = {
+    "life() of waiting must be a generator, which yields; it gave None": {
+        "life": lambda run, job: None
+    },
+    "the life of job 0 has ended, and its claim has not: `with run.claim(job)": {
+        "life": unreleased
+    },
+    "job 0 claims while a claim of its own waits: one at a time": {"life": twice},
+    "the life of job 0 has not ended, and nothing is left to happen": {"life": endless},
+    "patience_s(=nan) must be a number >= 0": {"life": impatient},
+    "note of job 0 has 1 values; the columns of waiting are a, b": {"life": noted(1.0)},
+    "column a of jobs: could not convert string to float: 'x'": {"life": noted("x", 1)},
+    "down(='slot 0') must be one of run.places": {"life": down},
+    "100,000 events at t = 0 s and no end: a process of waiting goes on without time": {
+        "processes": lambda run: [whirl(run)]
+    },
+    "gave (2.0, 2), which is no pair of a second, from 5 on, and a job": {
+        "arrivals": lambda draw: [(5.0, 1), (2.0, 2)]
+    },
+    "gave (-1.0, 1), which is no pair of a second, from 0 on": {
+        "arrivals": lambda draw: [(-1.0, 1)]
+    },
+    "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
+    "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
+    "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
+    "places() of waiting(=3) must be places, as of cg.slots": {"places": lambda: 3},
+    "places() of waiting(=[]) must be places": {"places": lambda: []},
+    "need() of waiting must be above 0; it is 0 for job 0": {"need": lambda job: 0},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_wrong_in_a_model_is_one_line(message):
+    class Wrong(Waiting):
+        name = "waiting"
+        columns: ClassVar = {"a": "f8", "b": "i4"}
+
+        def processes(self, run):
+            return ()
+
+    for name, own in WRONG[message].items():
+        setattr(Wrong, name, lambda self, *given, own=own: own(*given))
+    with pytest.raises(cg.InputError) as caught:
+        cg.simulate(Wrong(), "first")
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_half_of_a_slot_is_no_place():
+    def halves(view):
+        (slot,) = view.free
+        return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
+
+    with pytest.raises(cg.PolicyError, match="slot 0, which one job holds as a whole; it needs"):
+        cg.simulate(Waiting(), halves)
+
+
+def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
+    class Silent(Waiting):
+        columns: ClassVar = {"share": "f8", "number": "i4"}
+
+    jobs = cg.simulate(Silent(), "first").jobs
+    assert np.isnan(jobs["share"]).all() and (jobs["number"] == -1).all()

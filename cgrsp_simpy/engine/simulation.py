@@ -42,9 +42,9 @@ def declared_by(model: Model) -> tuple[Place, ...]:
     """The places of a model; raises InputError for what is none."""
     given = model.places()
     places = tuple(given) if isinstance(given, Iterable) else ()
-    right = places and all(type(place) is Place for place in places)
-    allowed = "places, as of cg.slots(...) or cg.pools(...), one at least"
-    require(bool(right), f"places() of {model.name}", given, allowed)
+    right = isinstance(given, Iterable) and all(type(each) is Place for each in places)
+    allowed = "places, as of cg.slots(...) or cg.pools(...)"
+    require(right, f"places() of {model.name}", given, allowed)
     return places
 
 
@@ -155,7 +155,7 @@ class Simulation:
         )
         self.decisions, self.grants = 0, 0
         self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
-        self._then_s = -1.0  # the clock at the last look
+        self._at_once, self._then_s = 0, -1.0  # events since the clock has moved
         self.view = model.view(self)
         says = lambda job: model.says("submit", self.waiting[job])  # noqa: E731
         self.answers = Answers(env, self.policy, self.view, self.waiting, says)
@@ -568,15 +568,15 @@ class Simulation:
             self._check_ended()
             return False
         moved = self.grants, len(self.waiting), self.records.number
-        still = self._still + events
+        still, at_once = self._still + events, self._at_once + events
         self._still, self._moved = still * (moved == self._moved), moved
+        self._at_once, self._then_s = at_once * (self._then_s == self.now_s), self.now_s
         if self._still > MANY:
-            if self._then_s == self.now_s:
+            if self._at_once > MANY:
                 told = f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
                 raise InputError(f"{told} of {self.model.name} goes on without time")
             if not (self.holding or self._alarm.is_set):
                 self._check_served()
-        self._then_s = self.now_s
         return True
 
     def _check_served(self) -> None:

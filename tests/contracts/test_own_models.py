@@ -451,7 +451,6 @@ WRONG = {
     "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
     "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
     "places() of waiting(=3) must be places, as of cg.slots": {"places": lambda: 3},
-    "places() of waiting(=[]) must be places": {"places": lambda: []},
     "need() of waiting must be above 0; it is 0 for job 0": {"need": lambda job: 0},
 }
 

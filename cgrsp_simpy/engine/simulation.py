@@ -141,6 +141,7 @@ class Simulation:
         )  # amount x seconds for which each was held
         self.log: list[Held] | None = [] if records else None
         self.records = Records(model, records or model.keeps_jobs)
+        self._noted = len(self.records.blank)
         self.downs: dict[
             int, list[float]
         ] = {}  # by number: how often, and what is withheld
@@ -280,7 +281,7 @@ class Simulation:
 
     def note(self, job: Hashable, *values: Any) -> None:
         """What the model's own columns say of a job, in their order."""
-        if len(values) != len(self.records.blank):
+        if len(values) != self._noted:
             names = ", ".join(self.model.columns) or "none"
             told = f"note of job {job_id(job)} has {len(values)} values"
             raise InputError(f"{told}; the columns of {self.model.name} are {names}")
@@ -328,7 +329,7 @@ class Simulation:
         for arrival in arrivals:
             try:
                 at_s, job = arrival[0], arrival[1]
-                right = before_s <= at_s < math.inf and hash(job) is not None
+                right, lives = before_s <= at_s < math.inf, job in jobs
             except (TypeError, IndexError, KeyError):
                 right = False
             if not right:
@@ -339,7 +340,8 @@ class Simulation:
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", getattr(job, "id", job)))
-            if job in jobs:
+                lives = lives and job in jobs
+            if lives:
                 told = (
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
                 )
@@ -347,10 +349,11 @@ class Simulation:
             if len(arrival) > 2:
                 self.luck[job] = arrival[2]
             before_s, process = at_s, model.life(self, job)
-            if not hasattr(process, "throw"):
+            try:
+                life = jobs[job] = Life(env, process)
+            except ValueError:
                 told = f"life() of {model.name} must be a generator, which yields"
-                raise InputError(f"{told}; it gave {process!r}")
-            life = jobs[job] = Life(env, process)
+                raise InputError(f"{told}; it gave {process!r}") from None
             life.job, life.submit_s = job, at_s
             life.callbacks.append(end)
             self._alive += 1

@@ -54,15 +54,9 @@ def erlang_c(servers: Servers, load: float) -> Array:
 class Queue:
     """Steady state of a queue, each figure an array over the numbers of servers.
 
-    Attributes
-    ----------
-    wait_probability : array
-        Share of customers that wait, 0 to 1.
-    wait_s : array
-        Mean wait of all customers, in the unit of 1 / rate; infinite where there is no steady
-        state.
-    utilisation : array
-        Share of server time in work, 0 to 1.
+    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all customers, in
+    the unit of 1 / rate; infinite where there is no steady state. utilisation: share of server time
+    in work, 0 to 1.
     """
 
     wait_probability: Array
@@ -114,16 +108,9 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 class Patience(Queue):
     """A queue whose customers leave after a wait.
 
-    Attributes
-    ----------
-    wait_probability : array
-        Share of customers that wait, 0 to 1.
-    wait_s : array
-        Mean wait of all customers, those that leave included, in the unit of 1 / rate.
-    utilisation : array
-        Share of server time in work, 0 to 1.
-    left : array
-        Share of customers that leave, 0 to 1.
+    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all customers,
+    those that leave included, in the unit of 1 / rate. utilisation: share of server time in work, 0
+    to 1. left: share of customers that leave, 0 to 1.
     """
 
     left: Array

@@ -22,16 +22,9 @@ Floats = npt.NDArray[np.float64]
 class Ranks:
     """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean rank.
 
-    Attributes
-    ----------
-    mean : array
-        Mean rank of each treatment, shape (k,).
-    statistic, p : float
-        Friedman's chi-square, corrected for ties, and its p-value.
-    pairwise_p : array
-        Nemenyi's p-value of each pair, shape (k, k).
-    critical_difference : float
-        Of mean ranks, at the level asked for.
+    mean: mean rank of each treatment, shape (k,). statistic, p: friedman's chi-square, corrected
+    for ties, and its p-value. pairwise_p: nemenyi's p-value of each pair, shape (k, k).
+    critical_difference: of mean ranks, at the level asked for.
     """
 
     mean: Floats

@@ -21,14 +21,8 @@ Observe = Callable[[str, int], float]
 class Selection:
     """Which system was selected, and what it took.
 
-    Attributes
-    ----------
-    best : str
-        The system.
-    means : mapping
-        System -> mean of its observations, in their unit.
-    observations : mapping
-        System -> how many were taken before it was left out, or selected.
+    best: the system. means: system -> mean of its observations, in their unit. observations: system
+    -> how many were taken before it was left out, or selected.
     """
 
     best: str

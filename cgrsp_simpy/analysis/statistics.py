@@ -41,18 +41,10 @@ class Mean:
     """A sample mean with its confidence interval; mean, low, high and sd have the unit of the
     values.
 
-    Attributes
-    ----------
-    mean : float
-        NaN for no values.
-    low, high : float
-        Bounds of the interval; NaN for fewer than two values.
-    n : int
-        Number of values used.
-    p : float
-        Two-sided p-value of the mean being 0 by Student's t; NaN for fewer than two values.
-    sd : float
-        Sample standard deviation (n - 1 below the line); NaN for fewer than two values.
+    mean: NaN for no values. low, high: bounds of the interval; NaN for fewer than two values. n:
+    number of values used. p: two-sided p-value of the mean being 0 by Student's t; NaN for fewer
+    than two values. sd: sample standard deviation (n - 1 below the line); NaN for fewer than two
+    values.
     """
 
     mean: float

@@ -77,10 +77,7 @@ class Conservative:
     estimate; then all are made anew by arrival, and what was promised may come later. At one
     instant jobs end before others arrive.
 
-    Attributes
-    ----------
-    reserved : dict
-        Of each waiting job its Reservation, as by the last decision.
+    reserved: of each waiting job its Reservation, as by the last decision.
     """
 
     __name__ = "conservative"

@@ -106,8 +106,6 @@ class LeastAttained:
     What has been received is that of jobs that run, up to now, and of jobs that have ended, whose
     duration is known by then.
 
-    References
-    ----------
     Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
     """
 

@@ -50,18 +50,9 @@ def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
 class Correlation:
     """How SPD and FTG of random pairs of plans go together.
 
-    Attributes
-    ----------
-    spd_s, ftg_s : array
-        Seconds, shape (pairs,).
-    pearson, spearman : float
-        Coefficients, -1 to 1.
-    pearson_ci95, spearman_ci95 : tuple of (float, float)
-        Their 95 % intervals by Fisher's transformation, for Spearman's after Bonett and Wright.
-
-    References
-    ----------
-    Bonett and Wright (2000), Psychometrika 65, 23-28.
+    spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1. pearson_ci95,
+    spearman_ci95: their 95 % intervals by Fisher's transformation, for Spearman's after Bonett and
+    Wright. Bonett and Wright (2000), Psychometrika 65, 23-28.
     """
 
     spd_s: Floats = field(repr=False)

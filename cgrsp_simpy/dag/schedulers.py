@@ -48,12 +48,7 @@ GIVEN = ("problem", "budget", "seed")  # what a text does not give
 class Planner:
     """A scheduler that knows the whole graph, with its parameters.
 
-    Parameters
-    ----------
-    name : str
-        Of SCHEDULERS.
-    given : mapping
-        Its parameters, but for those that keep their defaults.
+    name: of SCHEDULERS. given: its parameters, but for those that keep their defaults.
     """
 
     name: str

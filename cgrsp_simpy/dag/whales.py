@@ -165,7 +165,7 @@ def _hunt(search: Search, move: Move, generator: Generator, hunt: Hunt) -> Found
 
 
 @of_parts
-def rtgs(  # noqa: D417, the fields of a part stand for it
+def rtgs(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
@@ -175,35 +175,11 @@ def rtgs(  # noqa: D417, the fields of a part stand for it
 ) -> Found:
     """Whales whose plans are built by `greedy`.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    budget : Budget
-        When the search ends.
-    seed : int
-        Of its random numbers.
-    whales : int
-        Their number, >= 1.
-    iterations : int
-        Of moves, >= 1.
-    b : float
-        Of the spiral.
-    paced : bool
-        Foretell the load of a GPU by the share of all work that is placed (ours), not as in the
-        authors' program.
-    order : str
-        In which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever is
-        given.
-
-    Returns
-    -------
-    Found
-        The best plan.
-
-    References
-    ----------
-    worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced: foretell the
+    load of a GPU by the share of all work that is placed (ours), not as in the authors' program.
+    order: in which the nodes run, as of `run_order`; plans are built in that of `Turns`, whichever
+    is given. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns, generator = Turns(problem, paced), stream(seed, "whales")
     move = partial(_by_hopes, turns, partial(greedy, turns), generator)
@@ -226,7 +202,7 @@ def woa(
 
 
 @of_parts
-def worl_rtgs(  # noqa: D417, the fields of a part stand for it
+def worl_rtgs(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
@@ -242,31 +218,11 @@ def worl_rtgs(  # noqa: D417, the fields of a part stand for it
     Algorithm 1 has a new network for each position, and 1000 episodes to teach it: days a search of
     300 nodes. So 1 is ours.
 
-    Parameters
-    ----------
-    problem : Problem
-        A graph and its GPUs.
-    budget : Budget
-        When the search ends.
-    seed : int
-        Of its random numbers.
-    whales, iterations, b
-        As of `woa`.
-    episodes : int
-        Of the agent with the whales' hopes before each plan, >= 1.
-    gamma, epsilon, learning_rate, updates, batch, buffer, sync_every
-        As of `ddqn`.
-    paced, order
-        As of `rtgs`.
-
-    Returns
-    -------
-    Found
-        The best plan.
-
-    References
-    ----------
-    worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
+    problem: a graph and its GPUs. budget: when the search ends. seed: of its random numbers.
+    whales, iterations, b: as of `woa`. episodes: of the agent with the whales' hopes before each
+    plan, >= 1. gamma, epsilon, learning_rate, updates, batch, buffer, sync_every: as of `ddqn`.
+    paced, order: as of `rtgs`. Result: the best plan. worl-rtgs.txt Sections 4.1 and 4.3,
+    Algorithms 1 and 2.
     """
     check_whole("episodes", episodes, least=1)
     turns, generator = Turns(problem, paced), stream(seed, "whales")

@@ -36,16 +36,9 @@ class Claim(simpy.Event):
     Whoever loses its places before (`run.down`, a policy that suspends) is interrupted,
     inside the block.
 
-    Attributes
-    ----------
-    job : Any
-        Whose it is.
-    granted : Any
-        What the policy answered; None until then.
-    parts : sequence of (int, float)
-        Number and amount of each place that is granted.
-    granted_s, started_s : float
-        When places were granted, and requested; seconds, NaN until then.
+    job: whose it is. granted: what the policy answered; None until then. parts: number
+    and amount of each place that is granted. granted_s, started_s: when places were
+    granted, and requested; seconds, NaN until then.
     """
 
     granted: Any = None

@@ -23,28 +23,11 @@ def claim(
     Of a mean the whole interval must lie within the bounds: an interval that reaches 0 is above
     nothing. "No difference" is a claim with two bounds, the least difference that would matter.
 
-    Parameters
-    ----------
-    sentence : str
-        As it stands in the text.
-    found : Mean or float
-        With its interval, or a number that has none, such as a count, or True and False.
-    above, below : float, optional
-        What is claimed, both excluded; in the unit of `found`.
-    equal : float, optional
-        The number itself, in place of bounds.
-
-    Returns
-    -------
-    str
-        A line to print: the sentence, what was found and what was claimed of it.
-
-    Raises
-    ------
-    ClaimError
-        Where it is not so; NaN is never so.
-    InputError
-        For a sentence without a claim.
+    sentence: as it stands in the text. found: with its interval, or a number that has none, such as
+    a count, or True and False. above, below: what is claimed, both excluded; in the unit of
+    `found`. equal: the number itself, in place of bounds. Result: a line to print: the sentence,
+    what was found and what was claimed of it. Raises ClaimError where it is not so; NaN is never
+    so; InputError for a sentence without a claim.
     """
     claimed = {"above": above, "below": below, "equal": equal}
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]

@@ -392,27 +392,11 @@ def read_orlib(
     """An instance of the OR-Library's weighted tardiness files: per instance n processing times, n
     weights, n due dates.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    index : int
-        Of the instance in it, from 1.
-    machines : int
-        Number of identical ones, >= 1; due dates are divided by it.
-    tasks : int, optional
-        n; known of the library's own files wt40.txt, wt50.txt and wt100.txt.
-
-    Returns
-    -------
-    Instance
-        All tasks arrive at 0 and need no memory.
-
-    Raises
-    ------
-    InputError
-        With the file's name for any other file without `tasks`, one whose count of numbers does not
-        fit n, or an index beyond its end.
+    index: of the instance in it, from 1. machines: number of identical ones, >= 1; due dates are
+    divided by it. tasks: n; known of the library's own files wt40.txt, wt50.txt and wt100.txt.
+    Result: all tasks arrive at 0 and need no memory. Raises InputError with the file's name for any
+    other file without `tasks`, one whose count of numbers does not fit n, or an index beyond its
+    end.
     """
     check_whole("index", index, least=1)
     check_whole("machines", machines, least=1)

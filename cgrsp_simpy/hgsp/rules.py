@@ -17,16 +17,8 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 class Columns(NamedTuple):
     """Tasks that wait, in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    Attributes
-    ----------
-    weight : array
-        w.
-    deadline_s : array
-        d, on the clock.
-    least_time_s : array
-        p on the fastest GPU that each fits on.
-    times_s : array
-        p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
+    weight: w. deadline_s: d, on the clock. least_time_s: p on the fastest GPU that each fits on.
+    times_s: p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
     """
 
     weight: Floats

@@ -22,14 +22,8 @@ ANNEALING_S, MILP_S = 10.0, 60.0
 class Limits:
     """What a search may spend.
 
-    Parameters
-    ----------
-    seed : int
-        Of its random numbers.
-    moves : int, optional
-        That the annealing makes; with them its answer is the same each time.
-    seconds : float, optional
-        That the annealing (10 unless it has moves) or the MILP (60) may take.
+    seed: of its random numbers. moves: that the annealing makes; with them its answer is the same
+    each time. seconds: that the annealing (10 unless it has moves) or the MILP (60) may take.
     """
 
     seed: int = 0

@@ -16,14 +16,8 @@ from cgrsp_simpy.model.table import aligned, visible
 class Table(NamedTuple):
     """A table to be read.
 
-    Parameters
-    ----------
-    title : str
-        What stands above it.
-    rows : sequence of sequences of str
-        The first holds the names of the columns.
-    note : str
-        What stands below it, if anything.
+    title: what stands above it. rows: the first holds the names of the columns. note: what stands
+    below it, if anything.
     """
 
     title: str

@@ -38,14 +38,7 @@ SIDE = 0.9  # of a box
 class RunAnimation:
     """A run in motion, to be saved as an .html file that plays it, or as a .gif of its frames.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        What is shown.
-    frames : int
-        Number of frames of a film.
-    fps : float
-        Frames per second of a film.
+    timeline: what is shown. frames: number of frames of a film. fps: frames per second of a film.
     """
 
     def __init__(self, timeline: Timeline, frames: int, fps: float) -> None:

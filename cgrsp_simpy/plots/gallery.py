@@ -77,30 +77,11 @@ class Gallery:
         """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200 dpi and an
         SVG, in a journal's style a PDF too; and an index of all.
 
-        Parameters
-        ----------
-        folder : str or Path
-            Made where it is not there.
-        ids : sequence of str
-            Names of the figures; all unless told.
-        style : str
-            "print", "lecture", "single" or "double" (columns of a journal); figures too wide
-            for a single column are drawn in both.
-        executor : Executor or int, optional
-            As of `cg.compare`.
-        **sizes : int
-            How many, or how large, as of `runs`.
-
-        Returns
-        -------
-        list of Path
-            The files.
-
-        Raises
-        ------
-        InputError
-            For an unknown figure or style, a number that is not allowed, or a file that cannot be
-            written.
+        folder: made where it is not there. ids: names of the figures; all unless told. style:
+        "print", "lecture", "single" or "double" (columns of a journal); figures too wide for a
+        single column are drawn in both. executor: as of `cg.compare`. sizes: how many, or how
+        large, as of `runs`. Result: the files. Raises InputError for an unknown figure or style, a
+        number that is not allowed, or a file that cannot be written.
         """
         runs, command = self.runs(**sizes, executor=executor), f"cgrsp {self.name} figures"
         pictures = self.pictures(runs)

@@ -203,12 +203,7 @@ class Several(Line2D):
     """What stands in a legend for marks that share a meaning and differ in looks: the first few
     of them.
 
-    Parameters
-    ----------
-    label : str
-        What they mean.
-    marks : sequence of Line2D
-        As drawn.
+    label: what they mean. marks: as drawn.
     """
 
     def __init__(self, label: str, marks: Sequence[Line2D]) -> None:

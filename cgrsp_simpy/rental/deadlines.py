@@ -144,10 +144,7 @@ def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
 class ClassColumns:
     """The classes that jobs are drawn from, as columns by index.
 
-    Parameters
-    ----------
-    deadlines : DeadlineClasses or sequence of DeadlineClass
-        Checked by `checked_deadlines`.
+    deadlines: checked by `checked_deadlines`.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:

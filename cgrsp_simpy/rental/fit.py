@@ -42,10 +42,7 @@ class Polls:
     """Snapshots in even steps: at each the last status that was fetched, unless that is older
     than a step and a half.
 
-    Parameters
-    ----------
-    snapshots : Snapshots
-        The series.
+    snapshots: the series.
     """
 
     snapshots: Snapshots
@@ -154,12 +151,7 @@ class Polls:
 class StockFit:
     """The law of a type's stock, fitted to its snapshots.
 
-    Parameters
-    ----------
-    polls : Polls
-        The data.
-    stock : HourlyStock
-        The law: chances by hour, and the persistence.
+    polls: the data. stock: the law: chances by hour, and the persistence.
     """
 
     polls: Polls

@@ -89,14 +89,9 @@ def check_class(job: Job, names: Sequence[str]) -> None:
 class Draws(NamedTuple):
     """A job's luck, hidden from every scheduler and the same under each of them.
 
-    Attributes
-    ----------
-    status : float
-        Uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch.
-    delay : float
-        Uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at dispatch.
-    service : float
-        Realised over mean execution time; its mean is 1 (thesis Eq. 3.12).
+    status: uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch. delay:
+    uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at dispatch. service:
+    realised over mean execution time; its mean is 1 (thesis Eq. 3.12).
     """
 
     status: float

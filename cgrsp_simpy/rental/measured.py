@@ -25,14 +25,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 class Measured(NamedTuple):
     """A market by the names of its own types.
 
-    Parameters
-    ----------
-    stock : tuple of HourlyStock
-        The law of each.
-    prices : mapping
-        USD per hour by type, where known.
-    series : tuple of StockSeries
-        What is replayed.
+    stock: the law of each. prices: USD per hour by type, where known. series: what is replayed.
     """
 
     stock: tuple[HourlyStock, ...]
@@ -141,27 +134,11 @@ def on_market(
 ) -> Scenario:
     """The scenario on a market that was measured.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Its jobs, types, delays and clock remain; prices become the market's where they are known.
-    market : Measured
-        Laws, prices and series.
-    types : mapping, optional
-        The scenario's types -> the market's; unless given, each that the market has by its name.
-        Others keep their law.
-    sight : str
-        What is seen of the stock; see `Market`.
-
-    Returns
-    -------
-    Scenario
-        A copy; the scenario itself stays as it is.
-
-    Raises
-    ------
-    InputError
-        For names that the scenario or the market does not have.
+    scenario: its jobs, types, delays and clock remain; prices become the market's where they are
+    known. market: laws, prices and series. types: the scenario's types -> the market's; unless
+    given, each that the market has by its name. Others keep their law. sight: what is seen of the
+    stock; see `Market`. Result: a copy; the scenario itself stays as it is. Raises InputError for
+    names that the scenario or the market does not have.
     """
     ours, theirs = [gpu.name for gpu in scenario.gpus], [each.gpu for each in market.stock]
     if types is None:

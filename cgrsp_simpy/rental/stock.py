@@ -18,14 +18,9 @@ DRAWN = 256  # epochs that are drawn together
 class Stock:
     """The stock of each type over a run; it belongs to the seed, whatever a policy does.
 
-    Parameters
-    ----------
-    market : Market
-        Whose stock it is.
-    seed : int
-        Of the streams "market TYPE", one a type, and of "market start", from which a replay takes
-        its start: where the series tell the hour of day, that of the clock on one of their days;
-        else any second.
+    market: whose stock it is. seed: of the streams "market TYPE", one a type, and of "market
+    start", from which a replay takes its start: where the series tell the hour of day, that of the
+    clock on one of their days; else any second.
     """
 
     def __init__(self, market: Market, seed: int) -> None:

@@ -80,15 +80,9 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 class JobClass:
     """Waiting jobs that differ only in submission and deadline.
 
-    Attributes
-    ----------
-    complexity, tight
-        What they have in common.
-    jobs : list of Job
-        By deadline, equal ones by submission, so that an order needs to look only at the fronts of
-        its tiers. Live, and read only.
-    deadlines_s : list of float
-        Theirs, seconds. Live, and read only.
+    complexity, tight: what they have in common. jobs: by deadline, equal ones by submission, so
+    that an order needs to look only at the fronts of its tiers. Live, and read only. deadlines_s:
+    theirs, seconds. Live, and read only.
     """
 
     complexity: int

@@ -392,6 +392,9 @@ def advise(
     -------
     Advice
         `print` shows it.
+
+    Raises
+    ------
     PolicyError
         If a run fails.
     """

@@ -30,17 +30,9 @@ PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
 class Frontier:
     """Half planes of wait and misses that every policy lies in.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        Of which it is.
-    seeds : tuple of int
-        Of the arrivals.
-    bin_s : float
-        Seconds between knots of the prices.
-    least : dict
-        Price of a per cent missed, in minutes -> the least wait + price x misses, minutes, one a
-        seed; at price infinity the least misses, per cent.
+    scenario: of which it is. seeds: of the arrivals. bin_s: seconds between knots of the prices.
+    least: price of a per cent missed, in minutes -> the least wait + price x misses, minutes, one a
+    seed; at price infinity the least misses, per cent.
     """
 
     scenario: Scenario

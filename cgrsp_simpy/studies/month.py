@@ -92,6 +92,9 @@ def month(
     -------
     Month
         Its rows, days, means, tests and table.
+
+    Raises
+    ------
     WorkerError
         If the executor dies.
 

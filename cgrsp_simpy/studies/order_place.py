@@ -49,11 +49,8 @@ def _pair(order: str, place: str) -> str:
 class Shares(NamedTuple):
     """The difference of two policies, in two steps.
 
-    Attributes
-    ----------
-    total, order, place : Mean
-        Paired by seed. The order is changed first, under the first placement, and then the
-        placement, under the second order; the two sum to the total.
+    total, order, place: paired by seed. The order is changed first, under the first placement, and
+    then the placement, under the second order; the two sum to the total.
     """
 
     total: Mean
@@ -65,12 +62,7 @@ class Shares(NamedTuple):
 class Grid:
     """Orders by placements.
 
-    Attributes
-    ----------
-    orders, places : list of str
-        Their names.
-    study : Comparison
-        Of all pairs.
+    orders, places: their names. study: of all pairs.
     """
 
     orders: list[str]

@@ -89,12 +89,8 @@ class Prices:
 class Spot:
     """Spot instances of a type: cheaper, and taken back now and then.
 
-    Parameters
-    ----------
-    share : float
-        Their price, as a share of the type's, from 0 to 1.
-    per_h : float
-        Rate per hour at which one is taken back, > 0.
+    share: their price, as a share of the type's, from 0 to 1. per_h: rate per hour at which one is
+    taken back, > 0.
     """
 
     share: float
@@ -111,19 +107,10 @@ class Spot:
 class Option:
     """Something one could do.
 
-    Attributes
-    ----------
-    policy : str
-        Its name.
-    slots : int
-        Number of slots.
-    types : str
-        FIXED, FREE (the policy chooses the type), "all " and the name of one type, or "spot "
-        and the name of the type whose instances are spot instances.
-    figures : dict
-        Means by name of FIGURES; the money is of a day.
-    change : dict
-        Means of the paired differences from what is now, by the same names.
+    policy: its name. slots: number of slots. types: FIXED, FREE (the policy chooses the type), "all
+    " and the name of one type, or "spot " and the name of the type whose instances are spot
+    instances. figures: means by name of FIGURES; the money is of a day. change: means of the paired
+    differences from what is now, by the same names.
     """
 
     policy: str

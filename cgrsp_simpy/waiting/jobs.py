@@ -21,16 +21,8 @@ Ints = npt.NDArray[np.int64]
 class Chunk(NamedTuple):
     """Some jobs in order of submission, each column of shape (jobs,).
 
-    Attributes
-    ----------
-    submit_s : array
-        Seconds from the start, not falling.
-    run_s : array
-        Running time, seconds, >= 0.
-    cores : array of int
-        Needed, >= 1.
-    memory_gb : array
-        Needed, GB, >= 0.
+    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0. cores:
+    needed, >= 1. memory_gb: needed, GB, >= 0.
     """
 
     submit_s: Floats

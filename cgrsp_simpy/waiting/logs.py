@@ -19,12 +19,7 @@ DAY_S, SHORT_S = 86_400, 180
 class ReadJobs(NamedTuple):
     """Jobs in order of submission, time 0 being the first, and the log that they are from.
 
-    Attributes
-    ----------
-    jobs : ListedJobs
-        The jobs.
-    log : Log
-        With its report.
+    log: with its report.
     """
 
     jobs: ListedJobs

@@ -27,15 +27,8 @@ TOLERANCE = 1e-9  # of a mean delay
 class LooseLater:
     """A policy from which loose jobs are kept back while the market is scarce.
 
-    Parameters
-    ----------
-    policy : str
-        As `make_policy` takes it, one that suspends no jobs.
-
-    Attributes
-    ----------
-    name : str
-        The policy's with "-later", such as "edf-later".
+    policy: as `make_policy` takes it, one that suspends no jobs. name: the policy's
+    with "-later", such as "edf-later".
     """
 
     policy: str

@@ -64,13 +64,8 @@ class Preemptive:
 
     A job of several GPUs that does not fit is not overtaken.
 
-    Parameters
-    ----------
-    key : callable
-        From a view, a job, waiting or running, and the share of its mean time that is
-        left, to what jobs are ranked by.
-    listed : ListPolicy
-        Dispatches waiting jobs in the same order.
+    key: from a view, a job, waiting or running, and the share of its mean time that is
+    left, to what jobs are ranked by. listed: dispatches waiting jobs in the same order.
     """
 
     suspends = True

@@ -109,15 +109,9 @@ for shortest-first, 0 for earliest deadline.
 class Tiers:
     """An order by tiers of deadline, worked out from the fronts of the classes alone.
 
-    Parameters
-    ----------
-    tiers : callable
-        The tiers at a view.
-    estimates : callable
-        From a view to e, seconds, by complexity - 1.
-    skipped : bool
-        Whether the policy may pass jobs over, and so needs more of them than slots are
-        idle.
+    tiers: the tiers at a view. estimates: from a view to e, seconds, by complexity - 1.
+    skipped: whether the policy may pass jobs over, and so needs more of them than slots
+    are idle.
     """
 
     def __init__(

@@ -308,17 +308,10 @@ def bounds_of(chances: tuple[float, ...]) -> list[tuple[float, float]]:
 class Sight(NamedTuple):
     """What a look at a type tells in a band of the day, with what is known beforehand.
 
-    Attributes
-    ----------
-    law : Law
-        Of the band.
-    persistence_s : float
-        tau.
-    recovers_per_s : float
-        r, the rate at which a type that is Low becomes another, (1 - p_Low) / tau; with
-        free types the sum of all, since any of them will do.
-    low_s, good_s : float
-        Mean delay at Low stock, and by the law where stock is not Low.
+    law: of the band. persistence_s: tau. recovers_per_s: r, the rate at which a type
+    that is Low becomes another, (1 - p_Low) / tau; with free types the sum of all,
+    since any of them will do. low_s, good_s: mean delay at Low stock, and by the law
+    where stock is not Low.
     """
 
     law: Law

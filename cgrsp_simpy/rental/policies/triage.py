@@ -207,12 +207,8 @@ def triage(
 class Rules:
     """The parameters of `triage`.
 
-    Attributes
-    ----------
-    miss_usd, late_usd_per_s, wait_usd_per_s : float
-        Its prices, by the second.
-    late_weight : float
-        Share of the time of a job that is late in its key.
+    miss_usd, late_usd_per_s, wait_usd_per_s: its prices, by the second. late_weight:
+    share of the time of a job that is late in its key.
     """
 
     urgent_s: float
@@ -255,10 +251,7 @@ class Rules:
 class Triage:
     """The policy that `triage` makes.
 
-    Parameters
-    ----------
-    rules : Rules
-        Its parameters.
+    rules: its parameters.
     """
 
     name = "triage"
@@ -370,19 +363,9 @@ def pace_s(known: Known, busy_s: Mapping[GpuType, float]) -> float:
 class Left:
     """The waiting jobs that a decision has not sent yet.
 
-    Parameters
-    ----------
-    view : View
-        Of the decision.
-
-    Attributes
-    ----------
-    classes : list of JobClass
-        Those of which jobs wait.
-    number, tight : int
-        How many jobs, and how many of them are tight.
-    last_s : float
-        The latest deadline of all that wait, seconds.
+    view: of the decision. classes: those of which jobs wait. number, tight: how many
+    jobs, and how many of them are tight. last_s: the latest deadline of all that wait,
+    seconds.
     """
 
     def __init__(self, view: View) -> None:
@@ -419,19 +402,10 @@ class Left:
 class Prospect(NamedTuple):
     """An offer at a decision.
 
-    Attributes
-    ----------
-    slot : SlotView
-        The offer.
-    law : Law
-        Of its type.
-    left_s : float
-        For how long its type stays scarce.
-    passing : bool
-        Whether a waiting job is due after that.
-    for_tight, for_all : bool
-        Whether it is open to tight jobs that are not doomed, and to the others; where
-        its type is not scarce, it is.
+    slot: the offer. law: of its type. left_s: for how long its type stays scarce.
+    passing: whether a waiting job is due after that. for_tight, for_all: whether it is
+    open to tight jobs that are not doomed, and to the others; where its type is not
+    scarce, it is.
     """
 
     slot: SlotView
@@ -449,23 +423,9 @@ Pair = tuple[int, float, float, int, Job, SlotView]
 class Decision:
     """What is worked out once at a view, and the choices made of it.
 
-    Parameters
-    ----------
-    rules : Rules
-        Of the policy.
-    band : Band
-        In which the view lies.
-    view : View
-        What is seen.
-    left : Left
-        The jobs that are not sent yet.
-
-    Attributes
-    ----------
-    share : float
-        The least share of the lines of tight jobs for which there is time.
-    pressed : list of JobClass
-        Classes that must go now; none if that is in vain.
+    rules: of the policy. band: in which the view lies. view: what is seen. left: the
+    jobs that are not sent yet. share: the least share of the lines of tight jobs for
+    which there is time. pressed: classes that must go now; none if that is in vain.
     """
 
     def __init__(self, rules: Rules, band: Band, view: View, left: Left) -> None:

@@ -47,10 +47,7 @@ def watch(urgent_s: float = 600.0, look_s: float = 30.0) -> Watch:
 class Watch:
     """The policy; for its parameters see `watch`.
 
-    Attributes
-    ----------
-    urgent_s, look_s : float
-        As given.
+    urgent_s, look_s: as given.
     """
 
     name = "watch"

@@ -18,6 +18,21 @@ import numpy.typing as npt
 
 from cgrsp_simpy.model.checks import check_number, check_shares, require
 
+__all__ = [
+    "Patience",
+    "Queue",
+    "erlang_b",
+    "erlang_c",
+    "mg1",
+    "mg1_preemptive",
+    "mg1_ps",
+    "mg1_srpt",
+    "mgc",
+    "mmc",
+    "mmc_patience",
+]
+
+
 Servers = int | npt.ArrayLike
 Array = npt.NDArray[np.float64]
 

@@ -24,6 +24,24 @@ import scipy
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.model.streams import stream
 
+__all__ = [
+    "Mean",
+    "PairedTest",
+    "batch_means",
+    "block_bootstrap_mean",
+    "bootstrap_mean",
+    "cluster_means",
+    "cohens_d",
+    "cohens_d_paired",
+    "holm",
+    "mean",
+    "mser5",
+    "paired_difference",
+    "paired_test",
+    "replications_needed",
+]
+
+
 Values = Sequence[float] | np.ndarray
 # numbers that differ by less than this share of themselves differ by floating point alone
 ROUNDING = 2.0**-40

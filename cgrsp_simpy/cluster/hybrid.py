@@ -11,6 +11,8 @@ from cgrsp_simpy.cluster.single import named, start_by
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View
 from cgrsp_simpy.model.checks import check_bool, check_number, check_whole
 
+__all__ = ["adaptive", "hps", "hps_aging", "scores_of_queue"]
+
 
 def hps(
     aging_threshold_s: float = 300.0,

@@ -14,6 +14,17 @@ from cgrsp_simpy.cluster.jobs import KINDS, Cluster, Floats, Jobs
 from cgrsp_simpy.model.checks import check_number, check_shares, check_whole, entries_of, require
 from cgrsp_simpy.model.streams import stream
 
+__all__ = [
+    "Mix",
+    "Offered",
+    "generate",
+    "least_gpu_hours",
+    "least_of_any_law",
+    "mean_gpu_hours",
+    "most_jobs_per_hour",
+]
+
+
 HOUR_S = 3600.0
 SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
 SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per GPU

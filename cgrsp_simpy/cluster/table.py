@@ -24,6 +24,20 @@ from cgrsp_simpy.cluster.mix import (
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
 
+__all__ = [
+    "CLAIMS",
+    "DYNAMIC",
+    "LOADS",
+    "PUBLISHED",
+    "STATIC",
+    "claims",
+    "implied",
+    "rows",
+    "studies",
+    "verdict",
+]
+
+
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
 DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
 LOADS = (0.4, 0.6, 0.8, 0.9, 1.0, 1.2, 1.4)  # the paper gives no rate of arrivals

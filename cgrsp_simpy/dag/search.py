@@ -17,6 +17,8 @@ from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.recursion import makespans
 from cgrsp_simpy.model.checks import InputError, check_number, check_whole
 
+__all__ = ["Budget", "Found", "Search", "of_parts", "random_units"]
+
 
 @dataclass(frozen=True)
 class Budget:

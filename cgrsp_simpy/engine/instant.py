@@ -11,6 +11,9 @@ from typing import Any
 import simpy
 from simpy.events import EventPriority
 
+__all__ = ["Alarm", "Bell", "Patience", "delay_until"]
+
+
 # SimPy's NORMAL is 1; larger comes later within an instant
 AFTER_ALL_ELSE = EventPriority(2)
 # patience ends after the decision: who gets a place now does not leave

@@ -19,6 +19,9 @@ from cgrsp_simpy.hgsp.instance import Floats, Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, from_sequences
 from cgrsp_simpy.model.checks import check_number, require
 
+__all__ = ["Exact", "solve_exact"]
+
+
 log = logging.getLogger(__name__)
 
 START_MOVES = 10_000

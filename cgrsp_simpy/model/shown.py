@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.model.table import aligned, visible
 
+__all__ = ["ShownRun", "Table", "digits", "figure_text", "progress"]
+
 
 class Table(NamedTuple):
     """A table to be read.

@@ -28,6 +28,31 @@ from matplotlib.figure import Figure
 from cgrsp_simpy.model.checks import check_one_of
 from cgrsp_simpy.model.timeline import PHASES
 
+__all__ = [
+    "COLUMNS_MM",
+    "COMPLEXITY",
+    "DEADLINE",
+    "EXECUTING",
+    "IDLE",
+    "LOOKS",
+    "MISSED",
+    "OWN_PHASES",
+    "POLICY",
+    "PROVISIONING",
+    "STATUS",
+    "STYLE",
+    "Look",
+    "axes",
+    "colour_of",
+    "ink",
+    "ink_on",
+    "kind_colours",
+    "looks",
+    "phase_greys",
+    "styled",
+]
+
+
 LineStyle = str | tuple[float, tuple[float, ...]]
 
 

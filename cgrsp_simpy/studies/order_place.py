@@ -17,6 +17,8 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.study import failures_told, interval
 
+__all__ = ["Grid", "Shares", "order_by_place"]
+
 
 def order_by_place(
     scenario: Scenario,

@@ -26,6 +26,9 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload, PoissonWorkload, Workload
 
+__all__ = ["TEST", "TRAIN", "scenario"]
+
+
 TRAIN = range(100)  # seeds of scenarios on which policies are made
 TEST = range(5000, 5100)  # seeds of scenarios on which policies are judged
 HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))  # Low stock that blocks nothing

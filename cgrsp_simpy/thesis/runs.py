@@ -22,6 +22,17 @@ from cgrsp_simpy.studies.replicate import Runs, Wanted, replicate, simulate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source
 
+__all__ = [
+    "OF_RECORDS",
+    "Results",
+    "known_directory",
+    "reproduce",
+    "store_of",
+    "thesis_market",
+    "work_of",
+]
+
+
 LONG_QUEUE = 10  # jobs
 
 

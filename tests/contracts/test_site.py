@@ -71,11 +71,23 @@ def test_of_every_constant_something_is_said(monkeypatch):
     homes = {
         each.full: made._home(importlib.import_module(each.module), each.name) for each in names
     }
-    assert len(homes) > 200
+    assert len(homes) > 70
     assert [name for name, home in homes.items() if not made.comment(*home)] == []
     assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith("Parts of the cost")
     assert made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of a place that is idle."
-    assert made.comment("cgrsp_simpy.rental.service", "__all__") == ""
+    assert made.comment("cgrsp_simpy.plots.style", "__all__") == ""
+
+
+def test_the_reference_has_the_modules_that_scripts_and_pages_import_from():
+    texts = [*ROOT.glob("scenarios/**/*.py"), *DOCS.glob("*/*.md"), ROOT / "README.md"]
+    imported = re.compile(r"^(?:from|import) (cgrsp_simpy[\w.]*)", re.MULTILINE)
+    found = {
+        module for path in texts for module in imported.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 15
+    loaded = [importlib.import_module(name) for name in found]
+    listing = [each for each in loaded if hasattr(each, "__all__") or hasattr(each, "__path__")]
+    assert [each.__name__ for each in loaded if each not in listing] == []
 
 
 @pytest.mark.parametrize("folder", ["howto", "papers"])

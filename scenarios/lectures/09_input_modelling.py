@@ -45,8 +45,8 @@ def hourly(rates):
 
 
 drawn = scenario(hourly(cg.ArrivalRates(TRUE_PER_H))).draw(seed=SEED)
-submit_s = np.array([job.submit_s for job, _ in drawn])
-service_s = np.array([MEAN_S * draws.service for _, draws in drawn])
+submit_s = np.array([at_s for at_s, _, _ in drawn])
+service_s = np.array([MEAN_S * draws.service for _, _, draws in drawn])
 log = cg.LoggedWorkload(
     tuple(submit_s),
     tuple(service_s),

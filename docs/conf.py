@@ -62,7 +62,11 @@ nb_merge_streams = True
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # of a child of the kernel, and of one that is not installed
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    [
+        str(HERE.parent),
+        str(HERE.parent / "scenarios"),  # whose scripts import one another
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
 )
 
 made.pages(HERE / "made")

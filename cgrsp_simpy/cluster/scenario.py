@@ -200,6 +200,7 @@ class Scenario(Model):
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
+        """What is known of a job beside its number, and whether it was killed."""
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property
